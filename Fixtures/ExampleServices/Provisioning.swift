@@ -1,0 +1,127 @@
+public import DomainEvents
+import ExampleDomain
+import Locks
+
+/// Provides boxes and puts items into them: the example's first backend, the same in its own process and in a worker.
+///
+/// ```swift
+/// let subscriptions = try Provisioning.start(publisher: publisher, store: "boxes.json")
+/// ```
+///
+/// - Each request gets its answer, also one that cannot be met, and one whose effect could not be saved.
+/// - An answer is published after the state that it speaks of is on the disk.
+/// - A request that comes again (same identity) is done once and answered twice. What could not be saved is not remembered
+///   and is tried again.
+///
+/// **Why the handlers run where the events arrive.** An item that was received after a box was ordered must find the box. Events
+/// of *one* type keep their order in every context, but two subscriptions that run in tasks or on a queue have a line of
+/// waiting events each, and the line of the items may be worked off before that of the boxes. Handlers on the publishing
+/// thread have no such lines: a link's events are handled one after the other, in the order in which they were published,
+/// whatever their types. An event counts as handled when they return, so the state is on the disk before the
+/// acknowledgement. The price is that the link's reading thread waits for the disk, which for this service is right: the next
+/// request would have to wait anyway. The lock is for publishers that live in the same process and use several threads.
+public final class Provisioning: @unchecked Sendable {
+    // Sendable: `content` is guarded by `lock`; the rest is constant.
+    private let publisher: EventPublisher
+    private let store: ProvisioningStore
+    private let lock = Lock()
+    private var content: ProvisioningStore.Content
+
+    /// Loads the store and begins to handle requests.
+    ///
+    /// - Parameters:
+    ///   - publisher: where requests come from and answers go to.
+    ///   - store: the path of the file; it is made with the first box, the directories at once.
+    /// - Throws: ``FileError`` if the directory cannot be made or the file is not what this service has written.
+    /// - Returns: The subscriptions, which keep the service alive: it ends when they are released.
+    public static func start(publisher: EventPublisher, store: String) throws -> [Subscription] {
+        let provisioning = try Provisioning(publisher: publisher, store: ProvisioningStore(path: store))
+        return [
+            publisher.subscribe(to: BoxOrdered.self) { provisioning.handle($0) },
+            publisher.subscribe(to: ItemReceived.self) { provisioning.handle($0) },
+            publisher.subscribe(to: BoxRemovalRequested.self) { provisioning.handle($0) },
+            publisher.subscribe(to: ItemRemovalRequested.self) { provisioning.handle($0) },
+        ]
+    }
+
+    private init(publisher: EventPublisher, store: ProvisioningStore) throws {
+        self.publisher = publisher
+        self.store = store
+        content = try store.load()
+    }
+
+    // MARK: - Requests
+
+    private func handle(_ event: BoxOrdered) {
+        handle(event) {
+            $0.order(event)
+        } failure: { reason in
+            .boxProvisioningFailed(.init(label: event.label, capacity: event.capacity, reason: reason))
+        }
+    }
+
+    private func handle(_ event: ItemReceived) {
+        handle(event) {
+            $0.receive(event)
+        } failure: { reason in
+            .itemDistributionFailed(.init(title: event.title, reason: reason))
+        }
+    }
+
+    private func handle(_ event: BoxRemovalRequested) {
+        handle(event) {
+            $0.remove(event)
+        } failure: { reason in
+            .boxRemovalFailed(.init(boxID: event.boxID, reason: reason))
+        }
+    }
+
+    private func handle(_ event: ItemRemovalRequested) {
+        handle(event) {
+            $0.remove(event)
+        } failure: { reason in
+            .itemRemovalFailed(.init(itemID: event.itemID, boxID: event.boxID, reason: reason))
+        }
+    }
+
+    // MARK: - The way of every request
+
+    private func handle<Request: DomainEvent>(
+        _ request: Request,
+        work: (inout Warehouse) -> [ProvisioningOutcome],
+        failure: (_ reason: String) -> ProvisioningOutcome
+    ) {
+        let context = EventContext.current
+        lock.withLock {
+            if let context, let outcomes = content.handled.outcomes(of: context.id) {
+                publish(outcomes)
+                return
+            }
+            var next = content
+            var outcomes: [ProvisioningOutcome]
+            do {
+                // A bridge has done this with what it decoded; an event from the same process comes as it was made.
+                try request.validate()
+                outcomes = work(&next.warehouse)
+            } catch {
+                outcomes = [failure("\(error)")]
+            }
+            if let context { next.handled.remember(outcomes, of: context) }
+            do {
+                try store.save(next)
+                content = next
+            } catch {
+                // A refusal stands, whether it was recorded or not; a success must not be told.
+                if next.warehouse != content.warehouse { outcomes = [failure("it could not be saved: \(error)")] }
+            }
+            publish(outcomes)
+        }
+    }
+
+    /// Inside the lock, so that answers leave in the order of the changes they tell of.
+    ///
+    /// No handler runs in it: what is published inside a handler is delivered here when that handler has returned.
+    private func publish(_ outcomes: [ProvisioningOutcome]) {
+        for outcome in outcomes { outcome.publish(with: publisher) }
+    }
+}

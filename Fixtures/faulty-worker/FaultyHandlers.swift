@@ -1,0 +1,82 @@
+import BridgePlatform
+import DomainEvents
+import ExampleDomain
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Handlers that go wrong in a worker whose link is in order.
+enum FaultyHandlers {
+    /// What `throw-on` throws.
+    private struct HandlerRefuses: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    static func subscribe(_ misbehaviour: Misbehaviour, _ publisher: EventPublisher) -> [Subscription] {
+        [
+            publisher.subscribe(to: WorkRequested.self) { event in
+                try misbehave(misbehaviour, over: event, publisher)
+                let attempt = EventContext.current?.attempt ?? 1
+                publisher.publish(WorkDone(number: event.number, text: event.text, attempt: attempt))
+            }
+        ]
+    }
+
+    private static func misbehave(
+        _ misbehaviour: Misbehaviour,
+        over event: WorkRequested,
+        _ publisher: EventPublisher
+    ) throws {
+        func isMeant(_ pattern: String) -> Bool {
+            pattern == WorkRequested.eventName || pattern == event.text
+        }
+        switch misbehaviour {
+        case .hang: hang()
+        case .spin: spin()
+        case .slow(let milliseconds): usleep(milliseconds.multipliedReportingOverflow(by: 1000).partialValue)
+        case .flood: flood(event, publisher)
+        case .floodOutput: floodOutput(lines: event.number)
+        case .crash(on: let pattern) where isMeant(pattern): Crash.now()
+        case .crashOnce(on: let pattern) where isMeant(pattern):
+            if EventContext.current?.attempt == 1 { Crash.now() }
+        case .exit(on: let pattern) where isMeant(pattern): exit(0)
+        case .fail(on: let pattern) where isMeant(pattern):
+            throw HandlerRefuses(description: "work \(event.number) (\"\(event.text)\") is refused on purpose")
+        default: return
+        }
+    }
+
+    private static func hang() -> Never {
+        while true { pause() }
+    }
+
+    private static func spin() -> Never {
+        let turns = Atomic<UInt>(0)
+        while true { turns.wrappingAdd(1, ordering: .relaxed) }
+    }
+
+    /// All but the last event, which the handler publishes anyway.
+    private static func flood(_ event: WorkRequested, _ publisher: EventPublisher) {
+        guard event.number > 1 else { return }
+        for number in 1..<event.number {
+            publisher.publish(WorkDone(number: number, text: event.text, attempt: 1))
+        }
+    }
+
+    private static func floodOutput(lines: Int64) {
+        guard lines > 0 else { return }
+        let line = Array(
+            "a line that nobody has asked for, as long as lines in a terminal usually are, more or less\n".utf8
+        )
+        for _ in 0..<lines {
+            for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
+                // A reader that has gone is no reason to stop.
+                _ = line.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            }
+        }
+    }
+}

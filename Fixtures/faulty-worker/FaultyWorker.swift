@@ -1,0 +1,46 @@
+import BridgePlatform
+import BridgeWorker
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A worker for tests that does one thing wrong: `faulty-worker --misbehave NAME`, with the names of ``Misbehaviour``.
+@main
+struct FaultyWorker {
+    /// EX_USAGE of sysexits.h.
+    private static let usage: CInt = 64
+
+    /// However a test ends, nothing of it stays longer than this.
+    private static let longestLife: CUnsignedInt = 300
+
+    static func main() async {
+        alarm(longestLife)
+        let arguments = CommandLine.arguments.dropFirst()
+        guard arguments.count == 2, arguments.first == "--misbehave", let name = arguments.last,
+            let misbehaviour = Misbehaviour(named: name)
+        else {
+            let found = arguments.isEmpty ? "nothing" : arguments.joined(separator: " ")
+            CurrentProcess.report("expected `--misbehave NAME`, found \(found); the names are \(Misbehaviour.names)")
+            exit(usage)
+        }
+        switch misbehaviour {
+        case .crashBeforeHello: Crash.now()
+        case .exitEarly: exit(0)
+        case .noHello, .badVersion, .garbage: withLink { $0.misbehaveBeforeHello(misbehaviour) }
+        case .tornFrame, .hugeFrame, .deepPayload, .floodWindow, .ignoreTermination:
+            withLink { $0.misbehaveAfterHandshake(misbehaviour) }
+        case .grandchild: Grandchild.leave(holdingLink: false)
+        case .leakDescriptor: Grandchild.leave(holdingLink: true)
+        default: break
+        }
+        await BridgeWorker.main { publisher in FaultyHandlers.subscribe(misbehaviour, publisher) }
+    }
+
+    /// Started by hand there is no link, and the ordinary worker below says so.
+    private static func withLink(_ body: (inout RawLink) -> Never) {
+        if var link = RawLink() { body(&link) }
+    }
+}

@@ -1,0 +1,99 @@
+/// The ways in which `faulty-worker` goes wrong, by the names that its `--misbehave` takes.
+///
+/// EVENT in a name is `WorkRequested`, which means every request, or the text of the requests that are meant.
+enum Misbehaviour: Equatable {
+    // MARK: Before the hello
+
+    /// `crash-before-hello`: dies of SIGABRT at once.
+    case crashBeforeHello
+    /// `exit-early`: ends at once with status 0.
+    case exitEarly
+    /// `no-hello`: reads and never says a word.
+    case noHello
+    /// `bad-version`: speaks a version of the protocol that nobody else does.
+    case badVersion
+    /// `garbage`: speaks another protocol altogether.
+    case garbage
+
+    // MARK: After the handshake, in raw frames
+
+    /// `torn-frame`: ends in the middle of a frame.
+    case tornFrame
+    /// `huge-frame`: announces a frame of 2 GiB.
+    case hugeFrame
+    /// `deep-payload`: sends an event whose payload is nested 100,000 deep.
+    case deepPayload
+    /// `flood-window`: sends more events than it was granted, and no end of them.
+    case floodWindow
+    /// `ignore-sigterm`: looks alive, but does not stop when asked by drain, the end of the link, or SIGTERM.
+    case ignoreTermination
+
+    // MARK: In a worker that works otherwise
+
+    /// `none`: answers each `WorkRequested` with a `WorkDone`.
+    case none
+    /// `flood`: answers each request with as many events as its number says.
+    case flood
+    /// `flood-stdout`: writes as many lines to standard output and standard error as the request's number says, then answers.
+    case floodOutput
+    /// `hang`: the handler never returns.
+    case hang
+    /// `spin`: the handler never returns and keeps a processor busy.
+    case spin
+    /// `grandchild`: leaves a process behind that holds standard output and standard error open.
+    case grandchild
+    /// `leak-descriptor`: leaves a process behind that holds the link open too.
+    case leakDescriptor
+    /// `slow:DURATION`: takes its time, such as `250ms` or `2s`, for each request.
+    case slow(milliseconds: UInt32)
+    /// `crash-on:EVENT`: dies of SIGABRT in the handler, each time.
+    case crash(on: String)
+    /// `crash-once-on:EVENT`: dies of SIGABRT in the handler when the event is delivered for the first time.
+    case crashOnce(on: String)
+    /// `exit-on:EVENT`: ends with status 0 in the handler.
+    case exit(on: String)
+    /// `throw-on:EVENT`: the handler throws.
+    case fail(on: String)
+
+    private static let plain: [String: Misbehaviour] = [
+        "crash-before-hello": .crashBeforeHello, "exit-early": .exitEarly, "no-hello": .noHello,
+        "bad-version": .badVersion, "garbage": .garbage, "torn-frame": .tornFrame, "huge-frame": .hugeFrame,
+        "deep-payload": .deepPayload, "flood-window": .floodWindow, "ignore-sigterm": .ignoreTermination,
+        "none": .none, "flood": .flood, "flood-stdout": .floodOutput, "hang": .hang, "spin": .spin,
+        "grandchild": .grandchild, "leak-descriptor": .leakDescriptor,
+    ]
+
+    /// The misbehaviour of this name; nil if there is none.
+    init?(named name: String) {
+        if let plain = Self.plain[name] {
+            self = plain
+            return
+        }
+        guard let colon = name.firstIndex(of: ":") else { return nil }
+        let value = String(name[name.index(after: colon)...])
+        guard !value.isEmpty else { return nil }
+        switch name[..<colon] {
+        case "slow":
+            guard let milliseconds = Self.milliseconds(value) else { return nil }
+            self = .slow(milliseconds: milliseconds)
+        case "crash-on": self = .crash(on: value)
+        case "crash-once-on": self = .crashOnce(on: value)
+        case "exit-on": self = .exit(on: value)
+        case "throw-on": self = .fail(on: value)
+        default: return nil
+        }
+    }
+
+    private static func milliseconds(_ text: String) -> UInt32? {
+        if text.hasSuffix("ms") { return UInt32(text.dropLast(2)) }
+        guard text.hasSuffix("s"), let seconds = UInt32(text.dropLast()) else { return nil }
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        return overflow ? nil : product
+    }
+
+    /// All names, for a message.
+    static var names: String {
+        let valued = ["crash-on:EVENT", "crash-once-on:EVENT", "exit-on:EVENT", "slow:DURATION", "throw-on:EVENT"]
+        return (plain.keys + valued).sorted().joined(separator: ", ")
+    }
+}

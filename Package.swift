@@ -1,0 +1,349 @@
+// swift-tools-version: 6.2
+
+// A section for each layer, lowest first; targets within a section and all lists are sorted. A target may depend on targets
+// of lower sections only (docs/architecture.md).
+
+import PackageDescription
+
+let package = Package(
+    name: "event-bridge",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "bridge-benchmark", targets: ["bridge-benchmark"]),
+        .executable(name: "supervisor", targets: ["supervisor"]),
+        .library(name: "BridgeWorker", targets: ["BridgeWorker"]),
+        .library(name: "DomainEvents", targets: ["DomainEvents"]),
+        .library(name: "EventBridge", targets: ["EventBridge"]),
+        .library(name: "EventBridgeTesting", targets: ["EventBridgeTesting"]),
+        .library(name: "Supervision", targets: ["Supervision"]),
+    ],
+    targets: [
+        // MARK: - Bedrock
+
+        .target(name: "Locks"),
+
+        // MARK: - Ground
+
+        .target(
+            name: "BridgePlatform",
+            dependencies: [
+                "CBridgePlatform",
+                "Locks",
+            ]
+        ),
+        .target(name: "CBOR"),
+        .target(name: "CBridgePlatform"),
+        .target(
+            name: "DomainEvents",
+            dependencies: [
+                "Locks"
+            ]
+        ),
+        .target(
+            name: "JSONText",
+            dependencies: [
+                "CBOR"
+            ]
+        ),
+
+        // MARK: - Protocol
+
+        .target(
+            name: "BridgeProtocol",
+            dependencies: [
+                "CBOR",
+                "DomainEvents",
+            ]
+        ),
+
+        // MARK: - Services
+
+        .target(
+            name: "BridgeTransport",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeProtocol",
+                "CBOR",
+                "DomainEvents",
+                "Locks",
+            ]
+        ),
+        .target(
+            name: "Supervision",
+            dependencies: [
+                "Locks"
+            ]
+        ),
+
+        // MARK: - Routing
+
+        .target(
+            name: "EventRouting",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeProtocol",
+                "BridgeTransport",
+                "CBOR",
+                "DomainEvents",
+                "Locks",
+            ]
+        ),
+
+        // MARK: - Faces
+
+        .target(
+            name: "BridgeWorker",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeProtocol",
+                "BridgeTransport",
+                "DomainEvents",
+                "EventRouting",
+                "Locks",
+            ]
+        ),
+        .target(
+            name: "EventBridge",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeProtocol",
+                "BridgeTransport",
+                "DomainEvents",
+                "EventRouting",
+                "Locks",
+                "Supervision",
+            ]
+        ),
+
+        // MARK: - Test kit
+
+        .target(
+            name: "EventBridgeTesting",
+            dependencies: [
+                "BridgeTransport",
+                "BridgeWorker",
+                "DomainEvents",
+                "EventBridge",
+                "Locks",
+                "Supervision",
+            ]
+        ),
+
+        // MARK: - Programs
+
+        .executableTarget(
+            name: "bridge-benchmark",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeWorker",
+                "DomainEvents",
+                "EventBridge",
+                "Locks",
+                "Supervision",
+            ]
+        ),
+        .executableTarget(
+            name: "supervisor",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeProtocol",
+                "CBOR",
+                "DomainEvents",
+                "EventBridge",
+                "EventRouting",
+                "JSONText",
+                "Locks",
+                "Supervision",
+            ]
+        ),
+
+        // MARK: - Fixtures
+
+        .target(
+            name: "ExampleDomain",
+            dependencies: [
+                "DomainEvents",
+                "Locks",
+            ],
+            path: "Fixtures/ExampleDomain"
+        ),
+        .target(
+            name: "ExampleServices",
+            dependencies: [
+                "DomainEvents",
+                "ExampleDomain",
+                "Locks",
+            ],
+            path: "Fixtures/ExampleServices"
+        ),
+        .executableTarget(
+            name: "canvas-worker",
+            dependencies: [
+                "BridgeWorker",
+                "DomainEvents",
+                "ExampleServices",
+            ],
+            path: "Fixtures/canvas-worker"
+        ),
+        .executableTarget(
+            name: "faulty-worker",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeProtocol",
+                "BridgeWorker",
+                "CBOR",
+                "DomainEvents",
+                "ExampleDomain",
+            ],
+            path: "Fixtures/faulty-worker"
+        ),
+        .executableTarget(
+            name: "provisioning-worker",
+            dependencies: [
+                "BridgeWorker",
+                "DomainEvents",
+                "ExampleServices",
+            ],
+            path: "Fixtures/provisioning-worker"
+        ),
+
+        // MARK: - Tests
+
+        .testTarget(
+            name: "BridgePlatformTests",
+            dependencies: [
+                "BridgePlatform",
+                "Locks",
+            ]
+        ),
+        .testTarget(
+            name: "BridgeProtocolTests",
+            dependencies: [
+                "BridgeProtocol",
+                "CBOR",
+                "DomainEvents",
+            ]
+        ),
+        .testTarget(
+            name: "BridgeTransportTests",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeProtocol",
+                "BridgeTransport",
+                "DomainEvents",
+                "Locks",
+            ]
+        ),
+        .testTarget(
+            name: "CBORTests",
+            dependencies: [
+                "CBOR"
+            ]
+        ),
+        .testTarget(
+            name: "CommandLineTests",
+            dependencies: [
+                "BridgePlatform",
+                "JSONText",
+                "Locks",
+                "canvas-worker",
+                "faulty-worker",
+                "provisioning-worker",
+                "supervisor",
+            ]
+        ),
+        .testTarget(
+            name: "DomainEventsTests",
+            dependencies: [
+                "DomainEvents",
+                "Locks",
+            ]
+        ),
+        .testTarget(
+            name: "EventBridgeTestingTests",
+            dependencies: [
+                "DomainEvents",
+                "EventBridgeTesting",
+            ]
+        ),
+        .testTarget(
+            name: "EventBridgeTests",
+            dependencies: [
+                "BridgePlatform",
+                "DomainEvents",
+                "EventBridge",
+                "EventBridgeTesting",
+                "ExampleDomain",
+                "ExampleServices",
+                "Locks",
+                "Supervision",
+                "canvas-worker",
+                "faulty-worker",
+                "provisioning-worker",
+            ]
+        ),
+        .testTarget(
+            name: "ExampleTests",
+            dependencies: [
+                "CBOR",
+                "DomainEvents",
+                "ExampleDomain",
+                "ExampleServices",
+                "JSONText",
+                "Locks",
+            ]
+        ),
+        .testTarget(
+            name: "JSONTextTests",
+            dependencies: [
+                "CBOR",
+                "JSONText",
+            ]
+        ),
+        .testTarget(
+            name: "LocksTests",
+            dependencies: [
+                "Locks"
+            ]
+        ),
+        .testTarget(
+            name: "SupervisionTests",
+            dependencies: [
+                "Locks",
+                "Supervision",
+            ]
+        ),
+        .testTarget(
+            name: "SupervisorCommandTests",
+            dependencies: [
+                "CBOR",
+                "DomainEvents",
+                "EventBridge",
+                "JSONText",
+                "Supervision",
+                "supervisor",
+            ]
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+// Keep this after all targets: every Swift target is built with the same settings.
+let swiftSettings: [SwiftSetting] = [
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
+    .enableUpcomingFeature("ExistentialAny"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
+    .enableUpcomingFeature("MemberImportVisibility"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0470-isolated-conformances.md
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+/// Set by CI: a warning fails the build.
+let warnings: [SwiftSetting] =
+    Context.environment["EVENT_BRIDGE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
+for target in package.targets where target.name != "CBridgePlatform" {
+    target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings + warnings
+}

@@ -1,0 +1,43 @@
+/// How a child process ended.
+package enum ExitStatus: Equatable, Hashable, Sendable, CustomStringConvertible {
+    case exited(code: CInt)
+    case signaled(signal: CInt, coreDumped: Bool)
+
+    /// The child is gone, but something else in this process waited for it and took its status away: a call like
+    /// `waitpid(-1)`, or SIGCHLD being ignored.
+    case reapedElsewhere
+
+    package var description: String {
+        switch self {
+        case .exited(let code): "exited with code \(code)"
+        case .signaled(let signal, let dumped): "ended by signal \(signal)\(dumped ? " (core dumped)" : "")"
+        case .reapedElsewhere: "ended, its status taken by other code of this process"
+        }
+    }
+}
+
+/// What a child process, with those of its own children that it waited for, has used in all.
+package struct ResourceUse: Equatable, Sendable {
+    package let userMicroseconds: UInt64
+    package let systemMicroseconds: UInt64
+    package let peakResidentBytes: UInt64
+
+    package init(userMicroseconds: UInt64, systemMicroseconds: UInt64, peakResidentBytes: UInt64) {
+        self.userMicroseconds = userMicroseconds
+        self.systemMicroseconds = systemMicroseconds
+        self.peakResidentBytes = peakResidentBytes
+    }
+}
+
+/// The end of a child process.
+package struct ChildExit: Equatable, Sendable {
+    package let status: ExitStatus
+
+    /// `nil` when the child was reaped elsewhere.
+    package let resourceUse: ResourceUse?
+
+    package init(status: ExitStatus, resourceUse: ResourceUse?) {
+        self.status = status
+        self.resourceUse = resourceUse
+    }
+}

@@ -1,0 +1,46 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What programs need beside their work: words to their user, an ordinary end, the files they start.
+extension CurrentProcess {
+    /// Whether there is a file of this path that this process may execute.
+    package static func isExecutableFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
+    }
+
+    /// The error number for a file that does not exist.
+    package static let noSuchFile = ENOENT
+
+    /// Writes a line to standard error in one piece; what cannot be written is left out.
+    package static func report(_ sentence: String) {
+        writeAll(sentence + "\n", to: STDERR_FILENO)
+    }
+
+    /// Writes text to a descriptor, as far as its reader goes along.
+    ///
+    /// - Returns: Whether all of it was written.
+    @discardableResult
+    package static func writeAll(_ text: String, to descriptor: CInt) -> Bool {
+        var text = text
+        return text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while !rest.isEmpty {
+                let count = retryingInterrupted { write(descriptor, rest.baseAddress, rest.count) }
+                guard count > 0 else { return false }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+            return true
+        }
+    }
+
+    /// Ends the process in the ordinary way: what the C library has buffered is written, exit handlers run.
+    package static func exit(_ code: CInt) -> Never {
+        systemExit(code)
+    }
+}
+
+private func systemExit(_ code: CInt) -> Never { exit(code) }

@@ -1,0 +1,76 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+package import Glibc
+#elseif canImport(Darwin)
+package import Darwin
+#endif
+
+/// This process: who it is, what it was given, how it ends.
+package enum CurrentProcess {
+    package static var identifier: pid_t { getpid() }
+
+    package static var parentIdentifier: pid_t { getppid() }
+
+    /// The value of an environment variable.
+    ///
+    /// Not to be called while another thread changes the environment.
+    package static func environment(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+
+    /// Removes a variable, so that programs started by others do not get it.
+    ///
+    /// Not to be called while another thread reads the environment: at the beginning of `main` there is none.
+    package static func unsetEnvironment(_ name: String) {
+        unsetenv(name)
+    }
+
+    /// The directory of the running program's file.
+    package static func executableDirectory() throws(SystemError) -> String {
+        let path = try withUnsafeTemporaryAllocation(
+            of: CChar.self,
+            capacity: Int(PATH_MAX)
+        ) { buffer throws(SystemError) in
+            guard let start = buffer.baseAddress else { return "" }
+            let length = try SystemError.check("finding the path of this program") {
+                cbp_executable_path(start, buffer.count)
+            }
+            return String(decoding: UnsafeRawBufferPointer(start: start, count: length), as: UTF8.self)
+        }
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Ends the process at once: nothing is flushed, no exit handler runs.
+    package static func exitImmediately(_ code: CInt) -> Never {
+        _exit(code)
+    }
+
+    /// How many descriptors this process has open.
+    package static func openDescriptorCount() throws(SystemError) -> Int {
+        try openDescriptors().count
+    }
+
+    /// The numbers of all open descriptors, in ascending order.
+    package static func openDescriptors() throws(SystemError) -> [CInt] {
+        let path = "/dev/fd"
+        guard let directory = opendir(path) else { throw SystemError.current("listing \(path)") }
+        defer { closedir(directory) }
+        let own = dirfd(directory)
+        var numbers: [CInt] = []
+        while let entry = readdir(directory) {
+            let number = withUnsafeBytes(of: &entry.pointee.d_name) { name in
+                CInt(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self))
+            }
+            if let number, number != own { numbers.append(number) }
+        }
+        return numbers.sorted()
+    }
+}
+
+/// 64 bits from the system's generator, for identifiers that must not repeat or be guessed.
+package func randomUInt64() -> UInt64 {
+    var generator = SystemRandomNumberGenerator()
+    return generator.next()
+}

@@ -1,0 +1,79 @@
+#if os(Linux)
+import CBridgePlatform
+import Glibc
+
+/// The kernel's list of descriptors to watch: epoll, and an eventfd that wakes its one waiting thread.
+///
+/// Any thread may add, change, remove and wake; one thread waits and then looks at what it got.
+final class EventQueue: @unchecked Sendable {
+    // Sendable although `ready` is mutable: only the one thread that waits touches it. The rest never changes.
+    private let queue: FileDescriptor
+    private let wakeUp: FileDescriptor
+    private let ready: UnsafeMutablePointer<cbp_ready>
+
+    /// Marks the eventfd; the poller counts its tokens from 1.
+    private static let wakeToken: UInt64 = 0
+
+    init() throws(SystemError) {
+        queue = FileDescriptor(owning: try SystemError.check("making an epoll queue") { cbp_epoll_create() })
+        wakeUp = FileDescriptor(owning: try SystemError.check("making an eventfd") { cbp_event_open() })
+        ready = .allocate(capacity: Int(cbp_epoll_batch))
+        ready.initialize(repeating: cbp_ready(), count: Int(cbp_epoll_batch))
+        do throws(SystemError) {
+            // Edge-triggered, so that it need not be read: each write is a new edge.
+            try add(wakeUp.rawValue, [.readable, .edgeTriggered], token: Self.wakeToken)
+        } catch {
+            ready.deallocate()
+            throw error
+        }
+    }
+
+    deinit {
+        ready.deallocate()
+    }
+
+    func add(_ descriptor: CInt, _ interest: Poller.Interest, token: UInt64) throws(SystemError) {
+        try SystemError.check("watching descriptor \(descriptor)") {
+            cbp_epoll_add(queue.rawValue, descriptor, flags(of: interest), token)
+        }
+    }
+
+    func change(_ descriptor: CInt, _ interest: Poller.Interest, token: UInt64) throws(SystemError) {
+        try SystemError.check("changing the watch on descriptor \(descriptor)") {
+            cbp_epoll_change(queue.rawValue, descriptor, flags(of: interest), token)
+        }
+    }
+
+    /// Ends a watch.
+    ///
+    /// That the descriptor was closed before is a mistake of its owner that does no harm here.
+    func remove(_ descriptor: CInt) {
+        _ = cbp_epoll_remove(queue.rawValue, descriptor)
+    }
+
+    /// Ends the wait under way, or the next one.
+    func wake() {
+        var one: UInt64 = 1
+        // It can fail only when 2^64 - 2 wake-ups are pending.
+        _ = write(wakeUp.rawValue, &one, MemoryLayout<UInt64>.size)
+    }
+
+    /// Waits for events, a wake-up or the time limit in nanoseconds, whichever is first, and says how many it got.
+    func wait(atMost limit: UInt64?) -> Int {
+        let nanoseconds = limit.map { Int64(clamping: $0) } ?? -1
+        return max(0, Int(cbp_epoll_wait(queue.rawValue, ready, nanoseconds)))
+    }
+
+    /// One event of the last wait, `nil` for a wake-up.
+    func event(at index: Int) -> (token: UInt64, readiness: Poller.Readiness)? {
+        let event = ready[index]
+        if event.token == Self.wakeToken { return nil }
+        return (event.token, Poller.Readiness(rawValue: UInt8(truncatingIfNeeded: event.flags)))
+    }
+}
+
+/// The bits of `Interest` and of `Readiness` are those of the shim.
+private func flags(of interest: Poller.Interest) -> UInt32 {
+    UInt32(interest.rawValue)
+}
+#endif

@@ -1,0 +1,15 @@
+/// What became of an attempt to move bytes.
+///
+/// All but `failed` are part of a connection's ordinary life.
+package enum IOOutcome: Equatable, Sendable {
+    /// So many bytes were moved; fewer than asked for is no error.
+    case transferred(Int)
+
+    /// Nothing can be moved now, or, on a blocking call, the time limit has passed.
+    case wouldBlock
+
+    /// The peer has closed its end, or has died.
+    case endOfStream
+
+    case failed(SystemError)
+}

@@ -1,0 +1,67 @@
+/// Puts lines together from the pieces in which bytes arrive.
+struct LineAssembler {
+    private let maximumLength: Int
+    private var pending: [UInt8] = []
+
+    init(maximumLength: Int) {
+        // A piece must have room for a whole character, or cutting at characters would not get on.
+        self.maximumLength = max(4, maximumLength)
+    }
+
+    mutating func add(_ bytes: UnsafeRawBufferPointer, _ emit: (LinePipe.Line) -> Void) {
+        var rest = bytes[...]
+        while let newline = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            append(rest[..<newline], emit)
+            if pending.last == UInt8(ascii: "\r") { pending.removeLast() }
+            hand(over: pending.count, isContinued: false, emit)
+            rest = rest[(newline + 1)...]
+        }
+        append(rest, emit)
+    }
+
+    /// Hands over what came after the last newline, if anything did.
+    mutating func flush(_ emit: (LinePipe.Line) -> Void) {
+        if !pending.isEmpty { hand(over: pending.count, isContinued: false, emit) }
+    }
+
+    private mutating func append(_ bytes: Slice<UnsafeRawBufferPointer>, _ emit: (LinePipe.Line) -> Void) {
+        var rest = bytes
+        while pending.count + rest.count > maximumLength {
+            let room = maximumLength - pending.count
+            pending.append(contentsOf: rest.prefix(room))
+            rest = rest.dropFirst(room)
+            hand(over: cut(), isContinued: true, emit)
+        }
+        pending.append(contentsOf: rest)
+    }
+
+    private mutating func hand(over count: Int, isContinued: Bool, _ emit: (LinePipe.Line) -> Void) {
+        if count == pending.count {
+            let line = pending
+            pending = []
+            emit(LinePipe.Line(bytes: line, isContinued: isContinued))
+        } else {
+            let line = Array(pending[..<count])
+            pending.removeFirst(count)
+            emit(LinePipe.Line(bytes: line, isContinued: isContinued))
+        }
+    }
+
+    /// Where to cut a full piece: not inside a character, if the bytes are UTF-8.
+    private func cut() -> Int {
+        for length in 1...3 {
+            let start = pending.count - length
+            let byte = pending[start]
+            if byte & 0b1100_0000 == 0b1000_0000 { continue }
+            let needed =
+                switch byte {
+                case 0b1111_0000...0b1111_0111: 4
+                case 0b1110_0000...0b1110_1111: 3
+                case 0b1100_0000...0b1101_1111: 2
+                default: 1
+                }
+            return needed > length ? start : pending.count
+        }
+        return pending.count
+    }
+}

@@ -1,0 +1,149 @@
+import Locks
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Reads what another process prints, line by line, at whatever speed it prints.
+///
+/// Neither a flood nor a line without end takes memory beyond one line, or keeps the poller from its other work: each
+/// time the pipe has something, a bounded number of bytes is read. The writer therefore never waits for long, and
+/// what is kept of its output is up to the closure.
+///
+/// `@unchecked Sendable` is sound: `registration` and `hasEnded` are touched under `lock`; `assembler` is touched on
+/// the poller's thread only.
+package final class LinePipe: @unchecked Sendable {
+    /// A line without its end, or a piece of one that was too long.
+    package struct Line: Equatable, Sendable {
+        package let bytes: [UInt8]
+
+        /// Whether the same line goes on in the next piece.
+        package let isContinued: Bool
+
+        package init(bytes: [UInt8], isContinued: Bool) {
+            self.bytes = bytes
+            self.isContinued = isContinued
+        }
+
+        /// For people: what is no valid UTF-8 is replaced.
+        package var text: String { String(decoding: bytes, as: UTF8.self) }
+    }
+
+    package struct Limits: Sendable {
+        /// Bytes in one line; the rest of a longer one comes in further pieces.
+        package var lineLength = 16 * 1024
+
+        /// Bytes read in one go before other handlers of the poller have their turn.
+        package var bytesPerRound = 64 * 1024
+
+        package init() {}
+    }
+
+    private let descriptor: SharedDescriptor
+    private let poller: Poller
+    private let limits: Limits
+    private let onLine: @Sendable (Line) -> Void
+    private let onEnd: @Sendable () -> Void
+    private var assembler: LineAssembler
+    private let lock = Lock()
+    private var registration: Poller.Registration?
+    private var hasEnded = false
+
+    /// Reads from `readingEnd` until all writers have closed their ends, then calls `onEnd`.
+    ///
+    /// Both closures are called on the poller's thread. The capture lives until its end even if nobody keeps it.
+    package static func capture(
+        _ readingEnd: consuming FileDescriptor,
+        on poller: Poller,
+        limits: Limits = Limits(),
+        onLine: @escaping @Sendable (Line) -> Void,
+        onEnd: @escaping @Sendable () -> Void = {}
+    ) throws(SystemError) -> LinePipe {
+        // Of the reading end only: the writer's end is another open file and stays blocking.
+        try FileDescriptor.setNonBlocking(readingEnd.rawValue)
+        let pipe = LinePipe(SharedDescriptor(readingEnd), poller, limits, onLine, onEnd)
+        let registration = try poller.register(pipe.descriptor.rawValue, interest: .readable) { _ in
+            pipe.read(upTo: pipe.limits.bytesPerRound)
+        }
+        pipe.begin(registration)
+        return pipe
+    }
+
+    private init(
+        _ descriptor: SharedDescriptor,
+        _ poller: Poller,
+        _ limits: Limits,
+        _ onLine: @escaping @Sendable (Line) -> Void,
+        _ onEnd: @escaping @Sendable () -> Void
+    ) {
+        self.descriptor = descriptor
+        self.poller = poller
+        self.limits = limits
+        self.onLine = onLine
+        self.onEnd = onEnd
+        assembler = LineAssembler(maximumLength: limits.lineLength)
+    }
+
+    /// Reads what lies in the pipe now, at most one round, hands over an unfinished line, calls `onEnd` and stops.
+    ///
+    /// For the time after the writer's death, when one of its own children may hold the pipe open for ever. It happens
+    /// soon, on the poller's thread; after the end it does nothing.
+    package func finish() {
+        poller.perform { [self] in
+            read(upTo: limits.bytesPerRound)
+            end()
+        }
+    }
+
+    /// Stops without a further call of either closure.
+    ///
+    /// The terms are those of `Poller.Registration.cancel()`.
+    package func cancel() {
+        takeEnd().registration?.cancel()
+    }
+
+    private func takeEnd() -> (isFirst: Bool, registration: Poller.Registration?) {
+        lock.withLock {
+            defer { hasEnded = true }
+            return (!hasEnded, registration.take())
+        }
+    }
+
+    private func begin(_ registration: Poller.Registration) {
+        let isLate = lock.withLock {
+            if !hasEnded { self.registration = registration }
+            return hasEnded
+        }
+        if isLate { registration.cancel() }
+    }
+
+    private func read(upTo limit: Int) {
+        var remaining = limit
+        withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 16) { buffer in
+            while remaining > 0, !lock.withLock({ hasEnded }) {
+                let count = descriptor.withRawValue { number in
+                    retryingInterrupted { systemRead(number, buffer.baseAddress, min(buffer.count, remaining)) }
+                }
+                if count < 0, errno == EAGAIN { return }
+                // The end, or an error that a pipe cannot have: nothing more will come.
+                guard count > 0 else { return end() }
+                remaining -= count
+                assembler.add(UnsafeRawBufferPointer(rebasing: buffer[..<count]), onLine)
+            }
+        }
+    }
+
+    private func end() {
+        let (isFirst, registration) = takeEnd()
+        guard isFirst else { return }
+        registration?.cancel()
+        assembler.flush(onLine)
+        onEnd()
+    }
+}
+
+private func systemRead(_ descriptor: CInt, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    read(descriptor, buffer, count)
+}

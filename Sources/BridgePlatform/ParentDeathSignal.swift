@@ -1,0 +1,34 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+package import Glibc
+#elseif canImport(Darwin)
+package import Darwin
+#endif
+
+/// Lets a process die with its parent, however the parent dies.
+package enum ParentDeathSignal {
+    package enum Outcome: Equatable, Sendable {
+        case armed
+
+        /// The parent had died before the signal was armed, so that it will never come: end now.
+        case parentIsGone
+
+        /// This system has no such signal: only the end of the connection tells.
+        case unsupported
+    }
+
+    /// Asks the kernel to send `signal` to this process when its parent dies.
+    ///
+    /// To be called on the main thread, as it lasts only as long as the thread that called. The kernel takes the
+    /// parent's *thread* for the parent; `ChildProcess` spawns from one that never ends.
+    package static func arm(_ signal: CInt, expectedParent: pid_t) throws(SystemError) -> Outcome {
+        if cbp_arm_parent_death_signal(signal) != 0 {
+            let error = SystemError.current("asking for signal \(signal) at the parent's death")
+            if error.code == ENOTSUP { return .unsupported }
+            throw error
+        }
+        // Looked at after arming: a parent that died in between has sent nothing.
+        return getppid() == expectedParent ? .armed : .parentIsGone
+    }
+}

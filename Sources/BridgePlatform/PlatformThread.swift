@@ -1,0 +1,107 @@
+import CBridgePlatform
+import Locks
+
+/// Threads of the operating system, for loops that block: pollers, link readers, the spawner.
+///
+/// All signals that could go to another thread as well are blocked in them from their first moment, so that a
+/// program's signals land where the program expects them. The signals of a thread's own faults (SIGSEGV, SIGBUS,
+/// SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS) stay open, so that crash reporters still see them.
+package final class PlatformThread: Sendable {
+    private let handle: UInt
+    private let lock = Lock()
+    private let isSettled: Settled
+
+    /// `@unchecked Sendable` is sound: `value` is touched under the thread object's lock only.
+    private final class Settled: @unchecked Sendable {
+        var value = false
+    }
+
+    private init(handle: UInt) {
+        self.handle = handle
+        isSettled = Settled()
+    }
+
+    deinit {
+        if claim() { _ = cbp_thread_detach(handle) }
+    }
+
+    /// Starts a thread that nobody waits for.
+    ///
+    /// - Parameters:
+    ///   - name: shown by debuggers and `top`; Linux keeps its first 15 bytes.
+    ///   - stackSize: in bytes, at least 128 KiB; 0 means the system's default.
+    package static func start(
+        name: String,
+        stackSize: Int = 0,
+        _ body: @escaping @Sendable () -> Void
+    ) throws(SystemError) {
+        _ = try launch(name: name, stackSize: stackSize, isDetached: true, body)
+    }
+
+    /// Starts a thread whose end `join()` waits for.
+    package static func startJoinable(
+        name: String,
+        stackSize: Int = 0,
+        _ body: @escaping @Sendable () -> Void
+    ) throws(SystemError) -> PlatformThread {
+        PlatformThread(handle: try launch(name: name, stackSize: stackSize, isDetached: false, body))
+    }
+
+    /// Waits until the thread has ended.
+    ///
+    /// Only the first of several calls waits; a thread cannot join itself.
+    package func join() {
+        if claim() { _ = cbp_thread_join(handle) }
+    }
+
+    private func claim() -> Bool {
+        lock.withLock {
+            defer { isSettled.value = true }
+            return !isSettled.value
+        }
+    }
+
+    private static func launch(
+        name: String,
+        stackSize: Int,
+        isDetached: Bool,
+        _ body: @escaping @Sendable () -> Void
+    ) throws(SystemError) -> UInt {
+        let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
+        var handle: UInt = 0
+        let result = cbp_thread_start(
+            max(0, stackSize),
+            isDetached ? 1 : 0,
+            { context in Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue().run() },
+            start.toOpaque(),
+            &handle
+        )
+        if result != 0 {
+            start.release()
+            throw SystemError(code: result, operation: "starting the thread \(name)")
+        }
+        return handle
+    }
+}
+
+private final class ThreadStart {
+    private let name: String
+    private let body: @Sendable () -> Void
+
+    init(name: String, body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+
+    func run() {
+        cbp_thread_set_name(shortened(name))
+        body()
+    }
+}
+
+/// Linux refuses a name of more than 15 bytes altogether.
+private func shortened(_ name: String) -> String {
+    var result = ""
+    for character in name where result.utf8.count + character.utf8.count <= 15 { result.append(character) }
+    return result
+}

@@ -1,0 +1,45 @@
+extension Poller {
+    /// One descriptor's place in a poller.
+    ///
+    /// `@unchecked Sendable` is sound: `interest` and `handler` are touched under the poller's lock only.
+    package final class Registration: @unchecked Sendable {
+        package let descriptor: CInt
+        private let poller: Poller
+        let token: UInt64
+        var interest: Interest
+        var handler: Handler?
+
+        init(_ poller: Poller, _ token: UInt64, _ descriptor: CInt, _ interest: Interest, _ handler: @escaping Handler)
+        {
+            self.poller = poller
+            self.token = token
+            self.descriptor = descriptor
+            self.interest = interest
+            self.handler = handler
+        }
+
+        /// Waits for something else from now on.
+        ///
+        /// An empty interest pauses, and reports no hang-up either.
+        ///
+        /// A call for the old interest may still come. After `cancel` this does nothing.
+        package func update(_ interest: Interest) throws(SystemError) {
+            try poller.update(self, to: interest)
+        }
+
+        /// Ends the registration.
+        ///
+        /// When this returns, the handler is not running and is never called again, so that the descriptor may be
+        /// closed. From another thread it waits for a call under way to return, so it must not be called while holding
+        /// what the handler waits for. On the poller's thread nothing is waited for: the handler may cancel itself.
+        /// Cancelling twice is allowed.
+        package func cancel() {
+            poller.cancel(self, waiting: true)
+        }
+
+        /// Ends the registration without waiting: one call that has begun, or is just beginning, may still be running.
+        package func cancelWithoutWaiting() {
+            poller.cancel(self, waiting: false)
+        }
+    }
+}

@@ -1,0 +1,342 @@
+import Locks
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// One thread that waits for descriptors, deadlines and work, and calls those who asked.
+///
+/// Each turn first handles what the descriptors have, then the timers that were due when the turn began, then the
+/// work given to `perform`. Descriptors come first so that after a gap, such as a stopped process, an answer that
+/// lies in a socket is read before the timer that would have missed it. No lock is held while somebody is called.
+///
+/// A handler that takes long delays all others. The thread keeps the poller alive until `stop()`.
+///
+/// `@unchecked Sendable` is sound: every mutable property is touched under `lock` only.
+package final class Poller: @unchecked Sendable {
+    /// What a registration waits for.
+    ///
+    /// Hang-up and errors are reported as well while the interest is not empty.
+    package struct Interest: OptionSet, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        package static let readable = Interest(rawValue: 1)
+        package static let writable = Interest(rawValue: 2)
+
+        /// The peer has shut down its writing side.
+        package static let peerHangUp = Interest(rawValue: 4)
+
+        /// Calls once for each change instead of for as long as it lasts; `update` counts as a change.
+        package static let edgeTriggered = Interest(rawValue: 32)
+    }
+
+    /// What was found.
+    ///
+    /// More than what holds may be reported: calls on the descriptor must be ready to block.
+    package struct Readiness: OptionSet, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        package static let readable = Readiness(rawValue: 1)
+        package static let writable = Readiness(rawValue: 2)
+        package static let peerHangUp = Readiness(rawValue: 4)
+
+        /// Both directions have ended.
+        package static let hangUp = Readiness(rawValue: 8)
+        package static let error = Readiness(rawValue: 16)
+    }
+
+    package typealias Handler = @Sendable (Readiness) -> Void
+    package typealias Work = @Sendable () -> Void
+
+    let lock = Lock()
+    private let callEnded: Condition
+    private let queue: EventQueue
+    private let oversleep = Atomic<UInt64>(0)
+    private static let current = ThreadSpecific<Poller>()
+
+    private var registrations: [UInt64: Registration] = [:]
+    private var lastToken: UInt64 = 0
+    private var timers = TimerHeap()
+    private var work: [Work] = []
+    /// The deadline until which the thread sleeps, `nil` while it is awake.
+    private var sleepsUntil: UInt64?
+    private var isWakeUpSent = false
+    /// The registration or timer whose call is under way.
+    private var callee: AnyObject?
+    private var waiterCount = 0
+    private var isStopping = false
+    private var thread: PlatformThread?
+
+    /// Starts the thread.
+    ///
+    /// `name` is the thread's name.
+    package init(name: String) throws(SystemError) {
+        callEnded = Condition(lock: lock)
+        queue = try EventQueue()
+        let started = try PlatformThread.startJoinable(name: name) { [self] in run() }
+        lock.withLock { thread = started }
+    }
+
+    /// Whether this is the poller's thread.
+    package var isCurrent: Bool {
+        guard let current = Poller.current.unmanagedValue else { return false }
+        return current.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    /// How late the thread was, in nanoseconds, for its earliest timer at its latest wake-up; 0 if it was in time.
+    ///
+    /// A handler or timer that reads it learns of the gap before its own turn: a process that was stopped for 30
+    /// seconds reads about that. A handler that took long counts too. Without a timer there is nothing to be late for.
+    package var lastOversleep: UInt64 { oversleep.load(ordering: .relaxed) }
+
+    // MARK: Descriptors
+
+    /// Calls `handler` on the poller's thread whenever `descriptor` has what `interest` asks for.
+    ///
+    /// The descriptor must stay open until the registration has been cancelled, and can be registered once. The
+    /// registration lasts until then even if nobody keeps it. The handler may be called before this returns.
+    package func register(
+        _ descriptor: CInt,
+        interest: Interest,
+        handler: @escaping Handler
+    ) throws(SystemError) -> Registration {
+        try lock.withLock { () throws(SystemError) in
+            if isStopping {
+                throw SystemError(code: ECANCELED, operation: "watching descriptor \(descriptor) on a stopped poller")
+            }
+            lastToken += 1
+            let token = lastToken
+            if interest.isWatching { try queue.add(descriptor, interest, token: token) }
+            let registration = Registration(self, token, descriptor, interest, handler)
+            registrations[token] = registration
+            return registration
+        }
+    }
+
+    func update(_ registration: Registration, to interest: Interest) throws(SystemError) {
+        try lock.withLock { () throws(SystemError) in
+            guard registrations[registration.token] != nil else { return }
+            // An empty interest leaves the kernel's list: in it, a hang-up would be reported over and over.
+            switch (registration.interest.isWatching, interest.isWatching) {
+            case (false, false): break
+            case (false, true): try queue.add(registration.descriptor, interest, token: registration.token)
+            case (true, false): queue.remove(registration.descriptor)
+            case (true, true): try queue.change(registration.descriptor, interest, token: registration.token)
+            }
+            registration.interest = interest
+        }
+    }
+
+    func cancel(_ registration: Registration, waiting: Bool) {
+        // Released after the lock is given back: what a closure holds may come back here in its deinit.
+        let released: Handler? = lock.withLock {
+            if registrations.removeValue(forKey: registration.token) != nil, registration.interest.isWatching {
+                queue.remove(registration.descriptor)
+            }
+            if waiting { waitForEndOfCall(of: registration) }
+            return registration.handler.take()
+        }
+        withExtendedLifetime(released) {}
+    }
+
+    // MARK: Timers
+
+    /// Calls `body` on the poller's thread once the monotonic clock has reached `deadline`.
+    ///
+    /// Timers are called in the order of their deadlines, equal ones in the order in which they were made.
+    /// On a stopped poller nothing is ever called.
+    @discardableResult
+    package func schedule(at deadline: UInt64, _ body: @escaping Work) -> Timer {
+        // A deadline in the past is "now", or `lastOversleep` would report a gap that never was.
+        let effective = max(deadline, MonotonicClock.now())
+        let (timer, wakes) = lock.withLock {
+            let timer = Timer(self, effective, body)
+            if isStopping {
+                timer.body = nil
+                return (timer, false)
+            }
+            timers.insert(timer)
+            return (timer, effective < sleepsUntil ?? 0 && claimWakeUp())
+        }
+        if wakes { queue.wake() }
+        return timer
+    }
+
+    /// Calls `body` on the poller's thread once `nanoseconds` have passed.
+    @discardableResult
+    package func schedule(after nanoseconds: UInt64, _ body: @escaping Work) -> Timer {
+        let (deadline, isBeyondTime) = MonotonicClock.now().addingReportingOverflow(nanoseconds)
+        return schedule(at: isBeyondTime ? .max : deadline, body)
+    }
+
+    func cancel(_ timer: Timer, waiting: Bool) {
+        let released: Work? = lock.withLock {
+            timers.remove(timer)
+            if waiting { waitForEndOfCall(of: timer) }
+            return timer.body.take()
+        }
+        withExtendedLifetime(released) {}
+    }
+
+    // MARK: Work
+
+    /// Runs `body` on the poller's thread in its next turn, after the bodies given before.
+    ///
+    /// - Returns: `false` when the poller is stopping and `body` will not run.
+    @discardableResult
+    package func perform(_ body: @escaping Work) -> Bool {
+        let (isAccepted, wakes) = lock.withLock {
+            if isStopping { return (false, false) }
+            work.append(body)
+            return (true, claimWakeUp())
+        }
+        if wakes { queue.wake() }
+        return isAccepted
+    }
+
+    /// Ends the thread and lets go of all handlers, timers and work.
+    ///
+    /// Work that `perform` has accepted still runs; timers do not. From another thread this waits for the end, from
+    /// the poller's own it returns at once and the thread ends after its turn.
+    package func stop() {
+        let (ending, wakes) = lock.withLock {
+            isStopping = true
+            return (thread, claimWakeUp())
+        }
+        if wakes { queue.wake() }
+        if isCurrent { return }
+        ending?.join()
+    }
+
+    /// Whether the caller must wake the thread: it sleeps, and nobody has sent a wake-up yet.
+    private func claimWakeUp() -> Bool {
+        if sleepsUntil == nil || isWakeUpSent { return false }
+        isWakeUpSent = true
+        return true
+    }
+
+    private func waitForEndOfCall(of object: AnyObject) {
+        if isCurrent { return }
+        waiterCount += 1
+        while callee === object { callEnded.wait() }
+        waiterCount -= 1
+    }
+}
+
+// MARK: - The thread
+
+extension Poller {
+    private enum Turn {
+        case sleep(until: UInt64?)
+        case poll
+        case end
+    }
+
+    private func run() {
+        Poller.current.value = self
+        loop: while true {
+            let earliest: UInt64?
+            switch beginTurn() {
+            case .end: break loop
+            case .poll: earliest = MonotonicClock.now()
+            case .sleep(let deadline): earliest = deadline
+            }
+            let before = MonotonicClock.now()
+            let count = queue.wait(atMost: earliest.map { $0 > before ? $0 - before : 0 })
+            let now = MonotonicClock.now()
+            noteWakeUp(at: now)
+            for index in 0..<count {
+                if let event = queue.event(at: index) { call(event.token, event.readiness) }
+            }
+            callTimers(dueAt: now)
+            runWork()
+        }
+        releaseEverything()
+        Poller.current.value = nil
+    }
+
+    private func beginTurn() -> Turn {
+        lock.withLock {
+            if !work.isEmpty { return .poll }
+            if isStopping { return .end }
+            let deadline = timers.first?.deadline
+            sleepsUntil = deadline ?? .max
+            return .sleep(until: deadline)
+        }
+    }
+
+    private func noteWakeUp(at now: UInt64) {
+        let earliest = lock.withLock {
+            sleepsUntil = nil
+            isWakeUpSent = false
+            return timers.first?.deadline ?? now
+        }
+        oversleep.store(now > earliest ? now - earliest : 0, ordering: .relaxed)
+    }
+
+    private func call(_ token: UInt64, _ readiness: Readiness) {
+        // Looked up by token: a registration cancelled earlier in this turn is not found, whoever owns its number now.
+        let handler: Handler? = lock.withLock {
+            guard let registration = registrations[token] else { return nil }
+            callee = registration
+            return registration.handler
+        }
+        guard let handler else { return }
+        handler(readiness)
+        endCall()
+    }
+
+    private func callTimers(dueAt now: UInt64) {
+        while true {
+            let body: Work? = lock.withLock {
+                guard !isStopping, let timer = timers.first, timer.deadline <= now else { return nil }
+                timers.remove(timer)
+                callee = timer
+                return timer.body.take()
+            }
+            guard let body else { return }
+            body()
+            endCall()
+        }
+    }
+
+    private func runWork() {
+        let bodies = lock.withLock {
+            let bodies = work
+            work = []
+            return bodies
+        }
+        for body in bodies { body() }
+    }
+
+    private func endCall() {
+        lock.withLock {
+            callee = nil
+            if waiterCount > 0 { callEnded.broadcast() }
+        }
+    }
+
+    private func releaseEverything() {
+        let (ended, dropped) = lock.withLock {
+            let ended = (Array(registrations.values), timers)
+            for registration in registrations.values where registration.interest.isWatching {
+                queue.remove(registration.descriptor)
+            }
+            let handlers = registrations.values.map { $0.handler.take() }
+            registrations = [:]
+            timers = TimerHeap()
+            return (ended, handlers)
+        }
+        withExtendedLifetime((ended, dropped)) {}
+    }
+}
+
+extension Poller.Interest {
+    /// Edge triggering is a manner of watching, not a thing to watch.
+    fileprivate var isWatching: Bool { !subtracting(.edgeTriggered).isEmpty }
+}

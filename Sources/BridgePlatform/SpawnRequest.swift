@@ -1,0 +1,91 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Everything that a new process is to have, and nothing else: what is not named here it does not get.
+package struct SpawnRequest: Sendable {
+    /// Where one of the three standard streams leads.
+    package enum Stream: Equatable, Sendable {
+        /// Reads nothing, swallows everything.
+        case nullDevice
+
+        /// Shares the same stream of this process; the null device if that one is closed.
+        case inherit
+
+        /// A descriptor of this process, which stays this process's own.
+        case descriptor(CInt)
+    }
+
+    /// A further descriptor of the child.
+    package struct Passed: Equatable, Sendable {
+        /// Its number in the child, from 3 to 255.
+        package let child: CInt
+
+        /// A descriptor of this process, which stays this process's own.
+        package let parent: CInt
+
+        package init(child: CInt, parent: CInt) {
+            self.child = child
+            self.parent = parent
+        }
+    }
+
+    /// Path of the program.
+    ///
+    /// It is not searched for in PATH, and a script without `#!` is refused.
+    package var executable: String
+
+    /// What the program is told as its own name; the path if `nil`.
+    package var name: String?
+
+    /// The arguments after the name.
+    package var arguments: [String] = []
+
+    /// The whole environment: nothing of this process's is added.
+    package var environment: [String: String] = [:]
+
+    /// Where the program starts; this process's working directory if `nil`.
+    package var workingDirectory: String?
+
+    package var standardInput = Stream.nullDevice
+    package var standardOutput = Stream.nullDevice
+    package var standardError = Stream.nullDevice
+
+    /// Descriptors beside the standard streams.
+    ///
+    /// All others are closed in the child.
+    package var descriptors: [Passed] = []
+
+    /// Whether what the child leaves behind in its process group is killed when the child's exit is noticed.
+    ///
+    /// It happens before the child is reaped, while its number cannot belong to anybody else. Processes that have left
+    /// the group, with setsid for instance, are not reached.
+    package var killsGroupOnExit = true
+
+    package init(executable: String) {
+        self.executable = executable
+    }
+}
+
+/// Why there is no new process.
+package enum SpawnError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// A part of the request that cannot be handed to a process, and why.
+    case invalidArgument(name: String, reason: String)
+
+    /// The operating system refused. The error names the path.
+    case failed(SystemError)
+
+    package var description: String {
+        switch self {
+        case .invalidArgument(let name, let reason): "\(name) cannot be handed to a new process: \(reason)"
+        case .failed(let error): error.description
+        }
+    }
+
+    /// The error number, if the operating system gave one.
+    package var code: CInt? {
+        if case .failed(let error) = self { error.code } else { nil }
+    }
+}

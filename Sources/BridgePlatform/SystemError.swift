@@ -1,0 +1,59 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#else
+#error("BridgePlatform knows Linux with glibc, and Darwin")
+#endif
+
+/// A call to the operating system that failed: the error number and what was being done.
+package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The value of `errno` right after the call.
+    package let code: CInt
+
+    /// What was being done, in words that stand before "failed": `spawn of /bin/ls`.
+    package let operation: String
+
+    package init(code: CInt, operation: String) {
+        self.code = code
+        self.operation = operation
+    }
+
+    /// The error of the call just made on this thread.
+    ///
+    /// `operation` is made into a string only after `errno` has been read, as that may itself make calls.
+    package static func current(_ operation: @autoclosure () -> String) -> SystemError {
+        let code = errno
+        return SystemError(code: code, operation: operation())
+    }
+
+    /// `spawn of /x failed: No such file or directory (ENOENT)`.
+    package var description: String {
+        let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            buffer.baseAddress.map { String(cString: cbp_errno_text(code, $0, buffer.count)) } ?? "Unknown error"
+        }
+        let name = cbp_errno_name(code).map { String(cString: $0) } ?? "errno \(code)"
+        return "\(operation) failed: \(text) (\(name))"
+    }
+
+    /// Makes a call that returns -1 on failure, and makes it again for as long as signals interrupt it.
+    @discardableResult
+    package static func check<Value: FixedWidthInteger & SignedInteger>(
+        _ operation: @autoclosure () -> String,
+        _ call: () -> Value
+    ) throws(SystemError) -> Value {
+        let result = retryingInterrupted(call)
+        if result == -1 { throw current(operation()) }
+        return result
+    }
+}
+
+/// Makes a call again for as long as it returns -1 because a signal interrupted it.
+package func retryingInterrupted<Value: FixedWidthInteger & SignedInteger>(_ call: () -> Value) -> Value {
+    while true {
+        let result = call()
+        if result != -1 || errno != EINTR { return result }
+    }
+}

@@ -1,0 +1,134 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+package import Glibc
+#elseif canImport(Darwin)
+package import Darwin
+#endif
+
+/// Stream sockets between processes of one machine: how they are made, found and ended.
+///
+/// All descriptors made here are close-on-exec. `UnixSocket+Transfer.swift` moves bytes through them.
+package enum UnixSocket {
+    /// Who is at the other end, as the kernel noted it when the connection was made.
+    package struct PeerCredentials: Equatable, Sendable {
+        /// A hint only: the process may be gone and its number used again.
+        package let processIdentifier: pid_t
+        package let user: uid_t
+        package let group: gid_t
+    }
+
+    /// The longest path in bytes that an address can hold: 107 on Linux, 103 on Darwin.
+    package static var maximumPathLength: Int { cbp_unix_path_limit() }
+
+    /// Two sockets connected to each other.
+    package static func pair() throws(SystemError) -> Pair {
+        let ends = try FileDescriptor.makePair("making a pair of sockets", cbp_unix_socketpair)
+        return Pair(first: FileDescriptor(owning: ends.0), second: FileDescriptor(owning: ends.1))
+    }
+
+    /// The two ends of a connection that began as one, equal in everything.
+    @frozen @usableFromInline
+    package struct Pair: ~Copyable, Sendable {
+        package let first: FileDescriptor
+        package let second: FileDescriptor
+    }
+
+    /// Creates a socket file at `path`, which must not exist, and listens there.
+    package static func listen(at path: String, backlog: CInt = 128) throws(SystemError) -> FileDescriptor {
+        try checkPath(path)
+        let socket = try create()
+        try SystemError.check("binding a socket to \(path)") { cbp_unix_bind(socket.rawValue, path) }
+        try SystemError.check("listening at \(path)") { listenOn(socket.rawValue, backlog) }
+        return socket
+    }
+
+    /// Connects to the socket file at `path`.
+    package static func connect(to path: String) throws(SystemError) -> FileDescriptor {
+        try checkPath(path)
+        let socket = try create()
+        // A connect of a Unix socket that a signal interrupts has not begun, so that it may be repeated.
+        try SystemError.check("connecting to \(path)") { cbp_unix_connect(socket.rawValue, path) }
+        return socket
+    }
+
+    /// Takes one waiting connection.
+    ///
+    /// - Returns: `nil` when a non-blocking listener has none, or the one that waited has gone.
+    package static func accept(from listener: CInt) throws(SystemError) -> FileDescriptor? {
+        let connection = retryingInterrupted { cbp_accept(listener) }
+        if connection >= 0 { return FileDescriptor(owning: connection) }
+        let error = SystemError.current("accepting a connection on descriptor \(listener)")
+        if error.code == EAGAIN || error.code == EWOULDBLOCK || error.code == ECONNABORTED { return nil }
+        throw error
+    }
+
+    package static func peerCredentials(of socket: CInt) throws(SystemError) -> PeerCredentials {
+        var process: pid_t = 0
+        var user: uid_t = 0
+        var group: gid_t = 0
+        try SystemError.check("reading the peer's credentials on descriptor \(socket)") {
+            cbp_peer_credentials(socket, &process, &user, &group)
+        }
+        return PeerCredentials(processIdentifier: process, user: user, group: group)
+    }
+
+    /// Sends no more: the peer reads what is on its way and then the end of the stream.
+    ///
+    /// - Returns: `false` when the connection had ended already.
+    @discardableResult
+    package static func shutdownWrite(_ socket: CInt) -> Bool {
+        shutdown(socket, CInt(SHUT_WR)) == 0
+    }
+
+    /// Ends the connection in both directions and wakes whoever waits in it; the number stays taken.
+    ///
+    /// - Returns: `false` when the connection had ended already.
+    @discardableResult
+    package static func shutdownBoth(_ socket: CInt) -> Bool {
+        shutdown(socket, CInt(SHUT_RDWR)) == 0
+    }
+
+    /// Lets a blocking `receive` end with `wouldBlock` after `milliseconds`; 0 lets it wait for ever.
+    package static func setReceiveTimeout(_ socket: CInt, milliseconds: UInt32) throws(SystemError) {
+        var limit = timeval(
+            tv_sec: .init(milliseconds / 1000),
+            tv_usec: .init(milliseconds % 1000 * 1000)
+        )
+        try SystemError.check("setting the receive timeout of descriptor \(socket)") {
+            setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
+    /// Asks the kernel for buffers of these sizes in bytes.
+    ///
+    /// It may round them and has a limit of its own.
+    package static func setBufferSizes(_ socket: CInt, send: CInt, receive: CInt) throws(SystemError) {
+        for (option, value) in [(SO_SNDBUF, send), (SO_RCVBUF, receive)] {
+            var size = value
+            try SystemError.check("setting a buffer size of descriptor \(socket) to \(value) bytes") {
+                setsockopt(socket, SOL_SOCKET, option, &size, socklen_t(MemoryLayout<CInt>.size))
+            }
+        }
+    }
+
+    private static func create() throws(SystemError) -> FileDescriptor {
+        FileDescriptor(owning: try SystemError.check("making a socket") { cbp_unix_socket() })
+    }
+
+    private static func checkPath(_ path: String) throws(SystemError) {
+        let length = path.utf8.count
+        if length > maximumPathLength {
+            let name = "using the socket path \(path) of \(length) bytes, where \(maximumPathLength) are allowed,"
+            throw SystemError(code: ENAMETOOLONG, operation: name)
+        }
+        // An empty path binds to a name that nobody chose, and one with a NUL would be cut there.
+        if path.isEmpty || path.utf8.contains(0) {
+            throw SystemError(code: EINVAL, operation: "using a socket path that is empty or contains NUL")
+        }
+    }
+}
+
+private func listenOn(_ socket: CInt, _ backlog: CInt) -> CInt {
+    listen(socket, backlog)
+}

@@ -1,0 +1,254 @@
+package import CBOR
+
+extension ControlMessage {
+    // MARK: - Encoding
+
+    /// Appends the message as a whole frame.
+    package func encode(into buffer: CBORBuffer) {
+        let start = buffer.appendHole(FrameDecoder.headBytes)
+        encodeBody(CBORWriter(buffer))
+        buffer.patch(at: start, withBigEndian: UInt32(clamping: buffer.count - start - FrameDecoder.headBytes))
+    }
+
+    private func encodeBody(_ writer: CBORWriter) {
+        func begin(_ kind: FrameKind, _ elements: Int) {
+            writer.arrayHead(elements + 1)
+            writer.unsigned(kind.rawValue)
+        }
+        switch self {
+        case .hello(let hello):
+            begin(.hello, 9)
+            writer.text(Hello.magic)
+            writer.unsigned(hello.versions.lowerBound)
+            writer.unsigned(hello.versions.upperBound)
+            writer.text(hello.name)
+            writer.text(hello.cookie)
+            writer.text(hello.library)
+            writer.unsigned(hello.windowBytes)
+            writer.unsigned(hello.windowEvents)
+            writer.unsigned(hello.frameBytes)
+        case .welcome(let welcome):
+            begin(.welcome, 8)
+            writer.unsigned(welcome.version)
+            writer.text(welcome.library)
+            writer.unsigned(welcome.hostIncarnation)
+            writer.unsigned(welcome.workerIncarnation)
+            writer.unsigned(welcome.windowBytes)
+            writer.unsigned(welcome.windowEvents)
+            writer.unsigned(welcome.frameBytes)
+            writer.unsigned(welcome.heartbeatMilliseconds)
+        case .reject(let reject):
+            begin(.reject, 2)
+            writer.unsigned(reject.reason)
+            writer.text(reject.text)
+        case .interest(let interest):
+            begin(.interest, 2)
+            writer.arrayHead(interest.wanted.count)
+            for wanted in interest.wanted {
+                writer.arrayHead(2)
+                writer.unsigned(wanted.number)
+                writer.text(wanted.name)
+            }
+            writer.arrayHead(interest.unwanted.count)
+            for number in interest.unwanted { writer.unsigned(number) }
+        case .ready:
+            begin(.ready, 0)
+        case .acknowledge(let acknowledgement, let incarnation):
+            begin(.acknowledge, 4)
+            writer.unsigned(incarnation)
+            writer.unsigned(acknowledgement.mark)
+            writer.unsigned(acknowledgement.after)
+            writer.arrayHead(acknowledgement.ranges.count * 2)
+            for range in acknowledgement.ranges {
+                writer.unsigned(range.lowerBound)
+                writer.unsigned(range.upperBound)
+            }
+        case .refuse(let refusal):
+            begin(.refuse, 3)
+            writer.unsigned(refusal.sequence)
+            writer.unsigned(refusal.reason)
+            writer.text(refusal.text)
+        case .heartbeat(let heartbeat):
+            begin(.heartbeat, 2)
+            if let busy = heartbeat.busySequence { writer.unsigned(busy) } else { writer.null() }
+            writer.unsigned(heartbeat.busyMilliseconds)
+        case .drain(let milliseconds):
+            begin(.drain, 1)
+            writer.unsigned(milliseconds)
+        case .goodbye(let goodbye):
+            begin(.goodbye, 4)
+            writer.unsigned(goodbye.reason)
+            writer.text(goodbye.text)
+            writer.unsigned(goodbye.lastWritten)
+            writer.unsigned(goodbye.handledMark)
+        }
+    }
+
+    // MARK: - Decoding
+
+    /// Decodes a frame's body that is not an event; nil for a kind that may be skipped.
+    ///
+    /// Elements beyond the known ones are ignored, so that messages can grow.
+    package init?(decoding body: UnsafeRawBufferPointer, limits: LinkLimits) throws {
+        var reader = CBORReader(body)
+        guard let count = try reader.readArrayHead(), count > 0 else {
+            throw LinkViolation("a frame is an array with a count that begins with its kind")
+        }
+        let number = try reader.readUnsigned()
+        guard let kind = FrameKind(rawValue: number) else {
+            if number >= FrameKind.firstSkippable {
+                // Skippable, but it must still be what it claims to be.
+                for _ in 1..<count { try reader.skipItem() }
+                try Self.expectEnd(of: reader)
+                return nil
+            }
+            throw LinkViolation("frame kind \(number) is unknown and may not be skipped")
+        }
+        let known = try Self.knownElements(of: kind)
+        guard count > known else {
+            throw LinkViolation("a \(kind) frame has \(known + 1) elements; this one has \(count)")
+        }
+        self = try Self.decode(kind, &reader, limits: limits)
+        for _ in (known + 1)..<count { try reader.skipItem() }
+        try Self.expectEnd(of: reader)
+    }
+
+    private static func knownElements(of kind: FrameKind) throws(LinkViolation) -> Int {
+        switch kind {
+        case .hello: 9
+        case .welcome: 8
+        case .reject, .interest, .heartbeat: 2
+        case .ready: 0
+        case .acknowledge, .goodbye: 4
+        case .refuse: 3
+        case .drain: 1
+        case .event: throw LinkViolation("an event is no control message")
+        }
+    }
+
+    private static func expectEnd(of reader: CBORReader) throws(LinkViolation) {
+        guard reader.isAtEnd else { throw LinkViolation("\(reader.bytesLeft) bytes follow the message in its frame") }
+    }
+
+    private static func decode(
+        _ kind: FrameKind,
+        _ reader: inout CBORReader,
+        limits: LinkLimits
+    ) throws -> ControlMessage {
+        switch kind {
+        case .hello: .hello(try decodeHello(&reader))
+        case .welcome: .welcome(try decodeWelcome(&reader))
+        case .reject: .reject(Reject(reason: try reader.readUnsigned(), text: try reader.readText()))
+        case .interest: .interest(try decodeInterest(&reader, limits: limits))
+        case .ready: .ready
+        case .acknowledge: try decodeAcknowledgement(&reader)
+        case .refuse:
+            .refuse(
+                Refusal(
+                    sequence: try reader.readUnsigned(),
+                    reason: try reader.readUnsigned(),
+                    text: try reader.readText()
+                )
+            )
+        case .heartbeat:
+            .heartbeat(
+                Heartbeat(
+                    busySequence: try reader.readNull() ? nil : try reader.readUnsigned(),
+                    busyMilliseconds: try reader.readUnsigned()
+                )
+            )
+        case .drain: .drain(graceMilliseconds: try reader.readUnsigned())
+        case .goodbye:
+            .goodbye(
+                Goodbye(
+                    reason: try reader.readUnsigned(),
+                    text: try reader.readText(),
+                    lastWritten: try reader.readUnsigned(),
+                    handledMark: try reader.readUnsigned()
+                )
+            )
+        case .event: throw LinkViolation("an event is no control message")
+        }
+    }
+
+    private static func decodeHello(_ reader: inout CBORReader) throws -> Hello {
+        let magic = try reader.readText()
+        guard magic == Hello.magic else {
+            throw LinkViolation(
+                "a hello begins with \"\(Hello.magic)\"; this one begins with \"\(magic.shortened(toScalars: 32))\""
+            )
+        }
+        let lowest = try reader.readUnsigned()
+        let highest = try reader.readUnsigned()
+        guard lowest <= highest else { throw LinkViolation("versions \(lowest) to \(highest) are no range") }
+        return Hello(
+            versions: lowest...highest,
+            name: try reader.readText(),
+            cookie: try reader.readText(),
+            library: try reader.readText(),
+            windowBytes: try reader.readUnsigned(),
+            windowEvents: try reader.readUnsigned(),
+            frameBytes: try reader.readUnsigned()
+        )
+    }
+
+    private static func decodeWelcome(_ reader: inout CBORReader) throws -> Welcome {
+        Welcome(
+            version: try reader.readUnsigned(),
+            library: try reader.readText(),
+            hostIncarnation: try reader.readUnsigned(),
+            workerIncarnation: try reader.readUnsigned(),
+            windowBytes: try reader.readUnsigned(),
+            windowEvents: try reader.readUnsigned(),
+            frameBytes: try reader.readUnsigned(),
+            heartbeatMilliseconds: try reader.readUnsigned()
+        )
+    }
+
+    private static func decodeInterest(_ reader: inout CBORReader, limits: LinkLimits) throws -> Interest {
+        guard let wantedCount = try reader.readArrayHead() else { throw LinkViolation("a list has a count") }
+        guard wantedCount <= limits.interestNames else {
+            throw LinkViolation("interest in \(wantedCount) names; the limit is \(limits.interestNames)")
+        }
+        var interest = Interest()
+        interest.wanted.reserveCapacity(wantedCount)
+        for _ in 0..<wantedCount {
+            let parts = try reader.readArrayHead()
+            guard parts == 2 else { throw LinkViolation("a wanted name is a pair of number and name") }
+            let number = try reader.readUnsigned()
+            let name = try reader.readText()
+            try EventFrame.checkName(name, limits: limits)
+            interest.wanted.append(Interest.Name(number: number, name: name))
+        }
+        guard let unwantedCount = try reader.readArrayHead() else { throw LinkViolation("a list has a count") }
+        guard unwantedCount <= limits.interestNames else {
+            throw LinkViolation("\(unwantedCount) names are no longer wanted; the limit is \(limits.interestNames)")
+        }
+        interest.unwanted.reserveCapacity(unwantedCount)
+        for _ in 0..<unwantedCount { interest.unwanted.append(try reader.readUnsigned()) }
+        return interest
+    }
+
+    private static func decodeAcknowledgement(_ reader: inout CBORReader) throws -> ControlMessage {
+        let incarnation = try reader.readUnsigned()
+        var acknowledgement = Acknowledgement(mark: try reader.readUnsigned(), after: try reader.readUnsigned())
+        guard let count = try reader.readArrayHead(), count % 2 == 0, count / 2 <= Acknowledgement.maximumRanges else {
+            throw LinkViolation("an acknowledgement has at most \(Acknowledgement.maximumRanges) ranges of two numbers")
+        }
+        acknowledgement.ranges.reserveCapacity(count / 2)
+        for _ in 0..<(count / 2) {
+            let first = try reader.readUnsigned()
+            let last = try reader.readUnsigned()
+            guard first <= last else { throw LinkViolation("\(first) to \(last) is no range") }
+            acknowledgement.ranges.append(first...last)
+        }
+        return .acknowledge(acknowledgement, incarnation: incarnation)
+    }
+
+    /// The kind of a frame, looked up without decoding the rest.
+    package static func kind(of body: UnsafeRawBufferPointer) -> UInt64? {
+        // An array head with its count in one byte, then a kind in one byte: what every known frame begins with.
+        guard body.count >= 2, body[0] & 0xE0 == 0x80, body[0] & 0x1F < 24, body[1] < 24 else { return nil }
+        return UInt64(body[1])
+    }
+}

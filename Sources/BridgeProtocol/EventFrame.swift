@@ -1,0 +1,220 @@
+package import CBOR
+
+/// An event's identity as a frame spells it: short where the link says the rest.
+package enum WireID: Sendable, Hashable {
+    /// Offered by the side that sends the frame.
+    case sender(number: UInt64)
+    /// Offered by the side that receives the frame.
+    case receiver(number: UInt64)
+    /// Offered by a third process.
+    case other(origin: String, incarnation: UInt64, number: UInt64)
+}
+
+/// The name in an event frame: the number that the receiver's interest gave it, or the text.
+package enum WireName: Sendable, Hashable {
+    case number(UInt64)
+    case text(String)
+}
+
+/// What an event frame says about its event, beside the payload.
+package struct EventHead: Sendable, Hashable {
+    package var sequence: UInt64
+    package var id: WireID
+    package var nanosecondsSinceEpoch: UInt64
+    package var name: WireName
+    package var attempt: UInt64 = 1
+    package var cause: WireID?
+    package var root: WireID?
+    /// W3C trace context, as the header field spells it.
+    package var traceparent: String?
+    /// Events of the same origin with a lower number will not come again.
+    package var settledBelow: UInt64?
+
+    package init(sequence: UInt64, id: WireID, nanosecondsSinceEpoch: UInt64, name: WireName) {
+        self.sequence = sequence
+        self.id = id
+        self.nanosecondsSinceEpoch = nanosecondsSinceEpoch
+        self.name = name
+    }
+}
+
+/// Encoding and decoding of event frames: `[8, sequence, id, time, name, options, payload]`.
+///
+/// The payload is the last element, so that its extent is known without reading it: an event that is only passed on is never
+/// decoded.
+package enum EventFrame {
+    private enum Option {
+        static let attempt: UInt64 = 1
+        static let cause: UInt64 = 2
+        static let root: UInt64 = 3
+        static let traceparent: UInt64 = 4
+        static let settledBelow: UInt64 = 5
+    }
+
+    static let elements = 7
+
+    // MARK: - Encoding
+
+    /// Appends everything up to the payload, the frame's length included, which counts the payload in.
+    package static func encodeHead(_ head: EventHead, payloadBytes: Int, into buffer: CBORBuffer) {
+        let start = buffer.appendHole(FrameDecoder.headBytes)
+        let writer = CBORWriter(buffer)
+        writer.arrayHead(elements)
+        writer.unsigned(FrameKind.event.rawValue)
+        writer.unsigned(head.sequence)
+        if head.id == .sender(number: head.sequence) {
+            writer.null()
+        } else {
+            encode(head.id, writer)
+        }
+        writer.unsigned(head.nanosecondsSinceEpoch)
+        switch head.name {
+        case .number(let number): writer.unsigned(number)
+        case .text(let text): writer.text(text)
+        }
+        encodeOptions(of: head, writer)
+        let body = buffer.count - start - FrameDecoder.headBytes + payloadBytes
+        buffer.patch(at: start, withBigEndian: UInt32(clamping: body))
+    }
+
+    private static func encodeOptions(of head: EventHead, _ writer: CBORWriter) {
+        var count = 0
+        if head.attempt != 1 { count += 1 }
+        if head.cause != nil { count += 1 }
+        if head.root != nil { count += 1 }
+        if head.traceparent != nil { count += 1 }
+        if head.settledBelow != nil { count += 1 }
+        guard count > 0 else {
+            writer.null()
+            return
+        }
+        writer.mapHead(count)
+        if head.attempt != 1 {
+            writer.unsigned(Option.attempt)
+            writer.unsigned(head.attempt)
+        }
+        if let cause = head.cause {
+            writer.unsigned(Option.cause)
+            encode(cause, writer)
+        }
+        if let root = head.root {
+            writer.unsigned(Option.root)
+            encode(root, writer)
+        }
+        if let traceparent = head.traceparent {
+            writer.unsigned(Option.traceparent)
+            writer.text(traceparent)
+        }
+        if let settledBelow = head.settledBelow {
+            writer.unsigned(Option.settledBelow)
+            writer.unsigned(settledBelow)
+        }
+    }
+
+    private static func encode(_ id: WireID, _ writer: CBORWriter) {
+        switch id {
+        case .sender(let number):
+            writer.unsigned(number)
+        case .receiver(let number):
+            writer.negative(number)
+        case .other(let origin, let incarnation, let number):
+            writer.arrayHead(3)
+            writer.text(origin)
+            writer.unsigned(incarnation)
+            writer.unsigned(number)
+        }
+    }
+
+    // MARK: - Decoding
+
+    /// Takes a frame's body apart.
+    ///
+    /// - Returns: The head, and where in `body` the payload begins; it goes on to the end.
+    package static func decode(
+        _ body: UnsafeRawBufferPointer,
+        limits: LinkLimits
+    ) throws -> (head: EventHead, payloadOffset: Int) {
+        var reader = CBORReader(body)
+        let count = try reader.readArrayHead()
+        guard count == elements else {
+            throw LinkViolation(
+                "an event frame has \(elements) elements; this one has \(count.map(String.init) ?? "no") count"
+            )
+        }
+        let kind = try reader.readUnsigned()
+        guard kind == FrameKind.event.rawValue else { throw LinkViolation("frame kind \(kind) is not an event") }
+        let sequence = try reader.readUnsigned()
+        let id: WireID
+        if try reader.readNull() {
+            id = .sender(number: sequence)
+        } else {
+            id = try decodeID(&reader, limits: limits)
+        }
+        let time = try reader.readUnsigned()
+        let name: WireName
+        if reader.nextMajorType == .text {
+            let text = try reader.readText()
+            try checkName(text, limits: limits)
+            name = .text(text)
+        } else {
+            name = .number(try reader.readUnsigned())
+        }
+        var head = EventHead(sequence: sequence, id: id, nanosecondsSinceEpoch: time, name: name)
+        if try !reader.readNull() { try decodeOptions(&reader, into: &head, limits: limits) }
+        guard reader.bytesLeft > 0 else { throw LinkViolation("event \(sequence) has no payload") }
+        return (head, reader.position)
+    }
+
+    private static func decodeOptions(
+        _ reader: inout CBORReader,
+        into head: inout EventHead,
+        limits: LinkLimits
+    ) throws {
+        guard let count = try reader.readMapHead() else {
+            throw LinkViolation("the options of an event must be a map with a count")
+        }
+        var previous: UInt64 = 0
+        for _ in 0..<count {
+            let key = try reader.readUnsigned()
+            guard key > previous else { throw LinkViolation("the options of an event are not in ascending order") }
+            previous = key
+            switch key {
+            case Option.attempt:
+                head.attempt = try reader.readUnsigned()
+                guard head.attempt > 0 else { throw LinkViolation("attempts are counted from 1") }
+            case Option.cause: head.cause = try decodeID(&reader, limits: limits)
+            case Option.root: head.root = try decodeID(&reader, limits: limits)
+            case Option.traceparent: head.traceparent = try reader.readText()
+            case Option.settledBelow: head.settledBelow = try reader.readUnsigned()
+            default: try reader.skipItem()
+            }
+        }
+    }
+
+    private static func decodeID(_ reader: inout CBORReader, limits: LinkLimits) throws -> WireID {
+        switch reader.nextMajorType {
+        case .negative:
+            let head = try reader.readHead()
+            return .receiver(number: head.argument)
+        case .array:
+            let count = try reader.readArrayHead()
+            guard count == 3 else { throw LinkViolation("an identifier has three parts") }
+            let origin = try reader.readText()
+            try checkName(origin, limits: limits)
+            return .other(
+                origin: origin,
+                incarnation: try reader.readUnsigned(),
+                number: try reader.readUnsigned()
+            )
+        default:
+            return .sender(number: try reader.readUnsigned())
+        }
+    }
+
+    static func checkName(_ name: String, limits: LinkLimits) throws(LinkViolation) {
+        let length = name.utf8.count
+        guard length > 0, length <= limits.eventNameBytes else {
+            throw LinkViolation("a name has 1 to \(limits.eventNameBytes) bytes; this one has \(length)")
+        }
+    }
+}

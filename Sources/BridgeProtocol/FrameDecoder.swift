@@ -1,0 +1,62 @@
+/// Why a stream of bytes is not a stream of frames.
+package enum FrameError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The declared length passes the limit.
+    case tooLarge(declared: Int, limit: Int)
+    /// A frame without a body.
+    case empty
+    /// The stream ended inside a frame.
+    case truncated(have: Int, need: Int)
+
+    package var description: String {
+        switch self {
+        case .tooLarge(let declared, let limit):
+            "a frame of \(declared) bytes was announced; the limit is \(limit) bytes"
+        case .empty:
+            "a frame without a body arrived"
+        case .truncated(let have, let need):
+            "the stream ended inside a frame: \(have) of \(need) bytes had arrived"
+        }
+    }
+}
+
+/// Finds the frames in a stream of bytes: a 32-bit big-endian length, then that many bytes.
+///
+/// Keeps nothing but the limit in force, so that any split of the stream gives the same frames.
+package struct FrameDecoder: Sendable {
+    /// The length's own length.
+    package static let headBytes = 4
+
+    /// The largest body that is accepted now.
+    package var limit: Int
+
+    package init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// What the bytes at hand amount to.
+    package enum Step: Equatable {
+        /// A whole frame: its body follows the first four bytes, and it is this long together with them.
+        case frame(length: Int)
+        /// The bytes at hand are the beginning of a frame of this many bytes, as far as is known.
+        case needsBytes(total: Int)
+    }
+
+    /// Looks at the beginning of `bytes`.
+    @inlinable
+    package func next(in bytes: UnsafeRawBufferPointer) throws(FrameError) -> Step {
+        guard bytes.count >= 4 else { return .needsBytes(total: 4) }
+        let declared = Int(UInt32(bigEndian: bytes.loadUnaligned(as: UInt32.self)))
+        guard declared <= limit else { throw .tooLarge(declared: declared, limit: limit) }
+        guard declared > 0 else { throw .empty }
+        let length = declared + 4
+        return bytes.count >= length ? .frame(length: length) : .needsBytes(total: length)
+    }
+
+    /// What it means that the stream ended with `bytes` left.
+    package func end(with bytes: UnsafeRawBufferPointer) throws(FrameError) {
+        guard !bytes.isEmpty else { return }
+        var need = Self.headBytes
+        if case .needsBytes(let total) = try next(in: bytes) { need = total }
+        throw .truncated(have: bytes.count, need: need)
+    }
+}

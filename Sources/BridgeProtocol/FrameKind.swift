@@ -1,0 +1,19 @@
+/// The kinds of frames; the numbers are stable for ever.
+///
+/// A peer must understand every kind below ``firstSkippable`` and may skip the others. 5, 11 and 12 are kept for "more time",
+/// "receipt" and "gap".
+package enum FrameKind: UInt64, Sendable, CaseIterable {
+    case hello = 0
+    case welcome = 1
+    case reject = 2
+    case interest = 3
+    case ready = 4
+    case event = 8
+    case acknowledge = 9
+    case refuse = 10
+    case heartbeat = 13
+    case drain = 14
+    case goodbye = 15
+
+    package static let firstSkippable: UInt64 = 128
+}

@@ -1,0 +1,38 @@
+/// The host's half of the handshake: judges a worker's first frame.
+package enum HostHandshake {
+    /// What to do about a hello.
+    package enum Outcome: Sendable, Hashable {
+        case accept(version: UInt64)
+        case reject(Reject)
+    }
+
+    package static func helloReceived(_ hello: Hello, expecting cookie: String) -> Outcome {
+        guard let version = ProtocolVersion.common(hello.versions) else {
+            let own = ProtocolVersion.supported
+            return .reject(
+                Reject(
+                    reason: Reject.Reason.version.rawValue,
+                    text: """
+                        the worker speaks protocol version \(describe(hello.versions)) \
+                        (\(hello.library.shortened(toScalars: 64))), the host speaks version \(describe(own))
+                        """
+                )
+            )
+        }
+        guard hello.cookie == cookie else {
+            return .reject(
+                Reject(
+                    reason: Reject.Reason.cookie.rawValue,
+                    text: "the worker does not know the cookie that its process was started with"
+                )
+            )
+        }
+        return .accept(version: version)
+    }
+
+    private static func describe(_ versions: ClosedRange<UInt64>) -> String {
+        // Not by `count`: a peer may name more versions than an Int counts.
+        let (lowest, highest) = (versions.lowerBound, versions.upperBound)
+        return lowest == highest ? "\(lowest)" : "\(lowest) to \(highest)"
+    }
+}

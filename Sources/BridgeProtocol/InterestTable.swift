@@ -1,0 +1,42 @@
+/// What the peer wants: by which number each event name goes on this link.
+///
+/// A number means one name for as long as the link lives, wanted or not: events that carry it may still be under way.
+package struct InterestTable: Sendable {
+    private var wanted: [String: UInt64] = [:]
+    private var names: [UInt64: String] = [:]
+    private let limit: Int
+
+    package init(limits: LinkLimits) {
+        limit = limits.interestNames
+    }
+
+    /// The number of a name that is wanted now.
+    package func number(of name: String) -> UInt64? { wanted[name] }
+
+    /// The name that a number stands for.
+    package func name(of number: UInt64) -> String? { names[number] }
+
+    /// The names that are wanted now.
+    package var wantedNames: Set<String> { Set(wanted.keys) }
+
+    /// Takes an interest message over.
+    package mutating func apply(_ interest: Interest) throws(LinkViolation) {
+        for number in interest.unwanted {
+            guard let name = names[number], wanted[name] == number else {
+                throw LinkViolation("name number \(number) is no longer wanted, but was not before")
+            }
+            wanted[name] = nil
+        }
+        for entry in interest.wanted {
+            if let known = names[entry.number], known != entry.name {
+                throw LinkViolation("name number \(entry.number) is given to \"\(known)\" and \"\(entry.name)\"")
+            }
+            guard wanted[entry.name] == nil else { throw LinkViolation("the name \"\(entry.name)\" is wanted twice") }
+            guard names.count < limit || names[entry.number] != nil else {
+                throw LinkViolation("interest in more than \(limit) names")
+            }
+            names[entry.number] = entry.name
+            wanted[entry.name] = entry.number
+        }
+    }
+}

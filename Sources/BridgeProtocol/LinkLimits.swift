@@ -1,0 +1,47 @@
+import DomainEvents
+
+/// What one side of a link grants and tolerates; every number from a peer is checked against these before memory is taken.
+package struct LinkLimits: Sendable, Hashable {
+    /// The largest frame body, in bytes.
+    ///
+    /// 16 MiB: large enough for documents, small enough that one frame harms nobody.
+    package var frameBytes = 16 << 20
+
+    /// The largest frame body before the handshake is done: nobody needs much to say who they are.
+    package var handshakeFrameBytes = 64 << 10
+
+    /// What a peer may have written and not yet seen acknowledged, in charged bytes.
+    package var windowBytes = 1 << 20
+
+    /// What a peer may have written and not yet seen acknowledged, in events.
+    package var windowEvents = 4_096
+
+    /// Where waiting for room begins, in charged bytes.
+    package var outboxBytes = 4 << 20
+
+    /// Where `publish` begins to drop, in charged bytes.
+    package var outboxHardBytes = 64 << 20
+
+    /// How many event names a peer may want at once.
+    package var interestNames = 16_384
+
+    /// The longest event name, in UTF-8 bytes.
+    package var eventNameBytes = EventNames.maximumBytes
+
+    package init() {}
+
+    /// An event is charged at least this much: a flood of tiny events costs the bookkeeping, not the bytes.
+    package static let minimumCharge = 256
+
+    /// What a frame of this length takes of a window or an outbox.
+    package static func charge(forFrameOf length: Int) -> Int { max(length, minimumCharge) }
+
+    /// How far beyond the oldest unacknowledged event a sender goes, in windows: bounds what the receiver remembers of events
+    /// that were handled out of order.
+    package static let spanInWindows = 4
+
+    /// The highest sequence that may be sent while `mark` is the acknowledged one.
+    package static func lastSequence(afterMark mark: UInt64, windowEvents: Int) -> UInt64 {
+        mark &+ UInt64(spanInWindows * windowEvents)
+    }
+}

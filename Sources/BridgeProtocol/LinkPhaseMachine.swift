@@ -1,0 +1,58 @@
+/// Which frames are allowed when, for either side of a link.
+///
+/// A pure machine: a frame's kind comes in, and either it may be acted upon or the peer broke the protocol.
+package struct LinkPhaseMachine: Sendable {
+    package enum Role: Sendable {
+        case host
+        case worker
+    }
+
+    package enum Phase: Sendable, Hashable {
+        /// Nothing but the first words may pass.
+        case handshake
+        case established
+        /// The peer has said goodbye: nothing may follow.
+        case ended
+    }
+
+    package let role: Role
+    package private(set) var phase = Phase.handshake
+    private var isPeerReady = false
+
+    package init(role: Role) {
+        self.role = role
+    }
+
+    /// The peer's hello was answered with a reject: nothing that it sends is acted upon any more.
+    package mutating func peerWasRejected() {
+        phase = .ended
+    }
+
+    /// Checks a frame from the peer against the phase, and moves on.
+    package mutating func frameReceived(_ kind: FrameKind) throws(LinkViolation) {
+        switch (phase, kind) {
+        case (.handshake, .hello) where role == .host, (.handshake, .welcome) where role == .worker:
+            phase = .established
+        case (.handshake, .reject) where role == .worker, (.handshake, .goodbye) where role == .worker:
+            // A goodbye this early says what was wrong with the hello.
+            phase = .ended
+        case (.handshake, _):
+            let expected: FrameKind = role == .host ? .hello : .welcome
+            throw LinkViolation("a \(kind) frame came before \(expected)")
+        case (.established, .interest), (.established, .event), (.established, .acknowledge), (.established, .refuse),
+            (.established, .heartbeat):
+            return
+        case (.established, .ready) where role == .host:
+            guard !isPeerReady else { throw LinkViolation("the worker said twice that it is ready") }
+            isPeerReady = true
+        case (.established, .drain) where role == .worker:
+            return
+        case (.established, .goodbye):
+            phase = .ended
+        case (.established, _):
+            throw LinkViolation("a \(kind) frame is not for a \(role) to receive")
+        case (.ended, _):
+            throw LinkViolation("a \(kind) frame came after the end")
+        }
+    }
+}

@@ -1,0 +1,8 @@
+/// What a peer did that the protocol does not allow: the link is closed for it.
+package struct LinkViolation: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,190 @@
+/// The first words of a worker: who it is and what it can.
+package struct Hello: Sendable, Hashable {
+    /// Tells a bridge worker from any other program that writes to the descriptor.
+    package static let magic = "event-bridge"
+
+    package var versions: ClosedRange<UInt64>
+    package var name: String
+    /// What the host put into the worker's environment: shows that this is the process it started.
+    package var cookie: String
+    package var library: String
+    /// The window that the worker grants the host.
+    package var windowBytes: UInt64
+    package var windowEvents: UInt64
+    /// The largest frame body that the worker takes.
+    package var frameBytes: UInt64
+
+    package init(
+        versions: ClosedRange<UInt64> = ProtocolVersion.supported,
+        name: String,
+        cookie: String,
+        library: String,
+        windowBytes: UInt64,
+        windowEvents: UInt64,
+        frameBytes: UInt64
+    ) {
+        self.versions = versions
+        self.name = name
+        self.cookie = cookie
+        self.library = library
+        self.windowBytes = windowBytes
+        self.windowEvents = windowEvents
+        self.frameBytes = frameBytes
+    }
+}
+
+/// The host's answer to a hello that it accepts.
+package struct Welcome: Sendable, Hashable {
+    package var version: UInt64
+    package var library: String
+    /// The host's own incarnation: part of the identity of its events.
+    package var hostIncarnation: UInt64
+    /// The worker's incarnation, chosen by the host: part of the identity of the worker's events.
+    package var workerIncarnation: UInt64
+    /// The window that the host grants the worker.
+    package var windowBytes: UInt64
+    package var windowEvents: UInt64
+    /// The largest frame body that the host takes.
+    package var frameBytes: UInt64
+    /// How often the worker shows that it is alive.
+    package var heartbeatMilliseconds: UInt64
+
+    package init(
+        version: UInt64,
+        library: String,
+        hostIncarnation: UInt64,
+        workerIncarnation: UInt64,
+        windowBytes: UInt64,
+        windowEvents: UInt64,
+        frameBytes: UInt64,
+        heartbeatMilliseconds: UInt64
+    ) {
+        self.version = version
+        self.library = library
+        self.hostIncarnation = hostIncarnation
+        self.workerIncarnation = workerIncarnation
+        self.windowBytes = windowBytes
+        self.windowEvents = windowEvents
+        self.frameBytes = frameBytes
+        self.heartbeatMilliseconds = heartbeatMilliseconds
+    }
+}
+
+/// The host's answer to a hello that it does not accept.
+package struct Reject: Sendable, Hashable {
+    package enum Reason: UInt64, Sendable, CaseIterable {
+        /// No protocol version in common.
+        case version = 1
+        /// Not the process that the host started.
+        case cookie = 2
+    }
+
+    package var reason: UInt64
+    package var text: String
+
+    package init(reason: UInt64, text: String) {
+        self.reason = reason
+        self.text = text
+    }
+}
+
+/// What one side wants from now on, and no longer wants.
+package struct Interest: Sendable, Hashable {
+    package struct Name: Sendable, Hashable {
+        /// Chosen by who wants the events; event frames name them by it.
+        package var number: UInt64
+        package var name: String
+
+        package init(number: UInt64, name: String) {
+            self.number = number
+            self.name = name
+        }
+    }
+
+    package var wanted: [Name]
+    package var unwanted: [UInt64]
+
+    package init(wanted: [Name] = [], unwanted: [UInt64] = []) {
+        self.wanted = wanted
+        self.unwanted = unwanted
+    }
+}
+
+/// An event that could not be handled; it is settled with that.
+package struct Refusal: Sendable, Hashable {
+    package enum Reason: UInt64, Sendable, CaseIterable {
+        /// The payload is not what the event's type expects.
+        case undecodable = 1
+        /// The event's own `validate()` threw.
+        case invalid = 2
+        /// A handler threw.
+        case handlerFailed = 3
+        /// The sender may not publish events of this name.
+        case forbidden = 4
+    }
+
+    package var sequence: UInt64
+    package var reason: UInt64
+    package var text: String
+
+    package init(sequence: UInt64, reason: UInt64, text: String) {
+        self.sequence = sequence
+        self.reason = reason
+        self.text = text
+    }
+}
+
+/// A sign of life.
+package struct Heartbeat: Sendable, Hashable {
+    /// The event that a handler has been busy with, and for how long; nil when idle.
+    package var busySequence: UInt64?
+    package var busyMilliseconds: UInt64
+
+    package init(busySequence: UInt64? = nil, busyMilliseconds: UInt64 = 0) {
+        self.busySequence = busySequence
+        self.busyMilliseconds = busyMilliseconds
+    }
+}
+
+/// The last frame of an orderly end.
+package struct Goodbye: Sendable, Hashable {
+    package enum Reason: UInt64, Sendable, CaseIterable {
+        case shutdown = 1
+        case replaced = 2
+        case idle = 3
+        case violation = 4
+        case version = 5
+        case limit = 6
+        case internalError = 7
+    }
+
+    package var reason: UInt64
+    package var text: String
+    /// The sequence of the newest event that the sender of the goodbye has written.
+    package var lastWritten: UInt64
+    /// The mark up to which it has handled what it received.
+    package var handledMark: UInt64
+
+    package init(reason: UInt64, text: String, lastWritten: UInt64, handledMark: UInt64) {
+        self.reason = reason
+        self.text = text
+        self.lastWritten = lastWritten
+        self.handledMark = handledMark
+    }
+}
+
+/// Every frame but an event.
+package enum ControlMessage: Sendable, Hashable {
+    case hello(Hello)
+    case welcome(Welcome)
+    case reject(Reject)
+    case interest(Interest)
+    case ready
+    /// With the incarnation of the side that acknowledges.
+    case acknowledge(Acknowledgement, incarnation: UInt64)
+    case refuse(Refusal)
+    case heartbeat(Heartbeat)
+    /// Take no more, finish what is there, say goodbye; within so many milliseconds.
+    case drain(graceMilliseconds: UInt64)
+    case goodbye(Goodbye)
+}

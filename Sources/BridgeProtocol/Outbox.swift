@@ -1,0 +1,307 @@
+package import DomainEvents
+
+/// The sending side of a link: every accepted event, as an encoded frame, until the peer has acknowledged it.
+///
+/// A pure data structure. What lies in it survives the receiver: after a crash the unacknowledged frames are encoded anew for
+/// the next incarnation, in their order and ahead of newer events.
+package struct Outbox: ~Copyable {
+    /// One event in the outbox.
+    private struct Record {
+        var frame: UnsafeMutableRawPointer
+        var length: Int
+        var number: UInt64
+        var source: Unmanaged<EventSource>
+        var attempt: UInt32
+        /// The peer has given its window credit back.
+        var isCredited = false
+        /// Acknowledged or refused: only frames before it keep it here.
+        var isSettled = false
+
+        var charge: Int { LinkLimits.charge(forFrameOf: length) }
+    }
+
+    private var store = FrameStore()
+    /// A ring; its capacity is a power of two.
+    private var records: [Record?] = Array(repeating: nil, count: 64)
+    /// A ring that a burst has made larger than this is not kept.
+    private static let keptRecords = 4_096
+
+    /// The sequence of the oldest event that is kept.
+    private var firstSequence: UInt64 = 1
+    /// The newest event that was handed out for writing.
+    package private(set) var lastComposed: UInt64 = 0
+    /// The newest event that was written entirely.
+    package private(set) var lastWritten: UInt64 = 0
+    /// The newest event.
+    package private(set) var lastSequence: UInt64 = 0
+    /// Everything up to this event has been acknowledged.
+    private var mark: UInt64 = 0
+
+    /// Charged bytes of all that is kept.
+    package private(set) var chargedBytes = 0
+    private var inFlightBytes = 0
+    private var inFlightEvents = 0
+
+    /// What the receiver has granted.
+    private var windowBytes: Int
+    private var windowEvents: Int
+
+    /// Sources stay alive as long as a record names them.
+    private var sources: [EventSource] = []
+
+    package init(limits: LinkLimits) {
+        windowBytes = limits.windowBytes
+        windowEvents = limits.windowEvents
+    }
+
+    package var count: Int { Int(lastSequence &+ 1 &- firstSequence) }
+    package var isEmpty: Bool { lastSequence &+ 1 == firstSequence }
+    /// Whether something is left that the window would let out.
+    package var hasWritable: Bool { lastComposed < lastSequence && isNextAllowed }
+
+    private func index(_ sequence: UInt64) -> Int {
+        Int(truncatingIfNeeded: sequence) & (records.count - 1)
+    }
+
+    // MARK: - Appending
+
+    /// Room for the next event's frame; its sequence is ``lastSequence`` afterwards.
+    package mutating func append(
+        frameLength: Int,
+        source: EventSource,
+        number: UInt64,
+        attempt: UInt32 = 1
+    ) -> UnsafeMutableRawPointer {
+        if count == records.count { grow() }
+        let frame = store.append(frameLength)
+        lastSequence &+= 1
+        if sources.last !== source { remember(source) }
+        let record = Record(
+            frame: frame,
+            length: frameLength,
+            number: number,
+            source: .passUnretained(source),
+            attempt: attempt
+        )
+        records[index(lastSequence)] = record
+        chargedBytes += record.charge
+        return frame
+    }
+
+    private mutating func remember(_ source: EventSource) {
+        if let known = sources.firstIndex(where: { $0 === source }) {
+            sources.swapAt(known, sources.count - 1)
+        } else {
+            sources.append(source)
+        }
+    }
+
+    private mutating func grow() {
+        var larger: [Record?] = Array(repeating: nil, count: records.count * 2)
+        var sequence = firstSequence
+        while sequence <= lastSequence {
+            larger[Int(truncatingIfNeeded: sequence) & (larger.count - 1)] = records[index(sequence)]
+            sequence += 1
+        }
+        records = larger
+    }
+
+    // MARK: - Writing
+
+    private var isNextAllowed: Bool {
+        guard let next = records[index(lastComposed &+ 1)] else { return false }
+        guard
+            lastComposed &+ 1 <= LinkLimits.lastSequence(afterMark: mark, windowEvents: windowEvents)
+        else { return false }
+        return inFlightEvents == 0 || (inFlightEvents < windowEvents && inFlightBytes + next.charge <= windowBytes)
+    }
+
+    /// Hands out frames for writing, as few contiguous pieces as possible; they stay where they are until written.
+    ///
+    /// - Parameters:
+    ///   - pieces: receives the pieces.
+    ///   - maximumBytes: about how much; one frame at least.
+    ///   - last: the newest event that may leave now.
+    package mutating func compose(
+        into pieces: inout [UnsafeRawBufferPointer],
+        maximumBytes: Int,
+        through last: UInt64 = .max
+    ) {
+        var start: UnsafeMutableRawPointer?
+        var length = 0
+        var total = 0
+        while lastComposed < min(lastSequence, last), isNextAllowed, total == 0 || total < maximumBytes {
+            let next = lastComposed &+ 1
+            guard let record = records[index(next)] else { break }
+            if let begun = start, begun + length == record.frame {
+                length += record.length
+            } else {
+                if let begun = start { pieces.append(UnsafeRawBufferPointer(start: begun, count: length)) }
+                start = record.frame
+                length = record.length
+            }
+            total += record.length
+            inFlightEvents += 1
+            inFlightBytes += record.charge
+            lastComposed = next
+        }
+        if let begun = start { pieces.append(UnsafeRawBufferPointer(start: begun, count: length)) }
+    }
+
+    /// What ``compose(into:maximumBytes:)`` handed out has been written.
+    package mutating func composedWasWritten() {
+        lastWritten = lastComposed
+        release()
+    }
+
+    // MARK: - Settling
+
+    /// Gives window credit back for what the peer has handled.
+    ///
+    /// - Throws: A violation if the peer speaks of what was never handed out.
+    package mutating func credit(_ acknowledgement: Acknowledgement) throws(LinkViolation) {
+        try check(acknowledgement)
+        // Everything below `mark` was credited before.
+        if acknowledgement.mark > mark { credit(through: mark &+ 1, acknowledgement.mark) }
+        for range in acknowledgement.ranges { credit(through: range.lowerBound, range.upperBound) }
+        mark = max(mark, acknowledgement.mark)
+    }
+
+    private func check(_ acknowledgement: Acknowledgement) throws(LinkViolation) {
+        let highest = max(acknowledgement.mark, acknowledgement.ranges.last?.upperBound ?? 0)
+        guard highest <= lastComposed else {
+            throw LinkViolation("acknowledged event \(highest), but \(lastComposed) is the newest that was written")
+        }
+        var below = acknowledgement.mark
+        for range in acknowledgement.ranges {
+            guard range.lowerBound > below else {
+                throw LinkViolation("acknowledgement ranges overlap or descend at \(range.lowerBound)")
+            }
+            below = range.upperBound
+        }
+    }
+
+    private mutating func credit(through first: UInt64, _ last: UInt64) {
+        var sequence = max(first, firstSequence)
+        while sequence <= last {
+            let position = index(sequence)
+            if let record = records[position], !record.isCredited {
+                records[position]?.isCredited = true
+                inFlightEvents -= 1
+                inFlightBytes -= record.charge
+            }
+            sequence += 1
+        }
+    }
+
+    /// Lets acknowledged events go.
+    ///
+    /// ``credit(_:)`` has checked the acknowledgement.
+    ///
+    /// - Returns: How many events were settled by it.
+    package mutating func settle(_ acknowledgement: Acknowledgement) -> Int {
+        var settled = 0
+        if acknowledgement.mark >= firstSequence { settled += settle(firstSequence, acknowledgement.mark) }
+        for range in acknowledgement.ranges { settled += settle(range.lowerBound, range.upperBound) }
+        release()
+        return settled
+    }
+
+    private mutating func settle(_ first: UInt64, _ last: UInt64) -> Int {
+        var settled = 0
+        var sequence = max(first, firstSequence)
+        while sequence <= last {
+            let position = index(sequence)
+            if records[position]?.isSettled == false {
+                records[position]?.isSettled = true
+                settled += 1
+            }
+            sequence += 1
+        }
+        return settled
+    }
+
+    /// The frame of an event that the peer refuses; it is settled with that.
+    ///
+    /// - Returns: The frame, valid until the next change; nil if the event is settled already.
+    package mutating func refuse(_ sequence: UInt64) throws(LinkViolation) -> UnsafeRawBufferPointer? {
+        guard sequence > 0, sequence <= lastComposed else {
+            throw LinkViolation("refused event \(sequence), but \(lastComposed) is the newest that was written")
+        }
+        guard sequence >= firstSequence, let record = records[index(sequence)], !record.isSettled else { return nil }
+        records[index(sequence)]?.isSettled = true
+        return UnsafeRawBufferPointer(start: record.frame, count: record.length)
+    }
+
+    /// Frees what is settled and written, from the oldest on.
+    package mutating func release() {
+        while firstSequence <= lastWritten {
+            let position = index(firstSequence)
+            guard let record = records[position], record.isSettled else { break }
+            if !record.isCredited {
+                inFlightEvents -= 1
+                inFlightBytes -= record.charge
+            }
+            chargedBytes -= record.charge
+            records[position] = nil
+            store.removeFirst()
+            firstSequence += 1
+        }
+        guard isEmpty else { return }
+        if sources.count > 1 { sources.removeFirst(sources.count - 1) }
+        if records.count > Self.keptRecords { records = Array(repeating: nil, count: 64) }
+    }
+
+    // MARK: - What the receiver may forget
+
+    /// Events of `source` with a lower number than this are settled; nil if none of its events is kept.
+    package func lowestNumber(of source: EventSource) -> UInt64? {
+        var lowest: UInt64?
+        var sequence = firstSequence
+        while sequence <= lastSequence {
+            if let record = records[index(sequence)], !record.isSettled,
+                record.source.toOpaque() == Unmanaged.passUnretained(source).toOpaque()
+            {
+                lowest = min(lowest ?? record.number, record.number)
+            }
+            sequence += 1
+        }
+        return lowest
+    }
+
+    // MARK: - The next incarnation
+
+    /// An unacknowledged event, for its next delivery.
+    package struct Unsettled {
+        package let frame: UnsafeRawBufferPointer
+        package let source: EventSource
+        package let number: UInt64
+        /// How often it was handed to an incarnation of the receiver before.
+        package let attempts: UInt32
+    }
+
+    /// Visits what is not settled, oldest first; the frames are valid during the call only.
+    package func forEachUnsettled(_ body: (Unsettled) -> Void) {
+        var sequence = firstSequence
+        while sequence <= lastSequence {
+            if let record = records[index(sequence)], !record.isSettled {
+                let wasHandedOut = sequence <= lastComposed
+                body(
+                    Unsettled(
+                        frame: UnsafeRawBufferPointer(start: record.frame, count: record.length),
+                        source: record.source.takeUnretainedValue(),
+                        number: record.number,
+                        attempts: wasHandedOut ? record.attempt : record.attempt - 1
+                    )
+                )
+            }
+            sequence += 1
+        }
+    }
+
+    /// Takes over what the receiver has granted.
+    package mutating func grant(windowBytes: Int, windowEvents: Int) {
+        self.windowBytes = windowBytes
+        self.windowEvents = windowEvents
+    }
+}

@@ -1,0 +1,70 @@
+/// Memory that a stream is read into and frames are taken out of, in place.
+///
+/// It keeps a standard size, grows for a frame that is larger (whose declared length was checked against the limit before), and
+/// shrinks back a while after that is gone.
+package struct ReceiveBuffer: ~Copyable {
+    /// As much as one read of a busy local socket brings.
+    package static let standardBytes = 128 << 10
+
+    private var base: UnsafeMutableRawPointer
+    private var capacity: Int
+    private var start = 0
+    private var end = 0
+    /// How often in a row the standard size would have done.
+    private var smallNeeds = 0
+
+    /// A buffer that was grown is kept for so many small needs: large frames mostly come in rows, and fresh memory is dear.
+    package static let patience = 256
+
+    package init() {
+        capacity = Self.standardBytes
+        base = .allocate(byteCount: capacity, alignment: 16)
+    }
+
+    deinit {
+        base.deallocate()
+    }
+
+    /// What has arrived and was not consumed.
+    package var readable: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base + start, count: end - start) }
+
+    /// Where the next read goes; never empty after ``makeRoom(for:)``.
+    package var writable: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(start: base + end, count: capacity - end)
+    }
+
+    package mutating func wasFilled(by count: Int) {
+        end += count
+    }
+
+    package mutating func consume(_ count: Int) {
+        start += count
+        if start == end {
+            start = 0
+            end = 0
+        }
+    }
+
+    /// Makes sure that a frame of `length` bytes, or at least one more byte, fits behind what is readable.
+    package mutating func makeRoom(for length: Int) {
+        let wanted = max(length, end - start + 1)
+        smallNeeds = wanted <= Self.standardBytes ? smallNeeds + 1 : 0
+        if wanted > capacity || (capacity > Self.standardBytes && smallNeeds >= Self.patience) {
+            move(toCapacity: max(wanted, Self.standardBytes))
+        } else if start + wanted > capacity || end == capacity {
+            base.copyMemory(from: base + start, byteCount: end - start)
+            end -= start
+            start = 0
+        }
+    }
+
+    private mutating func move(toCapacity newCapacity: Int) {
+        let larger = UnsafeMutableRawPointer.allocate(byteCount: newCapacity, alignment: 16)
+        larger.copyMemory(from: base + start, byteCount: end - start)
+        base.deallocate()
+        base = larger
+        capacity = newCapacity
+        end -= start
+        start = 0
+    }
+}

@@ -1,0 +1,165 @@
+/// The receiving side's memory of a link: what has arrived, what of it is handled, and what of that the peer has been told.
+///
+/// A pure value. Sequences are consecutive, so one slot for each event between the oldest unhandled one and the newest is all
+/// there is to remember.
+package struct ReceiveWindow: Sendable {
+    /// What is to be done about acknowledging.
+    package enum Urgency: Sendable, Hashable {
+        /// Nothing new to say.
+        case none
+        /// Say it with the next frame, or when the link falls idle.
+        case soon
+        /// A quarter of the window is handled: the sender must not run dry.
+        case now
+    }
+
+    private struct Slot {
+        var charge: UInt32 = 0
+        var isHandled = false
+        var isAnnounced = false
+    }
+
+    private let windowBytes: Int
+    private let windowEvents: Int
+
+    /// The newest event that has arrived.
+    package private(set) var lastReceived: UInt64 = 0
+    /// Every event up to this one is handled.
+    package private(set) var mark: UInt64 = 0
+
+    private var slots: [Slot]
+    private var handledAboveMark = 0
+    private var announcedMark: UInt64 = 0
+    /// Arrived and not yet acknowledged to the peer.
+    private var openBytes = 0
+    private var openEvents = 0
+    /// Handled and not yet acknowledged to the peer.
+    private var unannouncedBytes = 0
+    private var unannouncedEvents = 0
+
+    package init(windowBytes: Int, windowEvents: Int) {
+        self.windowBytes = windowBytes
+        self.windowEvents = windowEvents
+        slots = Array(repeating: Slot(), count: 256)
+    }
+
+    /// How many events have arrived and are not handled yet.
+    package var unhandledEvents: Int { Int(lastReceived - mark) - handledAboveMark }
+
+    private func slotIndex(_ sequence: UInt64) -> Int {
+        Int(truncatingIfNeeded: sequence) & (slots.count - 1)
+    }
+
+    /// Takes note of an event frame of `length` bytes.
+    package mutating func eventReceived(sequence: UInt64, frameLength: Int) throws(LinkViolation) {
+        guard sequence == lastReceived &+ 1 else {
+            throw LinkViolation("event with sequence \(sequence) arrived where \(lastReceived &+ 1) was expected")
+        }
+        let charge = LinkLimits.charge(forFrameOf: frameLength)
+        // An event larger than the window goes alone.
+        guard openEvents == 0 || (openEvents < windowEvents && openBytes + charge <= windowBytes) else {
+            throw LinkViolation(
+                """
+                event \(sequence) exceeds the window: \(openEvents) events with \(openBytes) bytes are unacknowledged, \
+                \(windowEvents) events or \(windowBytes) bytes were granted
+                """
+            )
+        }
+        guard sequence <= LinkLimits.lastSequence(afterMark: announcedMark, windowEvents: windowEvents) else {
+            throw LinkViolation("event \(sequence) is too far beyond \(announcedMark), the last acknowledged one")
+        }
+        if Int(sequence - mark) > slots.count { grow() }
+        lastReceived = sequence
+        slots[slotIndex(sequence)] = Slot(charge: UInt32(clamping: charge))
+        openEvents += 1
+        openBytes += charge
+    }
+
+    private mutating func grow() {
+        var larger = Array(repeating: Slot(), count: slots.count * 2)
+        var sequence = mark + 1
+        while sequence <= lastReceived {
+            larger[Int(truncatingIfNeeded: sequence) & (larger.count - 1)] = slots[slotIndex(sequence)]
+            sequence += 1
+        }
+        slots = larger
+    }
+
+    /// Takes note that the last handler of an event has returned.
+    package mutating func eventHandled(sequence: UInt64) -> Urgency {
+        guard sequence > mark, sequence <= lastReceived else { return .none }
+        let index = slotIndex(sequence)
+        guard !slots[index].isHandled else { return .none }
+        slots[index].isHandled = true
+        unannouncedEvents += 1
+        unannouncedBytes += Int(slots[index].charge)
+        if sequence == mark + 1 {
+            advanceMark()
+        } else {
+            handledAboveMark += 1
+        }
+        return unannouncedEvents * 4 >= windowEvents || unannouncedBytes * 4 >= windowBytes ? .now : .soon
+    }
+
+    private mutating func advanceMark() {
+        var next = mark + 1
+        // The slots between the announced mark and the mark are still needed to credit them; only `isHandled` moves the mark.
+        mark = next
+        next += 1
+        while next <= lastReceived, slots[slotIndex(next)].isHandled {
+            handledAboveMark -= 1
+            mark = next
+            next += 1
+        }
+    }
+
+    /// Whether there is something to acknowledge.
+    package var hasUnannounced: Bool { unannouncedEvents > 0 }
+
+    /// The acknowledgement of all that is handled, to be written now; nil if the peer knows it all.
+    ///
+    /// - Parameter after: the newest event of this side that lies in the outbox and has not been written; 0 for none.
+    package mutating func takeAcknowledgement(after: UInt64) -> Acknowledgement? {
+        guard unannouncedEvents > 0 else { return nil }
+        var ranges: [ClosedRange<UInt64>] = []
+        if handledAboveMark > 0 { ranges = takeRanges() }
+        // What lies beyond the ranges that fit stays unannounced.
+        var left = 0
+        var leftBytes = 0
+        if ranges.count == Acknowledgement.maximumRanges, let last = ranges.last, last.upperBound < lastReceived {
+            for sequence in (last.upperBound + 1)...lastReceived {
+                let slot = slots[slotIndex(sequence)]
+                if slot.isHandled, !slot.isAnnounced {
+                    left += 1
+                    leftBytes += Int(slot.charge)
+                }
+            }
+        }
+        // All 64 ranges are said already, and what is new lies behind them: it waits for the oldest hole.
+        if left == unannouncedEvents, mark == announcedMark { return nil }
+        openEvents -= unannouncedEvents - left
+        openBytes -= unannouncedBytes - leftBytes
+        unannouncedEvents = left
+        unannouncedBytes = leftBytes
+        announcedMark = mark
+        return Acknowledgement(mark: mark, ranges: ranges, after: after)
+    }
+
+    private mutating func takeRanges() -> [ClosedRange<UInt64>] {
+        var ranges: [ClosedRange<UInt64>] = []
+        var sequence = mark + 2
+        while sequence <= lastReceived, ranges.count < Acknowledgement.maximumRanges {
+            guard slots[slotIndex(sequence)].isHandled else {
+                sequence += 1
+                continue
+            }
+            let first = sequence
+            while sequence <= lastReceived, slots[slotIndex(sequence)].isHandled {
+                slots[slotIndex(sequence)].isAnnounced = true
+                sequence += 1
+            }
+            ranges.append(first...(sequence - 1))
+        }
+        return ranges
+    }
+}

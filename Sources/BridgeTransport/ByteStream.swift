@@ -1,0 +1,25 @@
+package import BridgePlatform
+
+/// A two-way stream of bytes: the narrow seam between a link and what carries it.
+///
+/// Reading blocks, on a thread that does nothing else; writing never does. Both ends behave the same over a socket and in
+/// memory: partial writes, a bounded buffer between the two, and an end that is seen when the other side closes or dies.
+package protocol ByteStream: AnyObject, Sendable {
+    /// Waits for bytes; one caller at a time.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome
+
+    /// Writes what fits at once of several pieces; one caller at a time.
+    func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome
+
+    /// Calls `body` once when writing may go on, or the stream has ended; not on the calling thread.
+    func whenWritable(_ body: @escaping @Sendable () -> Void)
+
+    /// Says that nothing more will be written; the other side reads to the end.
+    func finishWriting()
+
+    /// Takes nothing more in: what has arrived can still be read, and then comes the end.
+    func finishReading()
+
+    /// Ends the stream both ways: a blocked read returns.
+    func close()
+}

@@ -1,0 +1,258 @@
+import BridgePlatform
+package import BridgeProtocol
+import CBOR
+package import DomainEvents
+import Locks
+import Synchronization
+
+/// The reading half: one thread blocks in a read, takes the frames apart in place, and runs what they ask for.
+extension Link {
+    func readUntilEnd(_ stream: any ByteStream) {
+        var buffer = ReceiveBuffer()
+        var decoder = FrameDecoder(limit: limits.handshakeFrameBytes)
+        var ending: LinkEnd?
+        while ending == nil {
+            lastRead.store(MonotonicClock.now(), ordering: .relaxed)
+            let outcome = stream.read(into: buffer.writable)
+            lastRead.store(0, ordering: .relaxed)
+            switch outcome {
+            case .transferred(let count):
+                buffer.wasFilled(by: count)
+                ending = takeFrames(from: &buffer, &decoder)
+            case .wouldBlock:
+                continue
+            case .endOfStream:
+                ending = endOfStream(buffer, decoder)
+            case .failed(let error):
+                ending = .failed(error.description)
+            }
+        }
+        finishReading(ending ?? .endOfStream, stream)
+    }
+
+    /// Acts on every whole frame in the buffer.
+    private func takeFrames(from buffer: inout ReceiveBuffer, _ decoder: inout FrameDecoder) -> LinkEnd? {
+        do {
+            while true {
+                switch try decoder.next(in: buffer.readable) {
+                case .needsBytes(let total):
+                    buffer.makeRoom(for: total)
+                    return nil
+                case .frame(let length):
+                    let frame = UnsafeRawBufferPointer(rebasing: buffer.readable[..<length])
+                    if let end = try frameReceived(frame) { return end }
+                    buffer.consume(length)
+                    if decoder.limit != limits.frameBytes, lock.withLock({ phase.phase == .established }) {
+                        decoder.limit = limits.frameBytes
+                    }
+                }
+            }
+        } catch {
+            return violated(String(describing: error))
+        }
+    }
+
+    private func endOfStream(_ buffer: borrowing ReceiveBuffer, _ decoder: FrameDecoder) -> LinkEnd {
+        if lock.withLock({ isClosedHere }) { return .closed }
+        do {
+            try decoder.end(with: buffer.readable)
+            return .endOfStream
+        } catch {
+            // A torn last frame is what a crash leaves behind: reported, but the end is the news.
+            return .failed(String(describing: error))
+        }
+    }
+
+    private func violated(_ text: String) -> LinkEnd {
+        lock.withLock {
+            // Best effort: the peer may not read any more.
+            ControlMessage.goodbye(
+                Goodbye(
+                    reason: Goodbye.Reason.violation.rawValue,
+                    text: text.shortened(),
+                    lastWritten: outbox.lastWritten,
+                    handledMark: receiveWindow.mark
+                )
+            ).encode(into: control)
+        }
+        pump()
+        return .violation(text)
+    }
+
+    // MARK: - Frames
+
+    private func frameReceived(_ frame: UnsafeRawBufferPointer) throws -> LinkEnd? {
+        let body = UnsafeRawBufferPointer(rebasing: frame[FrameDecoder.headBytes...])
+        if ControlMessage.kind(of: body) == FrameKind.event.rawValue {
+            try eventReceived(body, frameLength: frame.count)
+            return nil
+        }
+        guard let message = try ControlMessage(decoding: body, limits: limits) else { return nil }
+        try lock.withLock { () throws(LinkViolation) in try phase.frameReceived(message.kind) }
+        switch message {
+        case .acknowledge(let acknowledgement, let incarnation):
+            try acknowledged(acknowledgement, incarnation: incarnation)
+        case .refuse(let refusal):
+            try refused(refusal)
+        case .interest(let interest):
+            _ = try lock.withLock { () throws(LinkViolation) in try peerInterest.apply(interest) }
+            try delegate?.link(self, received: message)
+        case .goodbye(let goodbye):
+            try delegate?.link(self, received: message)
+            return .orderly(goodbye)
+        default:
+            try delegate?.link(self, received: message)
+        }
+        return nil
+    }
+
+    private func eventReceived(_ body: UnsafeRawBufferPointer, frameLength: Int) throws {
+        let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
+        let settled = try lock.withLock { () throws(LinkViolation) -> [@Sendable () -> Void] in
+            try phase.frameReceived(.event)
+            try receiveWindow.eventReceived(sequence: head.sequence, frameLength: frameLength)
+            return pendingAcknowledgements.isEmpty ? [] : settlePending()
+        }
+        for body in settled { body() }
+        guard let delegate else { return }
+        let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
+        handling.store(head.sequence, ordering: .relaxed)
+        let disposition = try delegate.link(self, received: head, payload: payload)
+        handling.store(0, ordering: .relaxed)
+        switch disposition {
+        case .handled: eventHandled(head.sequence)
+        case .pending: return
+        case .refused(let reason, let text): refuse(head.sequence, reason, text: text)
+        }
+    }
+
+    private func acknowledged(_ acknowledgement: Acknowledgement, incarnation: UInt64) throws(LinkViolation) {
+        let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
+            guard incarnation == peerIncarnation else {
+                // From the dead: says nothing about what this incarnation has handled.
+                staleAcknowledgements += 1
+                return ([], false)
+            }
+            try outbox.credit(acknowledgement)
+            if acknowledgement.after <= receiveWindow.lastReceived {
+                _ = outbox.settle(acknowledgement)
+            } else if pendingAcknowledgements.count < 2 {
+                pendingAcknowledgements.append(acknowledgement)
+            } else {
+                // The oldest stands soonest and the newest says most; those between add nothing.
+                pendingAcknowledgements[1] = acknowledgement
+            }
+            return (takeWoken(), outbox.hasWritable)
+        }
+        for body in woken { body() }
+        if mayWrite { pump() }
+    }
+
+    /// Lets go of what acknowledgements settle whose condition is met by now.
+    ///
+    /// With the lock held.
+    private func settlePending() -> [@Sendable () -> Void] {
+        while let oldest = pendingAcknowledgements.first, oldest.after <= receiveWindow.lastReceived {
+            _ = outbox.settle(oldest)
+            pendingAcknowledgements.removeFirst()
+        }
+        return takeWoken()
+    }
+
+    private func refused(_ refusal: Refusal) throws {
+        // The frame is copied out: the delegate is called without the lock, under which alone the outbox stands still.
+        let frame = try lock.withLock { () throws(LinkViolation) in
+            try outbox.refuse(refusal.sequence).map { Array($0.dropFirst(FrameDecoder.headBytes)) }
+        }
+        guard let frame else { return }
+        try frame.withUnsafeBytes { body in
+            let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
+            delegate?.link(
+                self,
+                wasRefused: head,
+                payload: UnsafeRawBufferPointer(rebasing: body[payloadOffset...]),
+                refusal: refusal
+            )
+        }
+        let woken = lock.withLock {
+            outbox.release()
+            return takeWoken()
+        }
+        for body in woken { body() }
+    }
+
+    // MARK: - The end
+
+    /// Ends the link from this side; the reading thread reports it.
+    package func close() {
+        let stream = lock.withLock {
+            isClosedHere = true
+            return self.stream
+        }
+        stream?.close()
+    }
+
+    private func finishReading(_ ending: LinkEnd, _ stream: any ByteStream) {
+        let (woken, delegate) = lock.withLock {
+            end = ending
+            // The socket goes as soon as the last writer has let go of it, however long somebody keeps the link.
+            self.stream = nil
+            return (takeWoken(), self.delegate)
+        }
+        stream.close()
+        for body in woken { body() }
+        delegate?.linkEnded(self, ending)
+    }
+
+    /// The identity and causes of an event that the peer sent.
+    package func context(of head: EventHead) -> EventContext? {
+        let (ownSource, known) = lock.withLock { (self.ownSource, self.peerSource) }
+        guard let peerSource = known else { return nil }
+        return context(of: head, sender: peerSource, receiver: ownSource)
+    }
+
+    /// The identity and causes of an event that this side sent.
+    package func sentContext(of head: EventHead) -> EventContext {
+        let (ownSource, peerSource) = lock.withLock { (self.ownSource, self.peerSource) }
+        return context(of: head, sender: ownSource, receiver: peerSource ?? ownSource)
+    }
+
+    /// The name of an event that this side sent.
+    package func eventName(of head: EventHead) -> String { lock.withLock { name(of: head.name) } }
+
+    func context(of head: EventHead, sender: EventSource, receiver: EventSource) -> EventContext {
+        func identity(_ id: WireID) -> EventID {
+            switch id {
+            case .sender(let number): EventID(source: sender, number: number)
+            case .receiver(let number): EventID(source: receiver, number: number)
+            case .other(let origin, let incarnation, let number):
+                EventID(origin: origin, incarnation: incarnation, number: number)
+            }
+        }
+        return EventContext(
+            id: identity(head.id),
+            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
+            attempt: Int(clamping: head.attempt),
+            cause: head.cause.map { identity($0) },
+            root: head.root.map { identity($0) },
+            settledBelow: head.settledBelow
+        )
+    }
+}
+
+extension ControlMessage {
+    var kind: FrameKind {
+        switch self {
+        case .hello: .hello
+        case .welcome: .welcome
+        case .reject: .reject
+        case .interest: .interest
+        case .ready: .ready
+        case .acknowledge: .acknowledge
+        case .refuse: .refuse
+        case .heartbeat: .heartbeat
+        case .drain: .drain
+        case .goodbye: .goodbye
+        }
+    }
+}

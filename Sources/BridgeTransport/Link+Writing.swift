@@ -1,0 +1,313 @@
+import BridgePlatform
+package import BridgeProtocol
+import CBOR
+import Locks
+
+/// The writing half: one writer at a time, which takes all there is in batches until nothing is left.
+///
+/// An idle line is written on the thread that publishes: one system call, no switch. Behind a write that has just ended, or is
+/// under way, events gather and leave together.
+extension Link {
+    /// A write that ended this short a time ago makes the line busy: what comes now is gathered by the poller's thread.
+    private static let busyNanoseconds: UInt64 = 2_000
+
+    /// About how much leaves in one system call.
+    private static let batchBytes = 256 << 10
+
+    /// How long an acknowledgement may wait for a frame that it can ride on.
+    private static let acknowledgementDelay: UInt64 = 2_000_000
+
+    // MARK: - Flushing
+
+    /// Writes what was enqueued: now if the line is idle, with the next batch if it is busy.
+    ///
+    /// - Parameter now: The wall-clock time in nanoseconds, as it stands in the event's context: a clock read is saved, and a
+    ///   clock that jumps only makes one event leave a little earlier or later.
+    package func flush(at now: UInt64) {
+        lock.lock()
+        if isWriting || isBlocked || isFlushScheduled || stream == nil {
+            lock.unlock()
+            return
+        }
+        let isBusy = now &- lastWriteEnded < Self.busyNanoseconds
+        isFlushScheduled = isBusy
+        lock.unlock()
+        if isBusy {
+            // A poller that is stopping takes nothing: then this thread writes after all.
+            if !poller.perform({ [weak self] in self?.flushScheduled() }) { flushScheduled() }
+        } else {
+            pump()
+        }
+    }
+
+    private func flushScheduled() {
+        lock.withLock { isFlushScheduled = false }
+        pump()
+    }
+
+    // MARK: - Control
+
+    /// Queues a message and writes what can be written.
+    package func send(_ message: ControlMessage) {
+        queue(message)
+        pump()
+    }
+
+    /// Queues a message; the next batch takes it along.
+    package func queue(_ message: ControlMessage) {
+        lock.withLock {
+            guard end == nil, !isFarewellWritten else { return }
+            message.encode(into: control)
+            if case .reject = message { phase.peerWasRejected() }
+        }
+    }
+
+    /// Shows that this side is alive; left out when the last sign of life has not even left.
+    package func sendHeartbeat(_ heartbeat: Heartbeat) {
+        let isQueued = lock.withLock {
+            guard end == nil, !isFarewellWritten, control.isEmpty else { return false }
+            ControlMessage.heartbeat(heartbeat).encode(into: control)
+            return true
+        }
+        if isQueued { pump() }
+    }
+
+    /// Reads what has arrived to its end and no further: the peer's process is known to be gone, whoever else holds its socket.
+    package func peerIsGone() {
+        lock.withLock { stream }?.finishReading()
+    }
+
+    /// Says goodbye behind everything that lies in the outbox, and writes nothing after that.
+    package func finish(reason: Goodbye.Reason, text: String) {
+        lock.withLock {
+            guard farewell == nil else { return }
+            farewell = Goodbye(
+                reason: reason.rawValue,
+                text: text,
+                lastWritten: outbox.lastSequence,
+                handledMark: receiveWindow.mark
+            )
+        }
+        pump()
+    }
+
+    // MARK: - Acknowledging
+
+    /// Takes note that the last handler of an event has returned.
+    package func eventHandled(_ sequence: UInt64) {
+        let urgency = lock.withLock { note(handled: sequence) }
+        act(on: urgency)
+    }
+
+    /// Refuses an event: its sender learns why, and it is settled with that.
+    package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
+        let urgency = lock.withLock {
+            let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
+            ControlMessage.refuse(refusal).encode(into: control)
+            return note(handled: sequence)
+        }
+        act(on: urgency)
+        pump()
+    }
+
+    /// With the lock held.
+    ///
+    /// Says whether to write now, to set the timer, or neither.
+    func note(handled sequence: UInt64) -> ReceiveWindow.Urgency {
+        switch receiveWindow.eventHandled(sequence: sequence) {
+        case .none: return .none
+        case .now:
+            isAcknowledgementDue = true
+            return .now
+        case .soon:
+            if !quietWaiters.isEmpty {
+                isAcknowledgementDue = true
+                return .now
+            }
+            if isAcknowledgementTimerSet { return .none }
+            isAcknowledgementTimerSet = true
+            return .soon
+        }
+    }
+
+    func act(on urgency: ReceiveWindow.Urgency) {
+        switch urgency {
+        case .none: return
+        case .now: pump()
+        case .soon:
+            poller.schedule(after: Self.acknowledgementDelay) { [weak self] in
+                guard let self else { return }
+                lock.withLock {
+                    isAcknowledgementTimerSet = false
+                    isAcknowledgementDue = receiveWindow.hasUnannounced
+                }
+                pump()
+            }
+        }
+    }
+
+    /// Acknowledges all that is handled without waiting for a ride.
+    package func acknowledgeNow() {
+        lock.withLock { isAcknowledgementDue = receiveWindow.hasUnannounced }
+        pump()
+    }
+
+    // MARK: - The writer
+
+    /// Writes until nothing is left, the stream takes no more, or somebody else is at it already.
+    package func pump() {
+        lock.lock()
+        guard !isWriting, !isBlocked, end == nil, let stream else {
+            lock.unlock()
+            return
+        }
+        isWriting = true
+        var finished = false
+        while firstPiece < pieces.count || composeBatch() {
+            let batch = firstPiece == 0 ? pieces : Array(pieces[firstPiece...])
+            lock.unlock()
+            let outcome = stream.write(batch)
+            lock.lock()
+            guard case .transferred(let count) = outcome else {
+                isBlocked = outcome == .wouldBlock
+                finished = !isBlocked
+                break
+            }
+            advance(by: count)
+        }
+        isWriting = false
+        lastWriteEnded = WallClock.now()
+        let isBlocked = isBlocked
+        let isFarewellWritten = isFarewellWritten
+        let woken = takeWoken()
+        lock.unlock()
+        for body in woken { body() }
+        if isBlocked {
+            stream.whenWritable { [weak self] in
+                self?.lock.withLock { self?.isBlocked = false }
+                self?.pump()
+            }
+        } else if isFarewellWritten || finished {
+            // After a failed write the reader learns what happened; it may still find frames that arrived before.
+            stream.finishWriting()
+        }
+    }
+
+    /// Collects what leaves next; false if there is nothing.
+    ///
+    /// With the lock held.
+    private func composeBatch() -> Bool {
+        guard !isFarewellWritten else { return false }
+        pieces.removeAll(keepingCapacity: true)
+        firstPiece = 0
+        if areEventsReleased {
+            let last = held.first.map { $0 - 1 } ?? .max
+            outbox.compose(into: &pieces, maximumBytes: Self.batchBytes, through: last)
+        }
+        let isLast = farewell != nil && outbox.lastComposed == outbox.lastSequence
+        let isRiding = !pieces.isEmpty || !control.isEmpty || isLast
+        if isAcknowledgementDue || (isRiding && receiveWindow.hasUnannounced) {
+            // Behind the events of this batch: what the handlers published is on its way before their event is acknowledged. What
+            // the window holds back is named, and the acknowledgement stands only once that has arrived.
+            let behind = outbox.lastComposed < outbox.lastSequence ? outbox.lastSequence : 0
+            if let acknowledgement = receiveWindow.takeAcknowledgement(after: behind) {
+                ControlMessage.acknowledge(acknowledgement, incarnation: ownIncarnation).encode(into: control)
+            }
+            isAcknowledgementDue = false
+        }
+        if let farewell, isLast {
+            ControlMessage.goodbye(farewell).encode(into: control)
+            isFarewellWritten = true
+        }
+        if !control.isEmpty {
+            swap(&control, &controlInFlight)
+            pieces.append(controlInFlight.bytes)
+        }
+        return !pieces.isEmpty
+    }
+
+    /// Takes note of what was written.
+    ///
+    /// With the lock held.
+    private func advance(by count: Int) {
+        var left = count
+        while left > 0, firstPiece < pieces.count {
+            let piece = pieces[firstPiece]
+            if left < piece.count {
+                pieces[firstPiece] = UnsafeRawBufferPointer(rebasing: piece[left...])
+                return
+            }
+            left -= piece.count
+            firstPiece += 1
+        }
+        guard firstPiece == pieces.count else { return }
+        pieces.removeAll(keepingCapacity: true)
+        firstPiece = 0
+        controlInFlight.removeAll()
+        outbox.composedWasWritten()
+    }
+
+    // MARK: - Waiting for room
+
+    /// Returns when the outbox is below its limit or the link has ended.
+    package func waitForRoom() async throws {
+        let id = UInt64.random(in: 0 ... .max)
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                let isReady = lock.withLock {
+                    if end != nil || outbox.chargedBytes < limits.outboxBytes || Task.isCancelled { return true }
+                    roomWaiters.append(RoomWaiter(id: id) { continuation.resume() })
+                    return false
+                }
+                if isReady { continuation.resume() }
+            }
+        } onCancel: {
+            let waiter = lock.withLock {
+                let index = roomWaiters.firstIndex { $0.id == id }
+                return index.map { roomWaiters.remove(at: $0) }
+            }
+            waiter?.resume()
+        }
+        try Task.checkCancellation()
+    }
+
+    /// Calls `body` when the peer has acknowledged everything and everything of it is handled, or the link has ended.
+    package func whenQuiet(_ body: @escaping @Sendable () -> Void) {
+        let isReady = lock.withLock {
+            if end != nil || isQuietNow { return true }
+            quietWaiters.append(body)
+            isAcknowledgementDue = receiveWindow.hasUnannounced
+            return false
+        }
+        if isReady { body() } else { pump() }
+    }
+
+    /// Sends everybody who waits for room or quiet to look again.
+    package func wakeWaiters() {
+        let woken = lock.withLock {
+            defer {
+                roomWaiters = []
+                quietWaiters = []
+            }
+            return roomWaiters.map(\.resume) + quietWaiters
+        }
+        for body in woken { body() }
+    }
+
+    /// Those whose wait is over, to be called without the lock.
+    ///
+    /// With the lock held.
+    func takeWoken() -> [@Sendable () -> Void] {
+        guard !roomWaiters.isEmpty || !quietWaiters.isEmpty else { return [] }
+        var woken: [@Sendable () -> Void] = []
+        if end != nil || outbox.chargedBytes < limits.outboxBytes {
+            woken += roomWaiters.map(\.resume)
+            roomWaiters = []
+        }
+        if end != nil || isQuietNow {
+            woken += quietWaiters
+            quietWaiters = []
+        }
+        return woken
+    }
+}

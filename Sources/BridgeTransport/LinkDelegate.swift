@@ -1,0 +1,41 @@
+package import BridgeProtocol
+
+/// What became of an event frame.
+package enum EventDisposition {
+    /// Every handler has returned, or nobody here wants it.
+    case handled
+    /// `Link.eventHandled(_:)` or `Link.refuse(_:)` will be called.
+    case pending
+    case refused(Refusal.Reason, text: String)
+}
+
+/// Why a link has ended.
+package enum LinkEnd: Sendable, Hashable {
+    /// The peer said goodbye first.
+    case orderly(Goodbye)
+    /// The stream ended without a goodbye: the peer has crashed, or is gone.
+    case endOfStream
+    /// The peer broke the protocol.
+    case violation(String)
+    /// The operating system failed.
+    case failed(String)
+    /// This side closed it.
+    case closed
+}
+
+/// Acts on what a link brings.
+///
+/// All calls come one after the other on the link's reading thread, without a lock held.
+package protocol LinkDelegate: AnyObject, Sendable {
+    /// An event frame arrived. `payload` is valid during the call only.
+    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition
+
+    /// A message arrived that is not the link's own business: every one but events and acknowledgements.
+    func link(_ link: Link, received message: ControlMessage) throws
+
+    /// The peer refuses an event that this side sent; `payload` is valid during the call only.
+    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal)
+
+    /// The link has ended; nothing comes after this.
+    func linkEnded(_ link: Link, _ end: LinkEnd)
+}

@@ -1,0 +1,132 @@
+package import BridgePlatform
+import Locks
+
+/// One end of a stream inside a process, with a socket's manners: a bounded buffer, short writes, an end that is seen.
+package final class MemoryStream: ByteStream, Sendable {
+    private let incoming: MemoryPipe
+    private let outgoing: MemoryPipe
+    private let poller: Poller
+
+    private init(incoming: MemoryPipe, outgoing: MemoryPipe, poller: Poller) {
+        self.incoming = incoming
+        self.outgoing = outgoing
+        self.poller = poller
+    }
+
+    /// Two connected ends.
+    ///
+    /// - Parameter capacity: how many bytes may be on their way in each direction; a socket's default is of this order.
+    package static func pair(capacity: Int = 200 << 10, poller: Poller) -> (MemoryStream, MemoryStream) {
+        let there = MemoryPipe(capacity: capacity)
+        let back = MemoryPipe(capacity: capacity)
+        return (
+            MemoryStream(incoming: back, outgoing: there, poller: poller),
+            MemoryStream(incoming: there, outgoing: back, poller: poller)
+        )
+    }
+
+    deinit {
+        close()
+    }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
+        incoming.read(into: buffer)
+    }
+
+    package func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
+        outgoing.write(pieces)
+    }
+
+    package func whenWritable(_ body: @escaping @Sendable () -> Void) {
+        let poller = poller
+        outgoing.whenWritable { poller.perform(body) }
+    }
+
+    package func finishWriting() {
+        outgoing.endWriting()
+    }
+
+    package func finishReading() {
+        incoming.endWriting()
+    }
+
+    package func close() {
+        outgoing.endWriting()
+        incoming.endReading()
+    }
+}
+
+/// One direction of a stream in memory.
+private final class MemoryPipe: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private let changed: Condition
+    private let capacity: Int
+    private var bytes: [UInt8] = []
+    private var isEnded = false
+    private var isReaderGone = false
+    private var waiting: (@Sendable () -> Void)?
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        changed = Condition(lock: lock)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
+        let (outcome, waiter): (IOOutcome, (@Sendable () -> Void)?) = lock.withLock {
+            while bytes.isEmpty, !isEnded, !isReaderGone { changed.wait() }
+            guard !bytes.isEmpty, !isReaderGone else { return (.endOfStream, nil) }
+            let count = min(bytes.count, buffer.count)
+            bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            bytes.removeFirst(count)
+            defer { waiting = nil }
+            return (.transferred(count), waiting)
+        }
+        waiter?()
+        return outcome
+    }
+
+    func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
+        lock.withLock {
+            guard !isEnded, !isReaderGone else { return .endOfStream }
+            var room = capacity - bytes.count
+            guard room > 0 else { return .wouldBlock }
+            var written = 0
+            for piece in pieces where room > 0 {
+                let count = min(piece.count, room)
+                bytes.append(contentsOf: piece[..<count])
+                room -= count
+                written += count
+            }
+            changed.broadcast()
+            return .transferred(written)
+        }
+    }
+
+    func whenWritable(_ body: @escaping @Sendable () -> Void) {
+        let isReady = lock.withLock {
+            if isEnded || isReaderGone || bytes.count < capacity { return true }
+            waiting = body
+            return false
+        }
+        if isReady { body() }
+    }
+
+    func endWriting() {
+        wake { isEnded = true }
+    }
+
+    func endReading() {
+        wake { isReaderGone = true }
+    }
+
+    private func wake(_ change: () -> Void) {
+        let waiter = lock.withLock {
+            change()
+            changed.broadcast()
+            defer { waiting = nil }
+            return waiting
+        }
+        waiter?()
+    }
+}

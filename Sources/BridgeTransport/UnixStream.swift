@@ -1,0 +1,73 @@
+package import BridgePlatform
+import Locks
+
+/// A stream over a connected Unix domain socket.
+package final class UnixStream: ByteStream, @unchecked Sendable {
+    // Sendable: what is mutable is guarded by `lock`, the rest is constant.
+    private let descriptor: SharedDescriptor
+    private let poller: Poller
+    private let lock = Lock()
+    private var registration: Poller.Registration?
+    private var waiting: (@Sendable () -> Void)?
+
+    /// Takes the socket over.
+    package init(_ socket: consuming FileDescriptor, poller: Poller) {
+        descriptor = SharedDescriptor(socket)
+        self.poller = poller
+    }
+
+    deinit {
+        registration?.cancel()
+    }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
+        UnixSocket.receive(descriptor.rawValue, into: buffer, blocking: true)
+    }
+
+    package func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
+        UnixSocket.send(descriptor.rawValue, pieces: pieces)
+    }
+
+    /// A link that is never blocked never enters the poller.
+    package func whenWritable(_ body: @escaping @Sendable () -> Void) {
+        do {
+            // Known here before it can fire: what it calls may come back at once and wait again.
+            let known = try lock.withLock { () throws(SystemError) in
+                waiting = body
+                if let registration { return registration }
+                let made = try poller.register(descriptor.rawValue, interest: []) { [weak self] _ in
+                    self?.becameWritable()
+                }
+                registration = made
+                return made
+            }
+            try known.update(.writable)
+        } catch {
+            // No room in the poller: end the stream rather than stall it. The reader sees the end and reports it.
+            close()
+            becameWritable()
+        }
+    }
+
+    private func becameWritable() {
+        let (body, registration) = lock.withLock {
+            defer { waiting = nil }
+            return (waiting, self.registration)
+        }
+        // The same call just succeeded for the same descriptor; should it fail, one more wake-up finds nothing to do.
+        try? registration?.update([])
+        body?()
+    }
+
+    package func finishWriting() {
+        _ = UnixSocket.shutdownWrite(descriptor.rawValue)
+    }
+
+    package func finishReading() {
+        _ = UnixSocket.shutdownRead(descriptor.rawValue)
+    }
+
+    package func close() {
+        _ = UnixSocket.shutdownBoth(descriptor.rawValue)
+    }
+}

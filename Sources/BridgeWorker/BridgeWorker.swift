@@ -1,0 +1,91 @@
+import BridgePlatform
+import BridgeTransport
+public import DomainEvents
+
+/// Turns a program into a worker of an event bridge.
+///
+/// ```swift
+/// @main struct ProvisioningWorker {
+///     static func main() async {
+///         await BridgeWorker.main { publisher in
+///             let provisioning = Provisioning(publisher: publisher)
+///             return [publisher.subscribe(to: BoxOrdered.self) { await provisioning.provision($0) }]
+///         }
+///     }
+/// }
+/// ```
+///
+/// What the worker publishes reaches the subscribers in the supervising process and in other workers, and the other way round. The
+/// process ends when the supervisor asks it to, and when the supervisor is gone.
+public enum BridgeWorker {
+    /// Runs the program as a worker until the supervisor stops it, then ends the process.
+    ///
+    /// Never throws: what goes wrong is one sentence on standard error and an exit status, 64 when the program was started by
+    /// hand, 70 for everything else.
+    ///
+    /// - Parameter body: subscribes, and returns the subscriptions to be kept. The worker is ready when it has returned.
+    public static func main(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async {
+        await end { try await run(body) }
+    }
+
+    /// Runs the program as a worker made of loops: `body` subscribes, and then serves until the worker is stopped.
+    ///
+    /// The worker is ready when `body` calls `publisher.serve()` or returns.
+    public static func main(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async {
+        await end { try await run(body) }
+    }
+
+    /// Runs a worker until the supervisor stops it; the throwing form of ``main(_:)-(_)``.
+    ///
+    /// - Throws: ``WorkerError``, or what `body` throws.
+    public static func run(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async throws {
+        let session = try takeSession()
+        let subscriptions = Kept()
+        try await session.run { publisher in subscriptions.keep(try await body(publisher)) }
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    /// Runs a worker made of loops until the supervisor stops it.
+    ///
+    /// - Throws: ``WorkerError``, or what `body` throws.
+    public static func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
+        try await takeSession().run(body)
+    }
+
+    private static func end(_ work: () async throws -> Void) async -> Never {
+        do {
+            try await work()
+            CurrentProcess.exit(0)
+        } catch let error as WorkerError where error.code == .notStartedBySupervisor {
+            CurrentProcess.report(error.description)
+            CurrentProcess.exit(ExitCode.usage)
+        } catch {
+            CurrentProcess.report("\(error)")
+            CurrentProcess.exit(ExitCode.software)
+        }
+    }
+
+    private static func takeSession() throws -> ProcessSession {
+        let inherited = try InheritedLink.take()
+        return try ProcessSession(inherited)
+    }
+
+    /// Exit statuses of sysexits.h.
+    private enum ExitCode {
+        static let usage: CInt = 64
+        static let software: CInt = 70
+    }
+}
+
+extension EventPublisher {
+    /// Says that this worker is ready, and returns when it has been stopped.
+    ///
+    /// - Throws: ``WorkerError`` outside a worker, or if the link fails.
+    public func serve() async throws {
+        guard let session = WorkerSession.current else {
+            throw WorkerError(.notStartedBySupervisor, "serve() was called outside a worker")
+        }
+        session.becomeReady()
+        if case .failed(let error) = await session.waitForEnd() { throw error }
+    }
+}

@@ -1,0 +1,44 @@
+import BridgePlatform
+
+/// What the supervisor has put into a worker's environment: the link's descriptor, and who the worker is.
+///
+/// Read once, before anything else runs, and erased, so that programs which the worker starts do not take it for theirs.
+struct InheritedLink: ~Copyable {
+    enum Variable {
+        static let descriptor = "EVENT_BRIDGE_FD"
+        static let name = "EVENT_BRIDGE_NAME"
+        static let cookie = "EVENT_BRIDGE_COOKIE"
+    }
+
+    let socket: FileDescriptor
+    let name: String
+    let cookie: String
+
+    /// Finds the link.
+    static func take() throws(WorkerError) -> InheritedLink {
+        let number = CurrentProcess.environment(Variable.descriptor)
+        let name = CurrentProcess.environment(Variable.name)
+        let cookie = CurrentProcess.environment(Variable.cookie)
+        for variable in [Variable.descriptor, Variable.name, Variable.cookie] {
+            CurrentProcess.unsetEnvironment(variable)
+        }
+        guard let number, let name, let cookie else {
+            throw WorkerError(
+                .notStartedBySupervisor,
+                """
+                this is a worker of an event bridge: a supervisor starts it and gives it a link; \
+                list it in a configuration and run `supervisor run`
+                """
+            )
+        }
+        guard let descriptor = CInt(number), descriptor > 2, FileDescriptor.isSocket(descriptor) else {
+            throw WorkerError(.unusableLink, "\(Variable.descriptor) names \"\(number)\", which is not an open socket")
+        }
+        do {
+            try FileDescriptor.setCloseOnExec(descriptor)
+        } catch {
+            throw WorkerError(.unusableLink, "the link cannot be used: \(error)")
+        }
+        return InheritedLink(socket: FileDescriptor(owning: descriptor), name: name, cookie: cookie)
+    }
+}

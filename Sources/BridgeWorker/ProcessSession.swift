@@ -1,0 +1,67 @@
+import BridgePlatform
+package import BridgeTransport
+package import DomainEvents
+import Locks
+
+/// A worker session in a process of its own: tied to the life of the process that started it.
+struct ProcessSession: Sendable {
+    private let session: WorkerSession
+    private let stream: UnixStream
+
+    /// How long a worker outlives its host: time for handlers that run, well below the second that is promised.
+    private static let afterlife: UInt64 = 800_000_000
+
+    /// SIGKILL, on every system.
+    private static let killSignal: CInt = 9
+
+    init(_ inherited: consuming InheritedLink) throws {
+        let poller = try Poller(name: "bridge")
+        let parent = CurrentProcess.parentIdentifier
+        // The portable sign that the host is gone is the end of the link, which the poller sees though a handler may block the
+        // reading thread. The kernel's own signal is the belt to these braces: it also ends a worker that is stopped.
+        if try ParentDeathSignal.arm(Self.killSignal, expectedParent: parent) == .parentIsGone {
+            CurrentProcess.exitImmediately(0)
+        }
+        let watched = try FileDescriptor.duplicate(inherited.socket.rawValue)
+        _ = try poller.register(watched.release(), interest: .peerHangUp) { _ in
+            poller.schedule(after: Self.afterlife) { CurrentProcess.exitImmediately(0) }
+        }
+        session = WorkerSession(name: inherited.name, cookie: inherited.cookie, poller: poller)
+        stream = UnixStream(inherited.socket, poller: poller)
+    }
+
+    func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
+        try await session.run(over: stream, body)
+    }
+}
+
+extension WorkerSession {
+    /// Runs a worker over `stream` until its link ends.
+    ///
+    /// - Throws: ``WorkerError``, or what `body` throws.
+    package func run(
+        over stream: any ByteStream,
+        _ body: @escaping @Sendable (EventPublisher) async throws -> Void
+    ) async throws {
+        let publisher = try await begin(over: stream)
+        do {
+            try await WorkerSession.$current.withValue(self) { try await body(publisher) }
+        } catch {
+            abandon()
+            throw error
+        }
+        becomeReady()
+        if case .failed(let error) = await waitForEnd() { throw error }
+    }
+}
+
+/// Keeps a worker's subscriptions for as long as it runs.
+final class Kept: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = Lock()
+    private var subscriptions: [Subscription] = []
+
+    func keep(_ more: [Subscription]) {
+        lock.withLock { subscriptions += more }
+    }
+}

@@ -1,0 +1,25 @@
+/// Why a worker could not do its work.
+public struct WorkerError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure.
+    public enum Code: Sendable, Hashable {
+        /// The program was not started by a supervisor.
+        case notStartedBySupervisor
+        /// The link that the supervisor passed on cannot be used.
+        case unusableLink
+        /// The supervisor does not accept this worker.
+        case rejected
+        /// The link ended before the worker was told to stop.
+        case linkEnded
+    }
+
+    /// The kind of failure.
+    public let code: Code
+
+    /// What went wrong, in a sentence.
+    public let description: String
+
+    package init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}

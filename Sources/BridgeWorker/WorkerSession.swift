@@ -1,0 +1,253 @@
+package import BridgePlatform
+package import BridgeProtocol
+package import BridgeTransport
+package import DomainEvents
+import EventRouting
+import Locks
+
+/// A worker's side of its link: handshake, readiness, signs of life, and the orderly end.
+///
+/// The same in a worker process and in memory, where only the stream differs.
+package final class WorkerSession: LinkDelegate, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    /// The session whose worker the current task belongs to.
+    @TaskLocal package static var current: WorkerSession?
+
+    /// How a worker's link came to its end.
+    package enum End: Sendable {
+        /// The host asked the worker to finish, and it has.
+        case drained
+        case failed(WorkerError)
+    }
+
+    private let name: String
+    private let cookie: String
+    private let limits: LinkLimits
+    private let poller: Poller
+    private let link: Link
+
+    private let lock = Lock()
+    private var router: EventRouter?
+    private var route: Route?
+    private var isReady = false
+    private var isDraining = false
+    private var handshake: Result<EventPublisher, WorkerError>?
+    private var handshakeWaiter: CheckedContinuation<Result<EventPublisher, WorkerError>, Never>?
+    private var end: End?
+    private var endWaiters: [CheckedContinuation<End, Never>] = []
+    private var lastBusy: (sequence: UInt64, beats: UInt64) = (0, 0)
+
+    package init(name: String, cookie: String, limits: LinkLimits = LinkLimits(), poller: Poller) {
+        self.name = name
+        self.cookie = cookie
+        // The host may ask for every name that any of its workers has made up, and for everything.
+        var limits = limits
+        limits.interestNames = EventRouter.maximumNames + 1
+        self.limits = limits
+        self.poller = poller
+        // Who offers the worker's events is known only once the host has given out the incarnation.
+        link = Link(
+            peerName: "host",
+            role: .worker,
+            ownSource: EventSource(origin: name, incarnation: 0),
+            limits: limits,
+            poller: poller
+        )
+    }
+
+    // MARK: - Life
+
+    /// Introduces the worker over `stream` and returns its publisher once the host has welcomed it.
+    package func begin(over stream: any ByteStream) async throws -> EventPublisher {
+        link.queue(
+            .hello(
+                Hello(
+                    name: name,
+                    cookie: cookie,
+                    library: LibraryVersion.text,
+                    windowBytes: UInt64(limits.windowBytes),
+                    windowEvents: UInt64(limits.windowEvents),
+                    frameBytes: UInt64(limits.frameBytes)
+                )
+            )
+        )
+        try link.attach(stream, delegate: self)
+        let outcome = await withCheckedContinuation { continuation in
+            let known = lock.withLock {
+                if handshake == nil { handshakeWaiter = continuation }
+                return handshake
+            }
+            if let known { continuation.resume(returning: known) }
+        }
+        return try outcome.get()
+    }
+
+    /// Says that the worker has subscribed to what it needs: events come from now on.
+    package func becomeReady() {
+        let isFirst = lock.withLock {
+            defer { isReady = true }
+            return !isReady
+        }
+        if isFirst { link.send(.ready) }
+    }
+
+    /// Returns when the link has ended.
+    package func waitForEnd() async -> End {
+        await withCheckedContinuation { continuation in
+            let known = lock.withLock {
+                if end == nil { endWaiters.append(continuation) }
+                return end
+            }
+            if let known { continuation.resume(returning: known) }
+        }
+    }
+
+    /// Ends the link without a goodbye: what a crash looks like from outside.
+    package func abandon() {
+        link.close()
+    }
+
+    // MARK: - What the link brings
+
+    package func link(
+        _ link: Link,
+        received head: EventHead,
+        payload: UnsafeRawBufferPointer
+    ) throws -> EventDisposition {
+        let (router, route) = lock.withLock { (self.router, self.route) }
+        guard let router, let route else { return .handled }
+        return try router.eventReceived(head, payload: payload, from: route, over: link)
+    }
+
+    package func link(_ link: Link, received message: ControlMessage) throws {
+        switch message {
+        case .welcome(let welcome): welcomed(welcome)
+        case .reject(let reject):
+            finishHandshake(.failure(WorkerError(.rejected, "the host does not accept this worker: \(reject.text)")))
+        case .interest(let interest):
+            let (router, route) = lock.withLock { (self.router, self.route) }
+            if let router, let route { router.interestReceived(interest, from: route, over: link) }
+        case .drain: drain()
+        default: return
+        }
+    }
+
+    package func link(
+        _ link: Link,
+        wasRefused head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        refusal: Refusal
+    ) {
+        let (router, route) = lock.withLock { (self.router, self.route) }
+        guard let router, let route else { return }
+        router.eventRefused(head, by: route, over: link, refusal: refusal)
+    }
+
+    package func linkEnded(_ link: Link, _ ending: LinkEnd) {
+        let isDraining = lock.withLock { self.isDraining }
+        let outcome: End
+        switch ending {
+        case .orderly(let goodbye) where goodbye.reason == Goodbye.Reason.violation.rawValue:
+            outcome = .failed(WorkerError(.linkEnded, "the host ended the link: \(goodbye.text)"))
+        case .endOfStream, .closed, .orderly:
+            outcome = isDraining ? .drained : .failed(WorkerError(.linkEnded, "the host has gone"))
+        case .violation(let text):
+            outcome = .failed(WorkerError(.linkEnded, "the host broke the protocol: \(text)"))
+        case .failed(let text):
+            outcome = isDraining ? .drained : .failed(WorkerError(.linkEnded, "the link to the host failed: \(text)"))
+        }
+        if case .failed(let error) = outcome { finishHandshake(.failure(error)) }
+        let (waiters, router) = lock.withLock {
+            defer { endWaiters = [] }
+            if end == nil { end = outcome }
+            return (endWaiters, self.router)
+        }
+        router?.stop()
+        for waiter in waiters { waiter.resume(returning: outcome) }
+    }
+
+    // MARK: - Handshake
+
+    private func welcomed(_ welcome: Welcome) {
+        let source = EventSource(origin: name, incarnation: welcome.workerIncarnation)
+        let publisher = EventPublisher(source: source)
+        let router = EventRouter(publisher: publisher, poller: poller)
+        let route = Route(
+            peerName: "host",
+            role: .worker,
+            ownSource: source,
+            limits: limits,
+            isRenewed: false,
+            poller: poller,
+            first: link
+        )
+        lock.withLock {
+            self.router = router
+            self.route = route
+        }
+        link.established(
+            ownSource: source,
+            peerSource: EventSource(origin: "host", incarnation: welcome.hostIncarnation),
+            ownIncarnation: welcome.workerIncarnation,
+            peerWindowBytes: welcome.windowBytes,
+            peerWindowEvents: welcome.windowEvents,
+            peerFrameBytes: welcome.frameBytes
+        )
+        router.add(route)
+        router.announceInterest(to: route, over: link)
+        router.start()
+        link.releaseEvents()
+        beat(every: welcome.heartbeatMilliseconds)
+        finishHandshake(.success(publisher))
+    }
+
+    private func finishHandshake(_ outcome: Result<EventPublisher, WorkerError>) {
+        let waiter = lock.withLock {
+            guard handshake == nil else { return CheckedContinuation<Result<EventPublisher, WorkerError>, Never>?.none }
+            handshake = outcome
+            defer { handshakeWaiter = nil }
+            return handshakeWaiter
+        }
+        waiter?.resume(returning: outcome)
+    }
+
+    // MARK: - Signs of life
+
+    /// From the poller's thread, which no handler can block.
+    private func beat(every milliseconds: UInt64) {
+        guard milliseconds > 0 else { return }
+        // A day at the most: the number comes from the peer.
+        let interval = min(milliseconds, 86_400_000) * 1_000_000
+        poller.schedule(after: interval) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            let busy = link.handledNow
+            let beats = lock.withLock {
+                lastBusy = (busy, busy == lastBusy.sequence ? lastBusy.beats + 1 : 0)
+                return lastBusy.beats
+            }
+            // Measured in beats: a clock read for each event would cost more than the sign of life is worth.
+            link.sendHeartbeat(
+                busy == 0
+                    ? Heartbeat()
+                    : Heartbeat(
+                        busySequence: busy,
+                        busyMilliseconds: beats.multipliedReportingOverflow(by: milliseconds).partialValue
+                    )
+            )
+            beat(every: milliseconds)
+        }
+    }
+
+    // MARK: - Stopping
+
+    /// Finishes what has arrived, waits until the host has acknowledged what that led to, and says goodbye.
+    private func drain() {
+        let isFirst = lock.withLock {
+            defer { isDraining = true }
+            return !isDraining
+        }
+        guard isFirst else { return }
+        link.whenQuiet { [link] in link.finish(reason: .shutdown, text: "drained") }
+    }
+}

@@ -1,0 +1,145 @@
+/// A growable run of raw bytes that an encoder writes into and that is kept from one value to the next, so that
+/// encoding in a steady state allocates nothing.
+///
+/// Not thread-safe: one writer at a time.
+package final class CBORBuffer {
+    // The fields live behind a pointer, not in the object, because every access to a stored property of a class that
+    // other modules can see is checked for exclusivity at run time, and these are touched several times an item.
+    @usableFromInline
+    struct Storage {
+        @usableFromInline var bytes: UnsafeMutableRawPointer
+        @usableFromInline var count: Int
+        @usableFromInline var capacity: Int
+
+        @usableFromInline
+        init(bytes: UnsafeMutableRawPointer, count: Int, capacity: Int) {
+            self.bytes = bytes
+            self.count = count
+            self.capacity = capacity
+        }
+    }
+
+    @usableFromInline let storage: UnsafeMutablePointer<Storage>
+
+    package init(minimumCapacity: Int = 256) {
+        let capacity = max(minimumCapacity, 16)
+        storage = .allocate(capacity: 1)
+        storage.initialize(
+            to: Storage(bytes: .allocate(byteCount: capacity, alignment: 16), count: 0, capacity: capacity)
+        )
+    }
+
+    deinit {
+        storage.pointee.bytes.deallocate()
+        storage.deinitialize(count: 1)
+        storage.deallocate()
+    }
+
+    @inlinable package var count: Int { storage.pointee.count }
+
+    @inlinable package var capacity: Int { storage.pointee.capacity }
+
+    @inlinable package var isEmpty: Bool { storage.pointee.count == 0 }
+
+    /// The bytes written so far; valid until the next call that writes, removes or frees.
+    @inlinable package var bytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: storage.pointee.bytes, count: storage.pointee.count)
+    }
+
+    @inlinable
+    package func append(_ byte: UInt8) {
+        let end = reserve(1)
+        end.storeBytes(of: byte, as: UInt8.self)
+        storage.pointee.count &+= 1
+    }
+
+    @inlinable
+    package func append(_ bytes: UnsafeRawBufferPointer) {
+        guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
+        reserve(bytes.count).copyMemory(from: source, byteCount: bytes.count)
+        storage.pointee.count &+= bytes.count
+    }
+
+    @inlinable
+    package func append(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { append($0) }
+    }
+
+    /// Makes room for `count` more bytes and returns where they go; `advance(by:)` then counts them in.
+    @inlinable
+    @discardableResult
+    package func reserve(_ count: Int) -> UnsafeMutableRawPointer {
+        if storage.pointee.capacity &- storage.pointee.count < count { grow(by: count) }
+        return storage.pointee.bytes + storage.pointee.count
+    }
+
+    /// Counts in bytes that were stored at the address that `reserve(_:)` returned.
+    @inlinable
+    package func advance(by count: Int) {
+        precondition(count >= 0 && count <= storage.pointee.capacity &- storage.pointee.count)
+        storage.pointee.count &+= count
+    }
+
+    /// Leaves a hole of `count` bytes to be filled by `patch(at:with:)`, and returns its offset.
+    @inlinable
+    package func appendHole(_ count: Int) -> Int {
+        let offset = storage.pointee.count
+        reserve(count).initializeMemory(as: UInt8.self, repeating: 0, count: count)
+        storage.pointee.count &+= count
+        return offset
+    }
+
+    @inlinable
+    package func patch(at offset: Int, with byte: UInt8) {
+        precondition(offset >= 0 && offset < storage.pointee.count)
+        storage.pointee.bytes.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self)
+    }
+
+    /// Overwrites four bytes with a number in network byte order.
+    @inlinable
+    package func patch(at offset: Int, withBigEndian value: UInt32) {
+        precondition(offset >= 0 && offset <= storage.pointee.count - 4)
+        storage.pointee.bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
+    }
+
+    /// Moves everything from `offset` on by `gap` bytes to make room for a longer head.
+    package func insertGap(_ gap: Int, at offset: Int) {
+        precondition(gap >= 0 && offset >= 0 && offset <= count)
+        let tail = count - offset
+        reserve(gap)
+        let target = storage.pointee.bytes + offset
+        (target + gap).copyMemory(from: target, byteCount: tail)
+        storage.pointee.count += gap
+    }
+
+    /// Drops everything from `count` on.
+    @inlinable
+    package func truncate(to count: Int) {
+        precondition(count >= 0 && count <= storage.pointee.count)
+        storage.pointee.count = count
+    }
+
+    /// Empties the buffer; without `keepingCapacity` it also gives its memory back.
+    package func removeAll(keepingCapacity: Bool = true) {
+        storage.pointee.count = 0
+        guard !keepingCapacity else { return }
+        storage.pointee.bytes.deallocate()
+        storage.pointee.bytes = .allocate(byteCount: 16, alignment: 16)
+        storage.pointee.capacity = 16
+    }
+
+    /// A copy of the bytes.
+    package func copied() -> [UInt8] { Array(bytes) }
+
+    @usableFromInline
+    @inline(never)
+    func grow(by count: Int) {
+        let needed = storage.pointee.count + count
+        let capacity = max(needed, storage.pointee.capacity * 2)
+        let moved = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+        moved.copyMemory(from: storage.pointee.bytes, byteCount: storage.pointee.count)
+        storage.pointee.bytes.deallocate()
+        storage.pointee.bytes = moved
+        storage.pointee.capacity = capacity
+    }
+}

@@ -1,0 +1,43 @@
+/// Reads `Decodable` values from CBOR in place: no tree is built, and text is copied only into the strings that the
+/// value keeps.
+///
+/// The bytes are first checked whole (well-formed, UTF-8, no key twice, within the limits), so that a field that
+/// nobody asks for is refused like any other. Unknown keys are ignored, and a missing optional is nil. The object is
+/// meant to be kept; not thread-safe, but safe to use again from inside a value's `init(from:)`.
+package final class CBORDecoder {
+    private let limits: CBORLimits
+    private let session: DecodingSession
+
+    package init(limits: CBORLimits = .standard) {
+        self.limits = limits
+        session = DecodingSession(limits: limits)
+    }
+
+    /// Reads the one item that the bytes hold.
+    ///
+    /// Every error is a `CBORError` with the byte and the path of the trouble.
+    package func decode<T: Decodable>(_ type: T.Type, from bytes: UnsafeRawBufferPointer) throws(CBORError) -> T {
+        let session = self.session.isBusy ? DecodingSession(limits: limits) : self.session
+        session.begin(reading: bytes)
+        defer { session.end() }
+        do {
+            var reader = CBORReader(bytes, limits: limits)
+            try reader.skipWholeInput()
+            return try session.decode(type, at: 0)
+        } catch {
+            throw session.described(error, at: 0).locating(in: bytes, limits: limits)
+        }
+    }
+
+    package func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(CBORError) -> T {
+        // The closure's own error type is not inferred as CBORError, hence the detour.
+        let result: Result<T, CBORError> = bytes.withUnsafeBytes { raw in
+            do throws(CBORError) {
+                return .success(try decode(type, from: raw))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}

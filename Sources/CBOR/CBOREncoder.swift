@@ -1,0 +1,60 @@
+/// Writes `Encodable` values as CBOR into a buffer, in the shortest form and with maps in the order of writing.
+///
+/// Keyed containers become maps with text keys, unkeyed ones arrays. The object is meant to be kept: its working
+/// memory is used again for the next value. Not thread-safe, but safe to use again from inside a value's `encode(to:)`.
+///
+/// A value that writes to a container after it went on to write to the parent is encoded a second time, with each
+/// nested container in a buffer of its own, so its `encode(to:)` must write the same both times.
+package final class CBOREncoder {
+    private let limits: CBORLimits
+    private let session: EncodingSession
+
+    package init(limits: CBORLimits = .standard) {
+        self.limits = limits
+        session = EncodingSession(limits: limits)
+    }
+
+    /// Appends the value.
+    ///
+    /// Throws `CBORError`, or what the value's own `encode(to:)` throws; the buffer then holds what
+    /// it held before.
+    package func encode<T: Encodable>(_ value: T, into buffer: CBORBuffer) throws {
+        let session = self.session.isBusy ? EncodingSession(limits: limits) : self.session
+        let start = buffer.count
+        session.begin(writingInto: buffer)
+        defer { session.end() }
+        do {
+            try session.encodeRoot(value)
+        } catch {
+            guard session.wasUsedOutOfOrder else {
+                buffer.truncate(to: start)
+                throw error
+            }
+        }
+        guard session.wasUsedOutOfOrder else { return }
+        buffer.truncate(to: start)
+        try encodeSeparately(value, into: buffer)
+    }
+
+    package func encode<T: Encodable>(_ value: T) throws -> [UInt8] {
+        let buffer = CBORBuffer()
+        try encode(value, into: buffer)
+        return buffer.copied()
+    }
+
+    @inline(never)
+    private func encodeSeparately<T: Encodable>(_ value: T, into buffer: CBORBuffer) throws {
+        let session = EncodingSession(limits: limits)
+        let scratch = CBORBuffer()
+        session.begin(writingInto: scratch, separatingChildren: true)
+        defer { session.end() }
+        try session.encodeRoot(value)
+        let start = buffer.count
+        do throws(CBORError) {
+            try session.assemble(into: buffer)
+        } catch {
+            buffer.truncate(to: start)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,69 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A decimal number as the exponent and mantissa of tag 4 (RFC 8949 section 3.4.4).
+struct DecimalFraction {
+    let exponent: Int
+    let isNegative: Bool
+
+    /// The absolute mantissa, most significant byte first, without leading zeros: at most sixteen bytes.
+    private let magnitude: [UInt8]
+
+    /// nil for what is not a number.
+    init?(_ decimal: Decimal) {
+        guard !decimal.isNaN else { return nil }
+        exponent = decimal.exponent
+        isNegative = decimal.isSignMinus && !decimal.isZero
+        var magnitude: [UInt8] = []
+        for digit in decimal.significand.magnitude.description.utf8 {
+            guard (0x30...0x39).contains(digit) else { return nil }
+            var carry = UInt(digit - 0x30)
+            for index in magnitude.indices.reversed() {
+                let value = UInt(magnitude[index]) * 10 + carry
+                magnitude[index] = UInt8(truncatingIfNeeded: value)
+                carry = value >> 8
+            }
+            if carry > 0 { magnitude.insert(UInt8(truncatingIfNeeded: carry), at: 0) }
+        }
+        self.magnitude = magnitude
+    }
+
+    func writeMantissa(to writer: CBORWriter) {
+        // A negative integer of CBOR is -1 - n.
+        let magnitude = isNegative ? DecimalFraction.decremented(magnitude) : magnitude
+        guard magnitude.count > 8 else {
+            let small = magnitude.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            if isNegative { writer.negative(small) } else { writer.unsigned(small) }
+            return
+        }
+        writer.tag(isNegative ? CBORTag.negativeBignum : CBORTag.unsignedBignum)
+        writer.bytes(magnitude)
+    }
+
+    private static func decremented(_ magnitude: [UInt8]) -> [UInt8] {
+        var result = magnitude
+        for index in result.indices.reversed() {
+            if result[index] > 0 {
+                result[index] -= 1
+                break
+            }
+            result[index] = 0xFF
+        }
+        return Array(result.drop { $0 == 0 })
+    }
+
+    /// The number that an exponent and a mantissa in bytes stand for; nil where `Decimal` cannot hold it exactly.
+    static func decimal(exponent: Int, magnitude: UnsafeRawBufferPointer, isNegative: Bool) -> Decimal? {
+        let digits = magnitude.drop { $0 == 0 }
+        guard digits.count <= 16, (-128...127).contains(exponent) else { return nil }
+        var significand = Decimal(0)
+        for byte in digits { significand = significand * 256 + Decimal(Int(byte)) }
+        // The bytes hold -1 - value.
+        if isNegative { significand += 1 }
+        let result = Decimal(sign: isNegative ? .minus : .plus, exponent: exponent, significand: significand)
+        return result.isNaN ? nil : result
+    }
+}

@@ -1,0 +1,49 @@
+/// The common types that elements of arrays have: taken directly rather than by way of their own `Codable` conformance,
+/// which asks for an encoder and a container for each.
+enum PlainType {
+    // Each cast is between a type and itself: the comparison before it has just said so.
+
+    @inline(__always)
+    static func encode<T>(_ value: T, to writer: CBORWriter) -> Bool {
+        if T.self == String.self {
+            writer.text(unsafeBitCast(value, to: String.self))
+        } else if T.self == Int.self {
+            writer.integer(Int64(unsafeBitCast(value, to: Int.self)))
+        } else if T.self == Double.self {
+            writer.floatingPoint(unsafeBitCast(value, to: Double.self))
+        } else if T.self == UInt8.self {
+            writer.unsigned(UInt64(unsafeBitCast(value, to: UInt8.self)))
+        } else {
+            return false
+        }
+        return true
+    }
+
+    /// Whether the readers below know the type.
+    @inline(__always)
+    static func isPlain<T>(_ type: T.Type) -> Bool {
+        T.self == String.self || T.self == Int.self || T.self == Double.self || T.self == UInt8.self
+    }
+
+    /// Reads a plain type and moves the offset past it.
+    @inline(__always)
+    static func decode<T>(_ type: T.Type, at offset: inout Int, in session: DecodingSession) throws(CBORError) -> T {
+        if T.self == String.self {
+            let read = try session.string(at: offset)
+            offset = read.end
+            return unsafeBitCast(read.value, to: T.self)
+        } else if T.self == Int.self {
+            let read = try session.integer(Int.self, at: offset)
+            offset = read.end
+            return unsafeBitCast(read.value, to: T.self)
+        } else if T.self == Double.self {
+            let read = try session.double(at: offset)
+            offset = read.end
+            return unsafeBitCast(read.value, to: T.self)
+        } else {
+            let read = try session.integer(UInt8.self, at: offset)
+            offset = read.end
+            return unsafeBitCast(read.value, to: T.self)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+/// Finds the first byte at which text stops being UTF-8 (Unicode 15, table 3-7), or nil where all of it is.
+///
+/// The standard library's validating initialisers make a string and do not say where the trouble is; a field that is
+/// skipped needs no string, and an error needs the place.
+@usableFromInline
+func firstInvalidUTF8(in bytes: UnsafeRawBufferPointer) -> Int? {
+    let nonASCII: UInt64 = 0x8080_8080_8080_8080
+    let count = bytes.count
+    var index = 0
+    while index < count {
+        while count &- index >= 8, bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self) & nonASCII == 0 {
+            index &+= 8
+        }
+        guard index < count else { return nil }
+        let lead = bytes[index]
+        if lead < 0x80 {
+            index &+= 1
+            continue
+        }
+        let length: Int
+        var second: ClosedRange<UInt8> = 0x80...0xBF
+        switch lead {
+        case 0xC2...0xDF: length = 2
+        case 0xE0: (length, second) = (3, 0xA0...0xBF)
+        case 0xED: (length, second) = (3, 0x80...0x9F)
+        case 0xE1...0xEF: length = 3
+        case 0xF0: (length, second) = (4, 0x90...0xBF)
+        case 0xF1...0xF3: length = 4
+        case 0xF4: (length, second) = (4, 0x80...0x8F)
+        default: return index
+        }
+        guard count &- index >= length, second.contains(bytes[index &+ 1]) else { return index }
+        for following in 2..<max(length, 2) where bytes[index &+ following] & 0xC0 != 0x80 { return index }
+        index &+= length
+    }
+    return nil
+}

@@ -1,0 +1,138 @@
+// What BridgePlatform needs from C: calls that Swift cannot see (GNU extensions, variadic functions, macros) and the
+// one function that runs inside a signal. Calls return -1 and set errno, or return an error number, as their
+// originals do. No function here keeps state, except the table of caught signals. System headers stay out of this
+// file: their types would then belong to this module instead of to the C library's.
+
+#ifndef C_BRIDGE_PLATFORM_H
+#define C_BRIDGE_PLATFORM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Errors
+
+const char *_Nullable cbp_errno_name(int code);
+const char *_Nonnull cbp_errno_text(int code, char *_Nonnull buffer, size_t size);
+
+// Descriptors, all close-on-exec
+
+int cbp_pipe(int descriptors[_Nonnull 2]);
+int cbp_unix_socket(void);
+int cbp_unix_socketpair(int descriptors[_Nonnull 2]);
+int cbp_accept(int listener);
+
+/// The longest path, in bytes, that a socket address of this system holds.
+size_t cbp_unix_path_limit(void);
+/// `path` must not be longer than the limit.
+int cbp_unix_bind(int descriptor, const char *_Nonnull path);
+int cbp_unix_connect(int descriptor, const char *_Nonnull path);
+int cbp_peer_credentials(int descriptor, int32_t *_Nonnull pid, uint32_t *_Nonnull uid, uint32_t *_Nonnull gid);
+
+/// Columns of the terminal, 0 if it is none or does not know.
+int cbp_terminal_width(int descriptor);
+
+// Threads
+
+/// Starts a thread in which no signal is delivered that another thread could take. `stack_size` 0 is the default,
+/// and less than 128 KiB is taken for that.
+int cbp_thread_start(
+    size_t stack_size,
+    int detached,
+    void (*_Nonnull body)(void *_Nonnull context),
+    void *_Nonnull context,
+    uintptr_t *_Nonnull thread
+);
+int cbp_thread_join(uintptr_t thread);
+int cbp_thread_detach(uintptr_t thread);
+void cbp_thread_set_name(const char *_Nonnull name);
+
+// Signals
+
+/// From now on each `signal` writes one byte, its number, to `writer`, which must stay open for ever.
+int cbp_signal_catch(int signal, int writer);
+/// Puts the disposition back that was there before cbp_signal_catch.
+int cbp_signal_restore(int signal);
+/// 1 if the signal is ignored, 0 if not.
+int cbp_signal_is_ignored(int signal);
+
+// Processes
+
+enum cbp_spawn_step_kind {
+    cbp_spawn_duplicate,
+    cbp_spawn_null_for_reading,
+    cbp_spawn_null_for_writing,
+    cbp_spawn_close,
+};
+
+typedef struct {
+    enum cbp_spawn_step_kind kind;
+    int source;
+    int target;
+} cbp_spawn_step;
+
+/// posix_spawn with an empty signal mask, default actions for all signals and a process group of its own. Descriptors
+/// from `close_from` on are closed. Returns 0 or an error number.
+int cbp_spawn(
+    int32_t *_Nonnull pid,
+    const char *_Nonnull path,
+    char *_Nullable const *_Nonnull arguments,
+    char *_Nullable const *_Nonnull environment,
+    const char *_Nullable directory,
+    const cbp_spawn_step *_Nullable steps,
+    size_t step_count,
+    int close_from
+);
+
+/// A descriptor that becomes readable when the child has exited: a pidfd, or a kqueue on Darwin.
+int cbp_process_open(int32_t pid);
+int cbp_process_signal(int descriptor, int32_t pid, int signal);
+
+enum cbp_exit_state { cbp_exit_still_running, cbp_exit_with_code, cbp_exit_by_signal, cbp_exit_by_signal_with_core };
+
+typedef struct {
+    enum cbp_exit_state state;
+    int32_t value;
+    uint64_t user_microseconds;
+    uint64_t system_microseconds;
+    uint64_t peak_resident_bytes;
+} cbp_exit;
+
+/// Looks whether the child has exited, and removes it from the process table if `reap` says so. ECHILD when it is not
+/// there any more.
+int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *_Nonnull exit);
+
+/// Asks for `signal` when the parent dies; ENOTSUP where the system has no such thing.
+int cbp_arm_parent_death_signal(int signal);
+
+/// The path of the running program, not terminated; the length, or -1.
+ptrdiff_t cbp_executable_path(char *_Nonnull buffer, size_t size);
+
+#ifdef __linux__
+// Poller
+
+enum {
+    cbp_ready_readable = 1,
+    cbp_ready_writable = 2,
+    cbp_ready_peer_hang_up = 4,
+    cbp_ready_hang_up = 8,
+    cbp_ready_error = 16,
+    cbp_ready_edge_triggered = 32,
+};
+
+typedef struct {
+    uint64_t token;
+    uint32_t flags;
+} cbp_ready;
+
+enum { cbp_epoll_batch = 128 };
+
+int cbp_epoll_create(void);
+int cbp_epoll_add(int queue, int descriptor, uint32_t flags, uint64_t token);
+int cbp_epoll_change(int queue, int descriptor, uint32_t flags, uint64_t token);
+int cbp_epoll_remove(int queue, int descriptor);
+/// Waits at most `nanoseconds`, for ever if negative. `ready` has room for cbp_epoll_batch.
+int cbp_epoll_wait(int queue, cbp_ready *_Nonnull ready, int64_t nanoseconds);
+int cbp_event_open(void);
+#endif
+
+#endif

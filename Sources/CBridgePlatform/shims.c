@@ -1,0 +1,489 @@
+#define _GNU_SOURCE
+
+#include "CBridgePlatform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#else
+#include <mach-o/dyld.h>
+#include <sys/event.h>
+#endif
+
+// MARK: Errors
+
+const char *cbp_errno_name(int code) {
+#ifdef __linux__
+    return strerrorname_np(code);
+#else
+    return NULL;
+#endif
+}
+
+const char *cbp_errno_text(int code, char *buffer, size_t size) {
+#ifdef __linux__
+    // Unlike strerror it is never translated and never shared between threads.
+    (void)buffer, (void)size;
+    const char *text = strerrordesc_np(code);
+    return text ? text : "Unknown error";
+#else
+    return strerror_r(code, buffer, size) == 0 ? buffer : "Unknown error";
+#endif
+}
+
+// MARK: Descriptors
+
+#ifndef __linux__
+static int close_on_exec(int descriptor) {
+    if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    return descriptor;
+}
+
+static int quiet_socket(int descriptor) {
+    int on = 1;
+    if (descriptor >= 0) setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+    return close_on_exec(descriptor);
+}
+#endif
+
+int cbp_pipe(int descriptors[2]) {
+#ifdef __linux__
+    return pipe2(descriptors, O_CLOEXEC);
+#else
+    if (pipe(descriptors) != 0) return -1;
+    close_on_exec(descriptors[0]);
+    close_on_exec(descriptors[1]);
+    return 0;
+#endif
+}
+
+int cbp_unix_socket(void) {
+#ifdef __linux__
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+#else
+    return quiet_socket(socket(AF_UNIX, SOCK_STREAM, 0));
+#endif
+}
+
+int cbp_unix_socketpair(int descriptors[2]) {
+#ifdef __linux__
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, descriptors);
+#else
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, descriptors) != 0) return -1;
+    quiet_socket(descriptors[0]);
+    quiet_socket(descriptors[1]);
+    return 0;
+#endif
+}
+
+int cbp_accept(int listener) {
+#ifdef __linux__
+    return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+#else
+    return quiet_socket(accept(listener, NULL, NULL));
+#endif
+}
+
+size_t cbp_unix_path_limit(void) {
+    struct sockaddr_un address;
+    return sizeof address.sun_path - 1;
+}
+
+static socklen_t fill_address(struct sockaddr_un *address, const char *path) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    strncpy(address->sun_path, path, sizeof address->sun_path - 1);
+    return sizeof *address;
+}
+
+int cbp_unix_bind(int descriptor, const char *path) {
+    struct sockaddr_un address;
+    socklen_t length = fill_address(&address, path);
+    return bind(descriptor, (struct sockaddr *)&address, length);
+}
+
+int cbp_unix_connect(int descriptor, const char *path) {
+    struct sockaddr_un address;
+    socklen_t length = fill_address(&address, path);
+    return connect(descriptor, (struct sockaddr *)&address, length);
+}
+
+int cbp_peer_credentials(int descriptor, int32_t *pid, uint32_t *uid, uint32_t *gid) {
+#ifdef __linux__
+    struct ucred credentials;
+    socklen_t length = sizeof credentials;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return -1;
+    *pid = credentials.pid;
+    *uid = credentials.uid;
+    *gid = credentials.gid;
+    return 0;
+#else
+    socklen_t length = sizeof *pid;
+    if (getsockopt(descriptor, SOL_LOCAL, LOCAL_PEERPID, pid, &length) != 0) return -1;
+    return getpeereid(descriptor, uid, gid);
+#endif
+}
+
+int cbp_terminal_width(int descriptor) {
+    struct winsize size;
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// MARK: Threads
+
+typedef struct {
+    void (*body)(void *);
+    void *context;
+} thread_start;
+
+static void *run_thread(void *argument) {
+    thread_start start = *(thread_start *)argument;
+    free(argument);
+    start.body(start.context);
+    return NULL;
+}
+
+// The signals of a thread's own faults stay open: blocked, they would kill the process past every crash reporter.
+static void fill_with_foreign_signals(sigset_t *set) {
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigfillset(set);
+    for (size_t index = 0; index < sizeof own / sizeof own[0]; index++) sigdelset(set, own[index]);
+}
+
+int cbp_thread_start(size_t stack_size, int detached, void (*body)(void *), void *context, uintptr_t *thread) {
+    thread_start *start = malloc(sizeof *start);
+    if (!start) return ENOMEM;
+    start->body = body;
+    start->context = context;
+
+    pthread_attr_t attributes;
+    int result = pthread_attr_init(&attributes);
+    if (result != 0) {
+        free(start);
+        return result;
+    }
+    if (detached) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (stack_size > 0) {
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        // The least that the system allows (16 KiB) is too little for the runtime of Swift.
+        size_t least = 128 * 1024;
+        if (stack_size < least) stack_size = least;
+        result = pthread_attr_setstacksize(&attributes, (stack_size + page - 1) / page * page);
+    }
+    if (result == 0) {
+        // A thread inherits its creator's mask: set before, there is no moment in which a signal could land in it. Set
+        // and not added to, because threads of a pool block the faults as well.
+        sigset_t blocked, previous;
+        fill_with_foreign_signals(&blocked);
+        pthread_sigmask(SIG_SETMASK, &blocked, &previous);
+        pthread_t handle;
+        result = pthread_create(&handle, &attributes, run_thread, start);
+        if (result == 0) *thread = (uintptr_t)handle;
+        pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+    if (result != 0) free(start);
+    return result;
+}
+
+int cbp_thread_join(uintptr_t thread) { return pthread_join((pthread_t)thread, NULL); }
+
+int cbp_thread_detach(uintptr_t thread) { return pthread_detach((pthread_t)thread); }
+
+void cbp_thread_set_name(const char *name) {
+#ifdef __linux__
+    pthread_setname_np(pthread_self(), name);
+#else
+    pthread_setname_np(name);
+#endif
+}
+
+// MARK: Signals
+
+// The writing end for each caught signal plus one, so that zero means none.
+static _Atomic int signal_writers[NSIG];
+static struct sigaction previous_actions[NSIG];
+
+static void write_signal(int signal) {
+    int saved = errno;
+    int writer = atomic_load(&signal_writers[signal]);
+    if (writer > 0) {
+        unsigned char byte = (unsigned char)signal;
+        // A full pipe means that thousands of the same signal wait already: one less tells nobody anything else.
+        ssize_t written = write(writer - 1, &byte, 1);
+        (void)written;
+    }
+    errno = saved;
+}
+
+int cbp_signal_catch(int signal, int writer) {
+    if (signal <= 0 || signal >= NSIG) {
+        errno = EINVAL;
+        return -1;
+    }
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = write_signal;
+    action.sa_flags = SA_RESTART;
+    sigfillset(&action.sa_mask);
+    atomic_store(&signal_writers[signal], writer + 1);
+    return sigaction(signal, &action, &previous_actions[signal]);
+}
+
+int cbp_signal_restore(int signal) {
+    if (signal <= 0 || signal >= NSIG) {
+        errno = EINVAL;
+        return -1;
+    }
+    int result = sigaction(signal, &previous_actions[signal], NULL);
+    atomic_store(&signal_writers[signal], 0);
+    return result;
+}
+
+int cbp_signal_is_ignored(int signal) {
+    struct sigaction action;
+    return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// MARK: Processes
+
+static int add_step(posix_spawn_file_actions_t *actions, const cbp_spawn_step *step) {
+    switch (step->kind) {
+    case cbp_spawn_duplicate: return posix_spawn_file_actions_adddup2(actions, step->source, step->target);
+    case cbp_spawn_null_for_reading:
+        return posix_spawn_file_actions_addopen(actions, step->target, "/dev/null", O_RDONLY, 0);
+    case cbp_spawn_null_for_writing:
+        return posix_spawn_file_actions_addopen(actions, step->target, "/dev/null", O_WRONLY, 0);
+    case cbp_spawn_close:
+#ifdef __linux__
+        return posix_spawn_file_actions_addclose(actions, step->target);
+#else
+        // POSIX_SPAWN_CLOEXEC_DEFAULT has done it, and closing what is not open is an error here.
+        return 0;
+#endif
+    }
+    return EINVAL;
+}
+
+static int set_attributes(posix_spawnattr_t *attributes) {
+    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;
+#ifndef __linux__
+    flags |= POSIX_SPAWN_CLOEXEC_DEFAULT;
+#endif
+    sigset_t none, all;
+    sigemptyset(&none);
+    // Not sigfillset: glibc leaves its own two signals out of it, and posix_spawn then starts the child ignoring them.
+    memset(&all, 0xff, sizeof all);
+    int result = posix_spawnattr_setflags(attributes, flags);
+    if (result == 0) result = posix_spawnattr_setsigmask(attributes, &none);
+    if (result == 0) result = posix_spawnattr_setsigdefault(attributes, &all);
+    if (result == 0) result = posix_spawnattr_setpgroup(attributes, 0);
+    return result;
+}
+
+int cbp_spawn(
+    int32_t *pid,
+    const char *path,
+    char *const *arguments,
+    char *const *environment,
+    const char *directory,
+    const cbp_spawn_step *steps,
+    size_t step_count,
+    int close_from
+) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int result = posix_spawn_file_actions_init(&actions);
+    if (result != 0) return result;
+    result = posix_spawnattr_init(&attributes);
+    if (result != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return result;
+    }
+    result = set_attributes(&attributes);
+    for (size_t index = 0; result == 0 && index < step_count; index++) result = add_step(&actions, &steps[index]);
+#ifdef __linux__
+    if (result == 0) result = posix_spawn_file_actions_addclosefrom_np(&actions, close_from);
+#else
+    (void)close_from;
+#endif
+    if (result == 0 && directory) result = posix_spawn_file_actions_addchdir_np(&actions, directory);
+    if (result == 0) result = posix_spawn(pid, path, &actions, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return result;
+}
+
+int cbp_process_open(int32_t pid) {
+#ifdef __linux__
+    // The system call, because glibc has the function since 2.36 only. A pidfd is always close-on-exec.
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    int queue = close_on_exec(kqueue());
+    if (queue < 0) return -1;
+    struct kevent change;
+    EV_SET(&change, pid, EVFILT_PROC, EV_ADD, NOTE_EXIT, 0, NULL);
+    if (kevent(queue, &change, 1, NULL, 0, NULL) == 0) return queue;
+    if (errno == ESRCH) {
+        // It is dead already, and nobody will tell: make the queue readable by hand.
+        struct kevent triggers[2];
+        EV_SET(&triggers[0], 1, EVFILT_USER, EV_ADD, 0, 0, NULL);
+        EV_SET(&triggers[1], 1, EVFILT_USER, 0, NOTE_TRIGGER, 0, NULL);
+        if (kevent(queue, triggers, 2, NULL, 0, NULL) == 0) return queue;
+    }
+    int saved = errno;
+    close(queue);
+    errno = saved;
+    return -1;
+#endif
+}
+
+int cbp_process_signal(int descriptor, int32_t pid, int signal) {
+#ifdef __linux__
+    (void)pid;
+    return (int)syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0);
+#else
+    (void)descriptor;
+    return kill(pid, signal);
+#endif
+}
+
+static void note_usage(const struct rusage *usage, cbp_exit *exit) {
+    exit->user_microseconds = (uint64_t)usage->ru_utime.tv_sec * 1000000 + (uint64_t)usage->ru_utime.tv_usec;
+    exit->system_microseconds = (uint64_t)usage->ru_stime.tv_sec * 1000000 + (uint64_t)usage->ru_stime.tv_usec;
+#ifdef __linux__
+    exit->peak_resident_bytes = (uint64_t)usage->ru_maxrss * 1024;
+#else
+    exit->peak_resident_bytes = (uint64_t)usage->ru_maxrss;
+#endif
+}
+
+int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *exit) {
+    memset(exit, 0, sizeof *exit);
+    siginfo_t information;
+    memset(&information, 0, sizeof information);
+    int options = WEXITED | WNOHANG | (reap ? 0 : WNOWAIT);
+    int result;
+    struct rusage usage;
+    memset(&usage, 0, sizeof usage);
+#ifdef __linux__
+    (void)pid;
+    // The system call has a fifth parameter that the function of the C library hides.
+    do result = (int)syscall(SYS_waitid, P_PIDFD, descriptor, &information, options, &usage);
+    while (result != 0 && errno == EINTR);
+#else
+    (void)descriptor;
+    do result = waitid(P_PID, (id_t)pid, &information, options | WNOWAIT);
+    while (result != 0 && errno == EINTR);
+    int status;
+    if (result == 0 && reap && information.si_pid != 0) wait4(pid, &status, 0, &usage);
+#endif
+    if (result != 0) return -1;
+    if (information.si_pid == 0) return 0;
+    note_usage(&usage, exit);
+    exit->value = information.si_status;
+    switch (information.si_code) {
+    case CLD_EXITED: exit->state = cbp_exit_with_code; break;
+    case CLD_DUMPED: exit->state = cbp_exit_by_signal_with_core; break;
+    default: exit->state = cbp_exit_by_signal; break;
+    }
+    return 0;
+}
+
+int cbp_arm_parent_death_signal(int signal) {
+#ifdef __linux__
+    return prctl(PR_SET_PDEATHSIG, (unsigned long)signal, 0UL, 0UL, 0UL);
+#else
+    (void)signal;
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
+ptrdiff_t cbp_executable_path(char *buffer, size_t size) {
+#ifdef __linux__
+    return readlink("/proc/self/exe", buffer, size);
+#else
+    char unresolved[PATH_MAX], resolved[PATH_MAX];
+    uint32_t room = sizeof unresolved;
+    if (_NSGetExecutablePath(unresolved, &room) != 0 || !realpath(unresolved, resolved)) return -1;
+    size_t length = strlen(resolved);
+    if (length > size) length = size;
+    memcpy(buffer, resolved, length);
+    return (ptrdiff_t)length;
+#endif
+}
+
+// MARK: Poller
+
+#ifdef __linux__
+int cbp_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+int cbp_event_open(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+static int control(int queue, int operation, int descriptor, uint32_t flags, uint64_t token) {
+    struct epoll_event event = {.events = 0, .data.u64 = token};
+    if (flags & cbp_ready_readable) event.events |= EPOLLIN;
+    if (flags & cbp_ready_writable) event.events |= EPOLLOUT;
+    if (flags & cbp_ready_peer_hang_up) event.events |= EPOLLRDHUP;
+    if (flags & cbp_ready_edge_triggered) event.events |= EPOLLET;
+    return epoll_ctl(queue, operation, descriptor, &event);
+}
+
+int cbp_epoll_add(int queue, int descriptor, uint32_t flags, uint64_t token) {
+    return control(queue, EPOLL_CTL_ADD, descriptor, flags, token);
+}
+
+int cbp_epoll_change(int queue, int descriptor, uint32_t flags, uint64_t token) {
+    return control(queue, EPOLL_CTL_MOD, descriptor, flags, token);
+}
+
+int cbp_epoll_remove(int queue, int descriptor) { return control(queue, EPOLL_CTL_DEL, descriptor, 0, 0); }
+
+static int wait_precisely(int queue, struct epoll_event *events, int64_t nanoseconds) {
+    // Kernels before 5.11 lack the call with a nanosecond timeout.
+    static atomic_bool lacks_nanoseconds = false;
+    if (!atomic_load_explicit(&lacks_nanoseconds, memory_order_relaxed)) {
+        struct timespec timeout = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+        int count = epoll_pwait2(queue, events, cbp_epoll_batch, nanoseconds < 0 ? NULL : &timeout, NULL);
+        if (count >= 0 || errno != ENOSYS) return count;
+        atomic_store_explicit(&lacks_nanoseconds, true, memory_order_relaxed);
+    }
+    // Rounded up: to wake a moment late is allowed, to spin until the moment comes is not.
+    int64_t milliseconds = nanoseconds < 0 ? -1 : nanoseconds / 1000000 + (nanoseconds % 1000000 != 0);
+    return epoll_wait(queue, events, cbp_epoll_batch, milliseconds > INT_MAX ? INT_MAX : (int)milliseconds);
+}
+
+int cbp_epoll_wait(int queue, cbp_ready *ready, int64_t nanoseconds) {
+    struct epoll_event events[cbp_epoll_batch];
+    int count = wait_precisely(queue, events, nanoseconds);
+    for (int index = 0; index < count; index++) {
+        uint32_t found = events[index].events;
+        ready[index].token = events[index].data.u64;
+        ready[index].flags = (found & EPOLLIN ? cbp_ready_readable : 0) | (found & EPOLLOUT ? cbp_ready_writable : 0)
+            | (found & EPOLLRDHUP ? cbp_ready_peer_hang_up : 0) | (found & EPOLLHUP ? cbp_ready_hang_up : 0)
+            | (found & EPOLLERR ? cbp_ready_error : 0);
+    }
+    return count;
+}
+#endif

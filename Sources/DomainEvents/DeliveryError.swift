@@ -1,0 +1,25 @@
+/// Why an event could not be sent.
+public struct DeliveryError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure.
+    public enum Code: Sendable, Hashable {
+        /// An outbox is at its hard limit and nothing may wait for room inside a handler.
+        case outboxFull
+        /// The only process that wants the event was given up or is shutting down.
+        case workerUnavailable
+        /// The event could not be encoded.
+        case notEncodable
+        /// The event is larger than a frame may be.
+        case eventTooLarge
+    }
+
+    /// The kind of failure.
+    public let code: Code
+
+    /// A sentence that names the event, the link, what was found and what was allowed.
+    public let description: String
+
+    package init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}

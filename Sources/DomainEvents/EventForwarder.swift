@@ -1,0 +1,49 @@
+/// Carries events of a publisher to other processes: the seam between the publisher and a bridge.
+///
+/// Everything here is called without any lock held.
+@usableFromInline
+package protocol EventForwarder: AnyObject, Sendable {
+    /// Puts the event into every outbox that wants it, then writes what can be written. Never waits.
+    ///
+    /// - Parameter announcesLoss: whether an event that some outbox cannot take is announced, as nobody else will say so.
+    /// - Returns: Why some outbox did not take the event; nil if all did.
+    func forward<E: DomainEvent>(_ event: E, context: EventContext, announcesLoss: Bool) -> DeliveryError?
+
+    /// Whether every outbox that wants the events has room below its limit.
+    var hasRoom: Bool { get }
+
+    /// Returns when every outbox that wants the events has room, or throws why there will be none.
+    func waitForRoom() async throws
+}
+
+/// Learns which event names a publisher's own subscribers want.
+package protocol InterestObserver: AnyObject, Sendable {
+    /// Whether somebody subscribes to `name` may have changed; the observer asks ``EventPublisher/isWanted(_:)``.
+    ///
+    /// Level-triggered on purpose: calls of two threads may overtake each other.
+    func interestMayHaveChanged(in name: String)
+
+    /// An event type was used for the first time; called before anything of it is published.
+    func channelWasMade(_ channel: AnyEventChannel)
+}
+
+/// Marks the events in which publisher and bridge report about themselves: they cross a link only if asked for by name.
+package protocol SelfReport: DomainEvent {}
+
+/// What became of an event that came from another process.
+package enum IncomingOutcome {
+    /// Every handler has returned.
+    case handled
+    /// Nobody here subscribes.
+    case unwanted
+    /// A handler threw.
+    case failed(any Error)
+    /// Handlers on queues or in tasks are still at it; the completion will be called.
+    case pending
+}
+
+/// Learns that the last of an incoming event's handlers has returned.
+package protocol IncomingCompletion: AnyObject, Sendable {
+    /// Called once, on whatever thread the last handler returned.
+    func handlersReturned(failure: (any Error)?)
+}

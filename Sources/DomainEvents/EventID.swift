@@ -1,0 +1,60 @@
+/// Who offers events under one numbering: a process's name and one start of it.
+///
+/// Shared by every identifier of that origin, so that passing an identifier around costs one reference.
+@usableFromInline
+package final class EventSource: Sendable {
+    /// The worker's or client's name, or `host`.
+    @usableFromInline package let origin: String
+    /// 64 random bits for each start of that process.
+    @usableFromInline package let incarnation: UInt64
+
+    @usableFromInline
+    package init(origin: String, incarnation: UInt64) {
+        self.origin = origin
+        self.incarnation = incarnation
+    }
+}
+
+/// The identity of one offered event: it never changes on the way, and a redelivery keeps it.
+///
+/// Unique as long as 64 random bits are: `origin` names who offered it, `incarnation` one start of that process, and
+/// `number` counts what that start has offered.
+public struct EventID: Hashable, Sendable, CustomStringConvertible {
+    @usableFromInline package let source: EventSource
+
+    /// Counts what the origin has offered, from 1.
+    public let number: UInt64
+
+    @usableFromInline
+    package init(source: EventSource, number: UInt64) {
+        self.source = source
+        self.number = number
+    }
+
+    /// Makes an identifier from its three parts, for stores that keep identifiers of handled events.
+    public init(origin: String, incarnation: UInt64, number: UInt64) {
+        self.init(source: EventSource(origin: origin, incarnation: incarnation), number: number)
+    }
+
+    /// The name of the worker or client that offered the event, or `host`.
+    public var origin: String { source.origin }
+
+    /// 64 random bits, chosen anew each time the origin's process starts.
+    public var incarnation: UInt64 { source.incarnation }
+
+    /// `origin-incarnation-number`, the incarnation in hexadecimal.
+    public var description: String { "\(origin)-\(String(incarnation, radix: 16))-\(number)" }
+
+    /// Identifiers are equal when origin, incarnation and number are.
+    public static func == (left: EventID, right: EventID) -> Bool {
+        left.number == right.number
+            && (left.source === right.source
+                || (left.source.incarnation == right.source.incarnation && left.source.origin == right.source.origin))
+    }
+
+    /// Hashes incarnation and number.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(incarnation)
+        hasher.combine(number)
+    }
+}

@@ -1,0 +1,29 @@
+/// A process could not handle an event that it was sent: it could not decode it, the event is invalid, or a handler threw.
+///
+/// The event is settled with that: it does not come again.
+public struct EventRefused: DomainEvent, SelfReport {
+    /// The name of the event.
+    public let event: String
+
+    /// The identity of the event, as ``EventID/description`` spells it.
+    public let id: String
+
+    /// The process that refused it.
+    public let worker: String
+
+    /// Why, in the words of the process that refused it: for an event that does not decode, the path of the field, what was
+    /// found there and what was expected.
+    public let reason: String
+
+    /// 1: cannot be decoded; 2: is invalid; 3: a handler threw; 4: the worker may not publish it.
+    public let code: UInt64
+
+    /// Makes the event.
+    public init(event: String, id: String, worker: String, reason: String, code: UInt64) {
+        self.event = event
+        self.id = id
+        self.worker = worker
+        self.reason = reason
+        self.code = code
+    }
+}

@@ -1,0 +1,23 @@
+/// Published once when a handler throws on an event that nobody waits for.
+///
+/// The bridge's and the publisher's own events never cause further ones: a handler of `HandlerFailed` that throws is not
+/// reported.
+public struct HandlerFailed: DomainEvent {
+    /// The name of the event whose handler threw.
+    public let event: String
+
+    /// The identity of that event, as ``EventID/description`` spells it.
+    public let id: String
+
+    /// The error in words.
+    public let error: String
+
+    /// Makes the event.
+    public init(event: String, id: String, error: String) {
+        self.event = event
+        self.id = id
+        self.error = error
+    }
+}
+
+extension HandlerFailed: SelfReport {}

@@ -1,0 +1,16 @@
+// The C library's clock: `Dispatch` offers none that tells the date, and Foundation is not for this module.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Wall-clock time: only ever told to people and peers, never used to decide anything.
+enum WallTime {
+    /// Nanoseconds since 1970-01-01 00:00 UTC.
+    static func now() -> UInt64 {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return UInt64(truncatingIfNeeded: now.tv_sec) &* 1_000_000_000 &+ UInt64(truncatingIfNeeded: now.tv_nsec)
+    }
+}

@@ -1,0 +1,29 @@
+/// Why a bridge could not do what it was asked for.
+public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kind of failure.
+    public enum Code: Sendable, Hashable {
+        /// The specifications have mistakes; all of them are named.
+        case invalidSpecification
+        /// A worker did not become ready.
+        case workerNotReady
+        /// The bridge is not in a state for this: started twice, or after its end.
+        case wrongState
+        /// The operating system refused something the bridge cannot do without.
+        case system
+    }
+
+    /// The kind of failure.
+    public let code: Code
+
+    /// What went wrong, in sentences.
+    public let description: String
+
+    /// The worker that it is about, if it is about one.
+    public let worker: String?
+
+    package init(_ code: Code, _ description: String, worker: String? = nil) {
+        self.code = code
+        self.description = description
+        self.worker = worker
+    }
+}

@@ -1,0 +1,211 @@
+import BridgePlatform
+public import DomainEvents
+package import EventRouting
+import Locks
+public import Supervision
+
+/// The parent's side of an event bridge: runs workers and carries typed domain events between them and its publisher.
+///
+/// ```swift
+/// let bridge = try BridgeHost(publisher: publisher, workers: [
+///     WorkerSpecification("provisioning", executable: .beside("provisioning-worker"),
+///                         subscribes: [BoxOrdered.self, ItemReceived.self]),
+/// ])
+/// try await bridge.start()
+/// publisher.publish(BoxOrdered(label: "Books", capacity: 10))     // reaches the worker; BoxProvisioned comes back
+/// await bridge.shutdown()
+/// ```
+///
+/// The bridge reports about itself on the same publisher: ``WorkerReady``, ``WorkerExited``, ``WorkerGaveUp``, ``WorkerOutput``,
+/// `EventRefused` and `EventsDropped`. Workers are separate processes: one that crashes takes nothing else with it, is restarted as
+/// its specification says, and gets the events that it had not acknowledged again.
+///
+/// Handlers of events from a worker run on the thread that reads that worker's link, unless they were subscribed elsewhere. All
+/// members may be used from any thread.
+public final class BridgeHost: Sendable {
+    let core: HostCore
+    private let phase = Phase()
+
+    /// How long ``shutdown()`` waits for what is on its way before workers are asked to finish.
+    private static let settlingTime = Duration.seconds(5)
+
+    /// Makes a bridge; nothing runs before ``start()``.
+    ///
+    /// - Throws: ``BridgeError`` if the specifications have mistakes; it names all of them.
+    public convenience init(
+        publisher: EventPublisher,
+        workers: [WorkerSpecification],
+        strategy: RestartStrategy = .oneForOne,
+        intensity: RestartIntensity = RestartIntensity()
+    ) throws {
+        try self.init(
+            publisher: publisher,
+            workers: workers,
+            strategy: strategy,
+            intensity: intensity,
+            launcher: nil
+        )
+    }
+
+    package init(
+        publisher: EventPublisher,
+        workers: [WorkerSpecification],
+        strategy: RestartStrategy = .oneForOne,
+        intensity: RestartIntensity = RestartIntensity(),
+        launcher: (any WorkerLauncher)?,
+        wantsEverything: Bool = false,
+        tap: (@Sendable (PassingEvent) -> Void)? = nil
+    ) throws {
+        let mistakes = WorkerSpecification.validate(workers) + intensity.validate()
+        guard mistakes.isEmpty else {
+            throw BridgeError(.invalidSpecification, mistakes.joined(separator: "\n"))
+        }
+        let poller: Poller
+        do {
+            poller = try Poller(name: "bridge")
+        } catch {
+            throw BridgeError(.system, "the bridge cannot be made: \(error)")
+        }
+        core = HostCore(
+            publisher: publisher,
+            specifications: workers,
+            strategy: strategy,
+            intensity: intensity,
+            launcher: launcher ?? ProcessLauncher(),
+            poller: poller,
+            wantsEverything: wantsEverything,
+            tap: tap
+        )
+    }
+
+    /// Kills the workers of a bridge that was not shut down.
+    deinit {
+        core.abandon()
+    }
+
+    /// Starts all workers and returns when every one is ready.
+    ///
+    /// A worker that crashes meanwhile is restarted as its specification says.
+    /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why. The others run on until
+    ///   ``shutdown()``.
+    public func start() async throws {
+        guard phase.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
+        guard !core.status.isEmpty else { return }
+        if case .failure(let failure) = await core.start() {
+            throw BridgeError(
+                .workerNotReady,
+                "worker \"\(failure.name)\" did not become ready: \(failure.reason)",
+                worker: failure.name
+            )
+        }
+    }
+
+    /// Lets what is on its way arrive, then asks the workers to finish, one after the other in reverse order, and returns when
+    /// all have ended.
+    ///
+    /// A worker that does not finish within its grace is ended by signals. Afterwards the bridge cannot be started again.
+    public func shutdown() async {
+        guard phase.end() else { return }
+        await settle(within: Self.settlingTime)
+        await core.stop()
+    }
+
+    /// Makes a shutdown that is under way quicker: the first time workers are no longer waited for but ended by SIGTERM, the
+    /// second time by SIGKILL.
+    public func hurryShutdown() {
+        core.hurry()
+    }
+
+    /// The workers' states, in the order of their specifications.
+    public var status: [ChildStatus] { core.status }
+
+    /// Starts a worker anew, with its failures forgotten; one that runs is stopped first.
+    public func restart(_ worker: String) {
+        guard let index = core.status.firstIndex(where: { $0.name == worker }) else { return }
+        core.restart(index)
+    }
+
+    /// Returns when nothing is on its way: every event that was published has been handled by every worker that wants it, and
+    /// so has everything that this led to.
+    ///
+    /// Workers that were given up or stopped are not waited for.
+    public func waitUntilIdle() async {
+        await core.waitUntilIdle()
+    }
+
+    /// How many accepted events each worker has not acknowledged; workers without any are left out.
+    package var leftovers: [(worker: String, events: Int)] { core.leftovers }
+
+    /// Publishes an event whose type this process does not know.
+    ///
+    /// - Parameter context: made by the bridge's publisher, if the caller has to know the event's identity beforehand.
+    package func publish(
+        name: String,
+        payload: [UInt8],
+        context: EventContext? = nil
+    ) -> Result<Int, DeliveryError> {
+        payload.withUnsafeBytes { core.router.publish(name: name, payload: $0, context: context) }
+    }
+
+    /// Whether some worker or subscriber wants the events of this name.
+    package func isWanted(_ name: String) -> Bool { core.router.isWanted(name) }
+
+    /// The names of all events that some worker wants.
+    package var namesWantedByWorkers: [String] { core.router.namesWantedByPeers }
+
+    /// Whether every worker that wants the events of this name has room for one more.
+    package func hasRoom(name: String) -> Bool { core.router.hasRoom(name: name) }
+
+    /// Returns when every worker that wants the events of this name has room for one more, or is not going to have any.
+    package func waitForRoom(name: String) async { await core.router.waitForRoom(name: name) }
+
+    private func settle(within limit: Duration) async {
+        await withCheckedContinuation { continuation in
+            let first = FirstCaller(continuation)
+            let timer = core.poller.schedule(after: limit.nanoseconds) { first.resume() }
+            // Ends at the latest when the links do.
+            Task { [core] in
+                await core.waitUntilIdle()
+                timer.cancelWithoutWaiting()
+                first.resume()
+            }
+        }
+    }
+}
+
+/// Resumes a continuation for whoever comes first.
+private final class FirstCaller: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = Lock()
+    private var continuation: CheckedContinuation<Void, Never>?
+
+    init(_ continuation: CheckedContinuation<Void, Never>) {
+        self.continuation = continuation
+    }
+
+    func resume() {
+        lock.withLock { continuation.take() }?.resume()
+    }
+}
+
+/// Where a bridge is in its life: started once, shut down once.
+private final class Phase: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = Lock()
+    private var isStarted = false
+    private var isEnded = false
+
+    func begin() -> Bool {
+        lock.withLock {
+            defer { isStarted = true }
+            return !isStarted && !isEnded
+        }
+    }
+
+    func end() -> Bool {
+        lock.withLock {
+            defer { isEnded = true }
+            return isStarted && !isEnded
+        }
+    }
+}

@@ -1,0 +1,278 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import EventRouting
+import Locks
+import Supervision
+
+/// Ties supervision, links and the router together: performs what the supervisor decides, and tells it what happens.
+final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    let publisher: EventPublisher
+    let router: EventRouter
+    let poller: Poller
+    private let specifications: [WorkerSpecification]
+    private let routes: [Route]
+    private let launcher: any WorkerLauncher
+
+    private let lock = Lock()
+    private var incarnations: [WorkerIncarnation?]
+    private var startWaiter: CheckedContinuation<Result<Void, StartupFailure>, Never>?
+    private var stopWaiters: [CheckedContinuation<Void, Never>] = []
+    private var isStopped = false
+    // Set once, before anything runs; the supervisor needs the environment and the other way round.
+    private var supervisorBox: Supervisor?
+
+    init(
+        publisher: EventPublisher,
+        specifications: [WorkerSpecification],
+        strategy: RestartStrategy,
+        intensity: RestartIntensity,
+        launcher: any WorkerLauncher,
+        poller: Poller,
+        wantsEverything: Bool,
+        tap: (@Sendable (PassingEvent) -> Void)?
+    ) {
+        self.publisher = publisher
+        self.specifications = specifications
+        self.launcher = launcher
+        self.poller = poller
+        router = EventRouter(publisher: publisher, poller: poller, wantsEverything: wantsEverything, tap: tap)
+        routes = specifications.map { specification in
+            Route(
+                peerName: specification.name,
+                role: .host,
+                ownSource: publisher.source,
+                limits: specification.limits.link,
+                specified: Set(specification.subscribes),
+                isRenewed: true,
+                poller: poller
+            )
+        }
+        incarnations = Array(repeating: nil, count: specifications.count)
+        supervisorBox = Supervisor(
+            specifications: specifications.map(\.child),
+            strategy: strategy,
+            intensity: intensity,
+            environment: self
+        )
+    }
+
+    private var supervisor: Supervisor? { lock.withLock { supervisorBox } }
+
+    var hostIncarnation: UInt64 { publisher.source.incarnation }
+
+    var status: [ChildStatus] { supervisor?.status ?? [] }
+
+    // MARK: - Requests
+
+    func start() async -> Result<Void, StartupFailure> {
+        for route in routes { router.add(route) }
+        router.start()
+        return await withCheckedContinuation { continuation in
+            lock.withLock { startWaiter = continuation }
+            supervisor?.startRequested()
+        }
+    }
+
+    func stop() async {
+        await withCheckedContinuation { continuation in
+            let isDone = lock.withLock {
+                if !isStopped { stopWaiters.append(continuation) }
+                return isStopped
+            }
+            if isDone { continuation.resume() } else { supervisor?.stopRequested() }
+        }
+    }
+
+    func hurry() { supervisor?.stopHurried() }
+
+    func restart(_ index: Int) { supervisor?.restartRequested(index: index) }
+
+    func stopWorker(_ index: Int) { supervisor?.stopChildRequested(index: index) }
+
+    /// Ends everything at once: nobody holds the bridge any more.
+    func abandon() {
+        router.stop()
+        for incarnation in lock.withLock({ incarnations }) { incarnation?.abandon() }
+        poller.stop()
+    }
+
+    /// What lies in each worker's outbox: events that were accepted and not handled.
+    var leftovers: [(worker: String, events: Int)] {
+        routes.map { ($0.peerName, $0.link.outboxDepth.events) }.filter { $0.events > 0 }
+    }
+
+    /// Returns when every link has been quiet at one and the same look: nothing on its way, nothing in a handler.
+    func waitUntilIdle() async {
+        while true {
+            for route in routes where route.closedReason == nil { await wait(for: route) }
+            // An event can pass from a link that is looked at later to one that was looked at before.
+            let before = routes.map(\.link.activity)
+            let isQuiet = routes.allSatisfy { $0.closedReason != nil || $0.link.isQuiet }
+            if isQuiet, routes.map(\.link.activity) == before { return }
+        }
+    }
+
+    private func wait(for route: Route) async {
+        let link = route.link
+        await withCheckedContinuation { continuation in
+            link.whenQuiet { continuation.resume() }
+            // A worker that is given up handles nothing any more: nobody waits for it, whichever of the two came first.
+            if route.closedReason != nil { link.wakeWaiters() }
+        }
+        // A link that ended counts as quiet; its successor has taken over what was left.
+        if link.hasEnded { route.renew(after: link) }
+    }
+
+    // MARK: - SupervisorEnvironment
+
+    var now: Duration { .nanoseconds(Int64(clamping: MonotonicClock.now())) }
+
+    func launch(index: Int, incarnation number: Int) {
+        let specification = specifications[index]
+        let incarnation = WorkerIncarnation(
+            index: index,
+            number: number,
+            specification: specification,
+            route: routes[index],
+            poller: poller,
+            owner: self
+        )
+        lock.withLock { incarnations[index] = incarnation }
+        routes[index].reopen()
+        let order = LaunchOrder(
+            specification: specification.child,
+            cookie: incarnation.cookie,
+            poller: poller,
+            output: { [publisher] line, isError in
+                publisher.publish(WorkerOutput(worker: specification.name, isError: isError, line: line))
+            }
+        )
+        launcher.launch(order) { [weak self] result in self?.launched(incarnation, result) }
+    }
+
+    private func launched(_ incarnation: WorkerIncarnation, _ result: Result<LaunchedWorker, LaunchFailure>) {
+        switch result {
+        case .failure(let failure):
+            supervisor?.childSpawnFailed(
+                index: incarnation.index,
+                incarnation: incarnation.number,
+                reason: failure.reason
+            )
+        case .success(let worker):
+            supervisor?.childSpawned(
+                index: incarnation.index,
+                incarnation: incarnation.number,
+                pid: worker.process.processIdentifier
+            )
+            do {
+                try incarnation.begin(worker)
+            } catch {
+                worker.process.signal(.kill)
+                supervisor?.childExited(
+                    index: incarnation.index,
+                    incarnation: incarnation.number,
+                    reason: .spawnFailed(
+                        "its process cannot be watched: \(error)",
+                        errno: (error as? SystemError)?.code
+                    )
+                )
+            }
+        }
+    }
+
+    func drain(index: Int) {
+        var grace = Duration.seconds(5)
+        for case .drain(let specified) in specifications[index].child.shutdown.steps { grace = specified }
+        lock.withLock { incarnations[index] }?.drain(grace: grace)
+    }
+
+    func signal(index: Int, _ signal: ChildSignal) {
+        lock.withLock { incarnations[index] }?.signal(signal)
+    }
+
+    func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer {
+        ScheduledTimer(timer: poller.schedule(after: delay.nanoseconds, body))
+    }
+
+    func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
+        if case .gaveUp(let why) = status.state {
+            routes[index].close(because: "it was given up: \(why)")
+        } else if status.state == .stopped {
+            routes[index].close(because: "it was stopped")
+        }
+        if let reason {
+            publisher.publish(
+                WorkerExited(
+                    worker: status.name,
+                    pid: lock.withLock { incarnations[index] }?.pid,
+                    reason: reason.description,
+                    next: status.state.description,
+                    wasAsked: status.deaths.last?.wasAsked ?? false
+                )
+            )
+        }
+        switch status.state {
+        case .ready:
+            if let pid = status.pid {
+                publisher.publish(WorkerReady(worker: status.name, pid: pid, start: status.starts))
+            }
+        case .gaveUp(let why): publisher.publish(WorkerGaveUp(worker: status.name, reason: why))
+        default: break
+        }
+    }
+
+    func startupFinished(_ result: Result<Void, StartupFailure>) {
+        let waiter = lock.withLock { startWaiter.take() }
+        waiter?.resume(returning: result)
+    }
+
+    func allStopped() {
+        let waiters = lock.withLock {
+            isStopped = true
+            defer { stopWaiters = [] }
+            return stopWaiters
+        }
+        router.stop()
+        for waiter in waiters { waiter.resume() }
+    }
+
+    // MARK: - WorkerIncarnation.Owner
+
+    func incarnationBecameReady(_ incarnation: WorkerIncarnation) {
+        supervisor?.childBecameReady(index: incarnation.index, incarnation: incarnation.number)
+    }
+
+    func incarnationSaidGoodbye(_ incarnation: WorkerIncarnation) {
+        supervisor?.childDrained(index: incarnation.index, incarnation: incarnation.number)
+    }
+
+    func incarnationViolated(_ incarnation: WorkerIncarnation, _ reason: ExitReason) {
+        supervisor?.childViolated(index: incarnation.index, incarnation: incarnation.number, reason: reason)
+    }
+
+    func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration) {
+        supervisor?.heartbeatMissed(index: incarnation.index, incarnation: incarnation.number, after: time)
+    }
+
+    func incarnationEnded(_ incarnation: WorkerIncarnation, _ reason: ExitReason, isOrderly: Bool) {
+        supervisor?.childExited(
+            index: incarnation.index,
+            incarnation: incarnation.number,
+            reason: reason,
+            isOrderly: isOrderly
+        )
+    }
+}
+
+private struct ScheduledTimer: SupervisorTimer {
+    let timer: Poller.Timer
+
+    func cancel() {
+        // May be called from inside another timer's call; one that fires late is recognised by its token.
+        timer.cancelWithoutWaiting()
+    }
+}

@@ -1,0 +1,132 @@
+import BridgePlatform
+import BridgeTransport
+import Supervision
+
+/// Starts workers as processes, with one end of a socket pair as their descriptor 3.
+struct ProcessLauncher: WorkerLauncher {
+    /// The link's number in the worker: the first one behind the standard streams.
+    private static let linkDescriptor: CInt = 3
+
+    /// What every program may need to know; nothing else of the supervisor's environment is passed on.
+    private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"]
+
+    func launch(
+        _ order: LaunchOrder,
+        completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
+    ) {
+        do {
+            try launchThrowing(order, completion: completion)
+        } catch let failure as LaunchFailure {
+            completion(.failure(failure))
+        } catch let error as SpawnError {
+            completion(.failure(Self.failure(error)))
+        } catch {
+            completion(.failure(LaunchFailure(reason: .spawnFailed("\(error)", errno: (error as? SystemError)?.code))))
+        }
+    }
+
+    private func launchThrowing(
+        _ order: LaunchOrder,
+        completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
+    ) throws {
+        let specification = order.specification
+        let sockets = try UnixSocket.pair()
+        let output = try FileDescriptor.pipe()
+        let error = try FileDescriptor.pipe()
+        var request = SpawnRequest(executable: try Self.path(of: specification.executable))
+        request.arguments = specification.arguments
+        request.environment = Self.environment(specification, cookie: order.cookie)
+        request.workingDirectory = specification.workingDirectory
+        // Open until the child has its copies, and no longer: each is let go together with the closure below.
+        let (link, outputEnd) = (SharedDescriptor(sockets.second), SharedDescriptor(output.writing))
+        let errorEnd = SharedDescriptor(error.writing)
+        request.standardOutput = .descriptor(outputEnd.rawValue)
+        request.standardError = .descriptor(errorEnd.rawValue)
+        request.descriptors = [.init(child: Self.linkDescriptor, parent: link.rawValue)]
+        let lines = order.output
+        let outputPipe = try LinePipe.capture(output.reading, on: order.poller) { lines($0.text, false) }
+        let errorPipe = try LinePipe.capture(error.reading, on: order.poller) { lines($0.text, true) }
+        let stream = UnixStream(sockets.first, poller: order.poller)
+        try ChildProcess.spawn(request) { [link, outputEnd, errorEnd] result in
+            withExtendedLifetime((link, outputEnd, errorEnd)) {}
+            switch result {
+            case .success(let child):
+                let process = SpawnedProcess(child: child, pipes: [outputPipe, errorPipe], poller: order.poller)
+                completion(.success(LaunchedWorker(stream: stream, process: process)))
+            case .failure(let error):
+                completion(.failure(Self.failure(error)))
+            }
+        }
+    }
+
+    private static func failure(_ error: SpawnError) -> LaunchFailure {
+        LaunchFailure(reason: .spawnFailed(error.description, errno: error.code))
+    }
+
+    private static func environment(_ specification: ChildSpecification, cookie: String) -> [String: String] {
+        var environment: [String: String] = [:]
+        for name in inherited {
+            if let value = CurrentProcess.environment(name) { environment[name] = value }
+        }
+        environment.merge(specification.environment) { _, own in own }
+        environment["EVENT_BRIDGE_FD"] = "\(linkDescriptor)"
+        environment["EVENT_BRIDGE_NAME"] = specification.name
+        environment["EVENT_BRIDGE_COOKIE"] = cookie
+        return environment
+    }
+
+    /// Where the program is, looked up anew for every start.
+    private static func path(of location: ExecutableLocation) throws -> String {
+        switch location {
+        case .path(let path): return path
+        case .beside(let name): return try CurrentProcess.executableDirectory() + "/" + name
+        case .search(let name):
+            let directories = (CurrentProcess.environment("PATH") ?? "").split(separator: ":")
+            for directory in directories where CurrentProcess.isExecutableFile("\(directory)/\(name)") {
+                return "\(directory)/\(name)"
+            }
+            throw LaunchFailure(
+                reason: .spawnFailed("no executable file \"\(name)\" in PATH", errno: CurrentProcess.noSuchFile)
+            )
+        }
+    }
+}
+
+/// A worker's process, and the capture of what it prints.
+private final class SpawnedProcess: WorkerProcess {
+    private let child: ChildProcess
+    private let pipes: [LinePipe]
+    private let poller: Poller
+
+    init(child: ChildProcess, pipes: [LinePipe], poller: Poller) {
+        self.child = child
+        self.pipes = pipes
+        self.poller = poller
+    }
+
+    var processIdentifier: Int32 { child.processIdentifier }
+
+    func signal(_ signal: ChildSignal) {
+        // A child that is gone is passed over; there is nothing else that can go wrong with a handle of our own child.
+        _ = try? child.signal(signal.number)
+    }
+
+    func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws {
+        try child.onExit(on: poller) { [pipes] exit in
+            // What a grandchild goes on printing is no longer the worker's.
+            for pipe in pipes { pipe.finish() }
+            handler(ExitReason(exit.status))
+        }
+    }
+}
+
+extension ExitReason {
+    fileprivate init(_ status: ExitStatus) {
+        self =
+            switch status {
+            case .exited(let code): .exited(status: code)
+            case .signaled(let signal, let coreDumped): .signaled(number: signal, coreDumped: coreDumped)
+            case .reapedElsewhere: .reapedElsewhere
+            }
+    }
+}

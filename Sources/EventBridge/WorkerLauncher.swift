@@ -1,0 +1,52 @@
+package import BridgePlatform
+package import BridgeTransport
+package import Supervision
+
+/// Starts workers: as processes, or in memory for tests.
+package protocol WorkerLauncher: Sendable {
+    /// Starts one incarnation of a worker. `completion` is called once, on any thread.
+    func launch(
+        _ order: LaunchOrder,
+        completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
+    )
+}
+
+/// What a launcher has to know.
+package struct LaunchOrder: Sendable {
+    package let specification: ChildSpecification
+    /// By which the worker shows that it is the one that was started.
+    package let cookie: String
+    package let poller: Poller
+    /// A line of the worker's standard output or error.
+    package let output: @Sendable (_ line: String, _ isError: Bool) -> Void
+}
+
+/// A worker that has been started: the stream to it, and the process behind it.
+package struct LaunchedWorker: Sendable {
+    package let stream: any ByteStream
+    package let process: any WorkerProcess
+
+    package init(stream: any ByteStream, process: any WorkerProcess) {
+        self.stream = stream
+        self.process = process
+    }
+}
+
+/// What can be done to a worker's process, and known of it.
+package protocol WorkerProcess: Sendable {
+    var processIdentifier: Int32 { get }
+
+    func signal(_ signal: ChildSignal)
+
+    /// Calls `handler` once when the process has ended.
+    func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws
+}
+
+/// Why a worker could not be started.
+package struct LaunchFailure: Error, Sendable {
+    package let reason: ExitReason
+
+    package init(reason: ExitReason) {
+        self.reason = reason
+    }
+}

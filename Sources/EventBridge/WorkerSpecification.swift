@@ -1,0 +1,110 @@
+public import DomainEvents
+public import Supervision
+
+/// Describes a worker: which program it runs, which events it gets, and how it is kept running.
+///
+/// ```swift
+/// WorkerSpecification(
+///     "provisioning",
+///     executable: .beside("provisioning-worker"),
+///     subscribes: [BoxOrdered.self, ItemReceived.self]
+/// )
+/// ```
+public struct WorkerSpecification: Sendable, Hashable {
+    /// How the worker's process is started, watched, restarted and stopped; its name is the worker's.
+    public var child: ChildSpecification
+
+    /// The names of the events that the worker subscribes to.
+    ///
+    /// They are kept for it while it is down, and it is ready only when it has subscribed to all of them. It may subscribe to
+    /// others as well; those it gets while it runs.
+    public var subscribes: [String]
+
+    /// The names of the events that the worker may publish; nil for any.
+    ///
+    /// Others are refused to it by name.
+    public var publishes: [String]?
+
+    /// How much the link to the worker holds and takes.
+    public var limits: WorkerLimits
+
+    /// The worker's name: 1 to 64 of the characters A to Z, a to z, 0 to 9, `.`, `_` and `-`, and not `host`.
+    public var name: String { child.name }
+
+    /// Describes a worker by its event types; see ``ChildSpecification`` for what is left out here.
+    public init(
+        _ name: String,
+        executable: ExecutableLocation,
+        arguments: [String] = [],
+        environment: [String: String] = [:],
+        workingDirectory: String? = nil,
+        subscribes: [any DomainEvent.Type] = [],
+        publishes: [any DomainEvent.Type]? = nil,
+        restart: RestartType = .permanent,
+        backoff: Backoff = .exponential(),
+        handshakeTimeout: Duration = .seconds(10),
+        heartbeat: Heartbeat = Heartbeat(),
+        shutdown: ShutdownSequence = .draining(),
+        limits: WorkerLimits = WorkerLimits()
+    ) {
+        self.init(
+            child: ChildSpecification(
+                name,
+                executable: executable,
+                arguments: arguments,
+                environment: environment,
+                workingDirectory: workingDirectory,
+                restart: restart,
+                backoff: backoff,
+                handshakeTimeout: handshakeTimeout,
+                heartbeat: heartbeat,
+                shutdown: shutdown
+            ),
+            subscribes: subscribes.map { $0.eventName },
+            publishes: publishes.map { $0.map { $0.eventName } },
+            limits: limits
+        )
+    }
+
+    /// Describes a worker by the names of its events.
+    public init(
+        child: ChildSpecification,
+        subscribes: [String],
+        publishes: [String]? = nil,
+        limits: WorkerLimits = WorkerLimits()
+    ) {
+        self.child = child
+        self.subscribes = subscribes
+        self.publishes = publishes
+        self.limits = limits
+    }
+
+    /// Finds every mistake in a list of specifications, each as a sentence; empty if there is none.
+    public static func validate(_ specifications: [WorkerSpecification]) -> [String] {
+        var mistakes = ChildSpecification.validate(specifications.map(\.child))
+        for specification in specifications {
+            let isValid =
+                (1...64).contains(specification.name.utf8.count) && specification.name != "host"
+                && specification.name.utf8.allSatisfy(isNameCharacter)
+            if !isValid {
+                mistakes.append(
+                    """
+                    worker "\(specification.name)": a name has 1 to 64 of the characters A-Z, a-z, 0-9, ".", "_", "-" \
+                    and is not "host"
+                    """
+                )
+            }
+            mistakes += specification.limits.validate().map { "worker \"\(specification.name)\": \($0)" }
+        }
+        return mistakes
+    }
+
+    private static func isNameCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import BridgeTransport
+import BridgeWorker
+import DomainEvents
+import EventBridge
+import Locks
+import Supervision
+import Synchronization
+
+/// Starts workers as tasks of this process.
+struct InMemoryLauncher: WorkerLauncher {
+    private let bodies: [String: @Sendable (EventPublisher) async throws -> [Subscription]]
+
+    init(_ workers: [InMemoryWorker]) {
+        bodies = Dictionary(workers.map { ($0.specification.name, $0.body) }) { first, _ in first }
+    }
+
+    func launch(
+        _ order: LaunchOrder,
+        completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
+    ) {
+        let name = order.specification.name
+        guard let body = bodies[name] else {
+            completion(.failure(LaunchFailure(reason: .spawnFailed("no worker has the name \"\(name)\"", errno: nil))))
+            return
+        }
+        let (hostEnd, workerEnd) = MemoryStream.pair(poller: order.poller)
+        let session = WorkerSession(name: name, cookie: order.cookie, poller: order.poller)
+        let process = InMemoryProcess(session: session)
+        process.run(over: workerEnd, body)
+        completion(.success(LaunchedWorker(stream: hostEnd, process: process)))
+    }
+}
+
+/// The stand-in for a worker's process.
+final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let session: WorkerSession
+    private let lock = Lock()
+    private var exit: ExitReason?
+    private var handler: (@Sendable (ExitReason) -> Void)?
+    private var task: Task<Void, Never>?
+    private var subscriptions: [Subscription] = []
+
+    let processIdentifier: Int32
+
+    /// Above every number that a real process has.
+    private static let lastIdentifier = Atomic<Int32>(1 << 30)
+
+    init(session: WorkerSession) {
+        self.session = session
+        processIdentifier = Self.lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+
+    func run(
+        over stream: any ByteStream,
+        _ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
+    ) {
+        let task = Task {
+            do {
+                try await session.run(over: stream) { publisher in self.keep(try await body(publisher)) }
+                end(.exited(status: 0))
+            } catch {
+                // As BridgeWorker.main ends a process: EX_SOFTWARE.
+                end(.exited(status: 70))
+            }
+        }
+        lock.withLock { self.task = task }
+    }
+
+    private func keep(_ subscriptions: [Subscription]) {
+        let isOver = lock.withLock {
+            if exit == nil { self.subscriptions = subscriptions }
+            return exit != nil
+        }
+        if isOver { for subscription in subscriptions { subscription.cancel() } }
+    }
+
+    func signal(_ signal: ChildSignal) {
+        // What a signal does to a process that does not handle it: its handlers do nothing more, and its link breaks off.
+        end(.signaled(number: signal.number, coreDumped: false))
+    }
+
+    func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) {
+        let known = lock.withLock {
+            if exit == nil { self.handler = handler }
+            return exit
+        }
+        if let known { handler(known) }
+    }
+
+    private func end(_ reason: ExitReason) {
+        let (kept, handler): ([Subscription], (@Sendable (ExitReason) -> Void)?) = lock.withLock {
+            guard exit == nil else { return ([], nil) }
+            exit = reason
+            task?.cancel()
+            defer { (subscriptions, self.handler) = ([], nil) }
+            return (subscriptions, self.handler)
+        }
+        for subscription in kept { subscription.cancel() }
+        session.abandon()
+        handler?(reason)
+    }
+}

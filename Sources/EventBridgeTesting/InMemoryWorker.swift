@@ -1,0 +1,62 @@
+public import DomainEvents
+public import EventBridge
+public import Supervision
+
+/// A worker that runs inside the test's own process: the code of a real worker, over a link in memory.
+///
+/// The link behaves like a socket: the same frames, window, limits and torn ends. What is missing is the process: a crash of the
+/// worker's code is a crash of the test.
+public struct InMemoryWorker: Sendable {
+    let specification: WorkerSpecification
+    let body: @Sendable (EventPublisher) async throws -> [Subscription]
+
+    /// Describes a worker.
+    ///
+    /// - Parameters:
+    ///   - name: the worker's name.
+    ///   - subscribes: the events that it subscribes to: kept for it while it is down.
+    ///   - restart: after which ends it is started again.
+    ///   - backoff: the wait before that.
+    ///   - body: what the worker program hands to `BridgeWorker.main`.
+    public init(
+        _ name: String = "worker",
+        subscribes: [any DomainEvent.Type] = [],
+        restart: RestartType = .permanent,
+        backoff: Backoff = .exponential(),
+        body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
+    ) {
+        specification = WorkerSpecification(
+            name,
+            executable: .path("in memory"),
+            subscribes: subscribes,
+            restart: restart,
+            backoff: backoff
+        )
+        self.body = body
+    }
+}
+
+extension BridgeHost {
+    /// Starts a bridge whose only worker runs in this process.
+    ///
+    /// - Throws: `BridgeError` if the worker does not become ready.
+    public static func inMemory(
+        _ publisher: EventPublisher,
+        worker: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
+    ) async throws -> BridgeHost {
+        try await inMemory(publisher, workers: [InMemoryWorker(body: worker)])
+    }
+
+    /// Starts a bridge whose workers run in this process.
+    ///
+    /// - Throws: `BridgeError` if a worker does not become ready.
+    public static func inMemory(_ publisher: EventPublisher, workers: [InMemoryWorker]) async throws -> BridgeHost {
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: workers.map(\.specification),
+            launcher: InMemoryLauncher(workers)
+        )
+        try await bridge.start()
+        return bridge
+    }
+}

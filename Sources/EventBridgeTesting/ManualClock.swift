@@ -1,0 +1,169 @@
+import Locks
+
+/// A clock that stands still until a test advances it.
+///
+/// ```swift
+/// let clock = ManualClock()
+/// let task = Task { try await clock.sleep(for: .seconds(30)) }
+/// try await clock.waitForSleepers(1)
+/// clock.advance(by: .seconds(30))
+/// try await task.value
+/// ```
+public final class ManualClock: Clock, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    /// A point in the clock's time.
+    public struct Instant: InstantProtocol {
+        /// The time since the clock was made.
+        public let sinceStart: Duration
+
+        /// The instant that is later by `duration`.
+        public func advanced(by duration: Duration) -> Instant {
+            Instant(sinceStart: sinceStart + duration)
+        }
+
+        /// How much later `other` is.
+        public func duration(to other: Instant) -> Duration {
+            other.sinceStart - sinceStart
+        }
+
+        /// Whether `left` is earlier.
+        public static func < (left: Instant, right: Instant) -> Bool {
+            left.sinceStart < right.sinceStart
+        }
+    }
+
+    private struct Sleeper {
+        let number: Int
+        let deadline: Instant
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct Watcher {
+        let number: Int
+        let count: Int
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private let lock = Lock()
+    private var time = Instant(sinceStart: .zero)
+    private var sleepers: [Sleeper] = []
+    private var watchers: [Watcher] = []
+    private var lastNumber = 0
+    /// The waits that were cancelled before they had begun, and those that may still be.
+    private var cancelled: Set<Int> = []
+    private var open: Set<Int> = []
+
+    /// Makes a clock that shows zero.
+    public init() {}
+
+    /// What the clock shows.
+    public var now: Instant { lock.withLock { time } }
+
+    /// The smallest step, which is that of `Duration`.
+    public var minimumResolution: Duration { Duration(secondsComponent: 0, attosecondsComponent: 1) }
+
+    /// How many tasks sleep.
+    public var sleeperCount: Int { lock.withLock { sleepers.count } }
+
+    /// Sleeps until the clock was advanced to `deadline`.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        let number = openWait()
+        defer { closeWait(number) }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                fallAsleep(Sleeper(number: number, deadline: deadline, continuation: continuation))
+            }
+        } onCancel: {
+            cancel(number)
+        }
+    }
+
+    /// Moves the clock on and wakes those whose deadline has come: the earliest first, and of equal ones the first to sleep.
+    ///
+    /// The tasks are resumed in that order; they run in it too if they run on one actor.
+    public func advance(by duration: Duration) {
+        precondition(duration >= .zero, "a clock does not go back")
+        let due = lock.withLock {
+            time = time.advanced(by: duration)
+            let due = sleepers.filter { $0.deadline <= time }
+            sleepers.removeAll { $0.deadline <= time }
+            return due.sorted { ($0.deadline, $0.number) < ($1.deadline, $1.number) }
+        }
+        for sleeper in due { sleeper.continuation.resume() }
+    }
+
+    /// Returns when at least `count` tasks sleep: the moment to advance the clock.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    public func waitForSleepers(_ count: Int) async throws {
+        let number = openWait()
+        defer { closeWait(number) }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                watch(Watcher(number: number, count: count, continuation: continuation))
+            }
+        } onCancel: {
+            cancel(number)
+        }
+    }
+
+    private func openWait() -> Int {
+        lock.withLock {
+            lastNumber += 1
+            open.insert(lastNumber)
+            return lastNumber
+        }
+    }
+
+    private func closeWait(_ number: Int) {
+        lock.withLock {
+            open.remove(number)
+            cancelled.remove(number)
+        }
+    }
+
+    private func fallAsleep(_ sleeper: Sleeper) {
+        let (isCancelled, isDue, satisfied) = lock.withLock { () -> (Bool, Bool, [Watcher]) in
+            if cancelled.remove(sleeper.number) != nil { return (true, false, []) }
+            if sleeper.deadline <= time { return (false, true, []) }
+            sleepers.append(sleeper)
+            let satisfied = watchers.filter { $0.count <= sleepers.count }
+            watchers.removeAll { $0.count <= sleepers.count }
+            return (false, false, satisfied)
+        }
+        if isCancelled {
+            sleeper.continuation.resume(throwing: CancellationError())
+        } else if isDue {
+            sleeper.continuation.resume()
+        }
+        for watcher in satisfied { watcher.continuation.resume() }
+    }
+
+    private func watch(_ watcher: Watcher) {
+        let result: Result<Void, any Error>? = lock.withLock {
+            if cancelled.remove(watcher.number) != nil { return .failure(CancellationError()) }
+            if watcher.count <= sleepers.count { return .success(()) }
+            watchers.append(watcher)
+            return nil
+        }
+        if let result { watcher.continuation.resume(with: result) }
+    }
+
+    private func cancel(_ number: Int) {
+        let continuation: CheckedContinuation<Void, any Error>? = lock.withLock {
+            if let index = sleepers.firstIndex(where: { $0.number == number }) {
+                return sleepers.remove(at: index).continuation
+            }
+            if let index = watchers.firstIndex(where: { $0.number == number }) {
+                return watchers.remove(at: index).continuation
+            }
+            // Still on the way to bed, or up already.
+            if open.contains(number) { cancelled.insert(number) }
+            return nil
+        }
+        continuation?.resume(throwing: CancellationError())
+    }
+}

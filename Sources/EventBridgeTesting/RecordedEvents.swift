@@ -1,0 +1,129 @@
+import DomainEvents
+import Locks
+
+/// The log behind a recorder, and who waits for what is not yet in it.
+final class RecordedEvents: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var events: [any DomainEvent] = []
+    private var isTaken: Set<Int> = []
+    private var types: Set<ObjectIdentifier> = []
+    private var subscriptions: [Subscription] = []
+    private var waiters: [Waiter] = []
+    /// The waits that have not returned, and what ended those that had not begun.
+    private var open: Set<Int> = []
+    private var givenUp: [Int: any Error] = [:]
+    private var tickets = 0
+
+    private struct Waiter {
+        let ticket: Int
+        /// Calls back with the event if it is of the type that is waited for.
+        let accept: (any DomainEvent) -> (() -> Void)?
+        let fail: (any Error) -> Void
+    }
+
+    var all: [any DomainEvent] { lock.withLock { events } }
+
+    func startRecording<E: DomainEvent>(_ type: E.Type) -> Bool {
+        lock.withLock { types.insert(ObjectIdentifier(type)).inserted }
+    }
+
+    func keep(_ subscription: Subscription) {
+        lock.withLock { subscriptions.append(subscription) }
+    }
+
+    func endSubscriptions() {
+        let ended = lock.withLock {
+            defer { subscriptions = [] }
+            return subscriptions
+        }
+        for subscription in ended { subscription.cancel() }
+    }
+
+    func makeTicket() -> Int {
+        lock.withLock {
+            tickets += 1
+            open.insert(tickets)
+            return tickets
+        }
+    }
+
+    func returnTicket(_ ticket: Int) {
+        lock.withLock {
+            open.remove(ticket)
+            givenUp[ticket] = nil
+        }
+    }
+
+    func add<E: DomainEvent>(_ event: E) {
+        let resume: (() -> Void)? = lock.withLock {
+            events.append(event)
+            for (index, waiter) in waiters.enumerated() {
+                if let resume = waiter.accept(event) {
+                    waiters.remove(at: index)
+                    isTaken.insert(events.count - 1)
+                    return resume
+                }
+            }
+            return nil
+        }
+        resume?()
+    }
+
+    /// Answers at once if the event is there, else when it comes or the ticket is given up.
+    func take<E: DomainEvent>(
+        _ type: E.Type,
+        named name: String,
+        ticket: Int,
+        isCancelled: Bool,
+        answer: @escaping (Result<E, any Error>) -> Void
+    ) {
+        let result: Result<E, any Error>? = lock.withLock {
+            if isCancelled { return .failure(CancellationError()) }
+            guard types.contains(ObjectIdentifier(type)) else {
+                return .failure(failure(name, "\(name) is not among the types that this recorder was made for"))
+            }
+            for (index, event) in events.enumerated() where !isTaken.contains(index) {
+                if let event = event as? E {
+                    isTaken.insert(index)
+                    return .success(event)
+                }
+            }
+            if let error = givenUp.removeValue(forKey: ticket) { return .failure(error) }
+            waiters.append(
+                Waiter(
+                    ticket: ticket,
+                    accept: { event in (event as? E).map { event in { answer(.success(event)) } } },
+                    fail: { answer(.failure($0)) }
+                )
+            )
+            return nil
+        }
+        if let result { answer(result) }
+    }
+
+    func giveUp(_ ticket: Int, _ name: String, after limit: Duration) {
+        let error = lock.withLock { failure(name, "no \(name) was published within \(limit)") }
+        end(ticket, error)
+    }
+
+    func cancel(_ ticket: Int) {
+        end(ticket, CancellationError())
+    }
+
+    private func end(_ ticket: Int, _ error: any Error) {
+        let waiter: Waiter? = lock.withLock {
+            guard let index = waiters.firstIndex(where: { $0.ticket == ticket }) else {
+                // The one who waits is still on the way.
+                if open.contains(ticket) { givenUp[ticket] = error }
+                return nil
+            }
+            return waiters.remove(at: index)
+        }
+        waiter?.fail(error)
+    }
+
+    private func failure(_ name: String, _ problem: String) -> EventNotRecorded {
+        EventNotRecorded(name, problem: problem, recorded: events, taken: isTaken)
+    }
+}

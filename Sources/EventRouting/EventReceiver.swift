@@ -1,0 +1,65 @@
+import BridgeProtocol
+import DomainEvents
+
+/// What became of an event at the subscribers of this process.
+enum LocalOutcome {
+    case handled
+    case unwanted
+    case pending
+    case refused(Refusal.Reason, text: String)
+}
+
+/// Decodes the events of one name and hands them to the subscribers here.
+protocol EventReceiver: Sendable {
+    func receive(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        completion: () -> any IncomingCompletion
+    ) -> LocalOutcome
+}
+
+/// The receiver of one event type; made once for each name, so that an incoming event costs no look-up of its type.
+final class TypedReceiver<E: DomainEvent>: EventReceiver {
+    private let channel: EventChannel<E>
+    private unowned let publisher: EventPublisher
+
+    /// `publisher` outlives the receiver: the router that owns the receiver holds it.
+    init(channel: EventChannel<E>, publisher: EventPublisher) {
+        self.channel = channel
+        self.publisher = publisher
+    }
+
+    func receive(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        completion: () -> any IncomingCompletion
+    ) -> LocalOutcome {
+        guard channel.hasSubscribers else { return .unwanted }
+        let event: E
+        do {
+            event = try PayloadScratch.current.decode(E.self, from: payload)
+        } catch {
+            return .refused(.undecodable, text: String(describing: error))
+        }
+        do {
+            try event.validate()
+        } catch {
+            return .refused(.invalid, text: String(describing: error))
+        }
+        switch channel.deliverIncoming(event, context: context, from: publisher, completion: completion) {
+        case .handled: return .handled
+        case .unwanted: return .unwanted
+        case .pending: return .pending
+        case .failed(let error): return .refused(.handlerFailed, text: String(describing: error))
+        }
+    }
+}
+
+/// The receiver for whatever type a channel is of.
+func makeReceiver(for channel: AnyEventChannel, publisher: EventPublisher) -> any EventReceiver {
+    func open<E: DomainEvent>(_ type: E.Type) -> any EventReceiver {
+        // A channel's `eventType` is the type that it was made for.
+        TypedReceiver(channel: unsafeDowncast(channel, to: EventChannel<E>.self), publisher: publisher)
+    }
+    return open(channel.eventType)
+}

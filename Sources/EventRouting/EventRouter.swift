@@ -1,0 +1,371 @@
+package import BridgePlatform
+package import BridgeProtocol
+package import BridgeTransport
+package import DomainEvents
+import Locks
+
+/// Decides where an event goes: to which peers, and whether to the subscribers of this process.
+///
+/// The same on both sides. The host's router has a route for each worker and passes events between them without decoding them;
+/// a worker's has one, to the host. Interest goes the other way: what is wanted here, or by another peer, is asked of each peer.
+package final class EventRouter: InterestObserver, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock` (wishes and interest) or `tableLock` (look-ups on the event path).
+
+    /// The name with which a peer asks for every event that is not a self-report.
+    package static let everything = "*"
+
+    package let publisher: EventPublisher
+    package let poller: Poller
+    let losses: LossReporter
+    /// Sees every event that passes.
+    ///
+    /// Set before anything runs.
+    package let tap: (@Sendable (PassingEvent) -> Void)?
+    /// Whether every event of every peer is asked for, as somebody watches.
+    private let wantsEverything: Bool
+
+    /// Serialises changes of interest; taken before any route's or link's lock.
+    private let lock = Lock()
+    private var routes: [Route] = []
+    private var selfReports: Set<String> = []
+
+    private let tableLock = Lock()
+    private var namesByText: [String: NamedEvents] = [:]
+    /// Position is number minus 1; number 0 is ``everything``.
+    private var namesByNumber: [NamedEvents] = []
+
+    package init(
+        publisher: EventPublisher,
+        poller: Poller,
+        wantsEverything: Bool = false,
+        tap: (@Sendable (PassingEvent) -> Void)? = nil
+    ) {
+        self.publisher = publisher
+        self.poller = poller
+        self.wantsEverything = wantsEverything
+        self.tap = tap
+        losses = LossReporter(publisher: publisher, poller: poller)
+    }
+
+    /// Begins to forward what the publisher publishes.
+    package func start() {
+        publisher.addInterestObserver(self)
+    }
+
+    /// Lets go of the publisher.
+    package func stop() {
+        losses.announce()
+        publisher.removeInterestObserver(self)
+        for named in tableLock.withLock({ namesByNumber }) {
+            publisher.setForwarding(of: named.name, to: named, wanted: false)
+        }
+    }
+
+    // MARK: - Names
+
+    package static let maximumNames = 65_536
+
+    /// The entry of a name; nil if a peer has made up more names than any program has.
+    func named(_ name: String) -> NamedEvents? {
+        tableLock.withLock {
+            if let known = namesByText[name] { return known }
+            guard namesByNumber.count < Self.maximumNames else { return nil }
+            let made = NamedEvents(name: name, number: UInt64(namesByNumber.count + 1), router: self)
+            namesByText[name] = made
+            namesByNumber.append(made)
+            return made
+        }
+    }
+
+    /// The entry of a name that an event brings: one that is new may be wanted by a peer that wants everything.
+    private func routed(_ name: String) -> NamedEvents? {
+        if let known = tableLock.withLock({ namesByText[name] }) { return known }
+        guard let entry = named(name) else { return nil }
+        updateTargets(of: [entry])
+        return entry
+    }
+
+    private func named(_ number: UInt64) -> NamedEvents? {
+        tableLock.withLock {
+            guard number > 0, number <= UInt64(namesByNumber.count) else { return nil }
+            return namesByNumber[Int(number) - 1]
+        }
+    }
+
+    // MARK: - Routes and their interest
+
+    /// Adds a peer; what its specification says it wants is kept for it from now on.
+    package func add(_ route: Route) {
+        lock.withLock {
+            routes.append(route)
+            for name in route.specified where name != Self.everything { _ = named(name) }
+        }
+        updateTargets()
+    }
+
+    /// Tells the peer of a freshly established link what is wanted of it; from now on it is told of every change.
+    package func announceInterest(to route: Route, over link: Link) {
+        lock.withLock {
+            route.asked = []
+            route.announced = []
+            route.announcedLink = link
+            var interest = Interest()
+            if wantsEverything {
+                interest.wanted.append(Interest.Name(number: 0, name: Self.everything))
+            }
+            for named in tableLock.withLock({ namesByNumber }) where isWanted(named, of: route) {
+                route.announced.insert(named.number)
+                interest.wanted.append(Interest.Name(number: named.number, name: named.name))
+            }
+            if !interest.wanted.isEmpty { link.queue(.interest(interest)) }
+        }
+        updateTargets()
+        link.pump()
+    }
+
+    /// Takes over what a peer has asked for.
+    package func interestReceived(_ interest: Interest, from route: Route, over link: Link) {
+        lock.withLock {
+            for number in interest.unwanted {
+                if let name = link.peerInterestName(of: number) { route.asked.remove(name) }
+            }
+            for wanted in interest.wanted {
+                route.asked.insert(wanted.name)
+                if wanted.name != Self.everything { _ = named(wanted.name) }
+            }
+        }
+        if interest.wanted.contains(where: { $0.name == Self.everything }) || interest.wanted.count > 1
+            || !interest.unwanted.isEmpty
+        {
+            updateTargets()
+        } else if let name = interest.wanted.first?.name, let entry = named(name) {
+            updateTargets(of: [entry])
+        }
+    }
+
+    /// Whether the peer has asked for all of these, and if not, for which it has not.
+    package func missingInterest(of route: Route, in names: [String]) -> [String] {
+        lock.withLock {
+            route.asked.contains(Self.everything) ? [] : names.filter { !route.asked.contains($0) }
+        }
+    }
+
+    /// Works out anew who wants what, and tells publisher and peers what follows.
+    private func updateTargets() {
+        updateTargets(of: tableLock.withLock { namesByNumber })
+    }
+
+    private func updateTargets(of entries: [NamedEvents]) {
+        let touched = lock.withLock {
+            for entry in entries {
+                let isSelfReport = selfReports.contains(entry.name)
+                let targets = routes.filter { $0.wants(entry.name, isSelfReport: isSelfReport) }
+                entry.setTargets(targets)
+                publisher.setForwarding(of: entry.name, to: entry, wanted: !targets.isEmpty || isTapped(entry.name))
+            }
+            return updateInterest(in: entries)
+        }
+        for link in touched { link.pump() }
+    }
+
+    private func isTapped(_ name: String) -> Bool { tap != nil && !selfReports.contains(name) }
+
+    /// Queues what has changed for each peer; under `lock`.
+    private func updateInterest(in entries: [NamedEvents]) -> [Link] {
+        var touched: [Link] = []
+        for route in routes {
+            // Before it has been told everything, a link is not told of changes.
+            guard let link = route.announcedLink, !link.hasEnded else { continue }
+            var interest = Interest()
+            for entry in entries {
+                let isAnnounced = route.announced.contains(entry.number)
+                let isWanted = isWanted(entry, of: route)
+                if isWanted, !isAnnounced {
+                    route.announced.insert(entry.number)
+                    interest.wanted.append(Interest.Name(number: entry.number, name: entry.name))
+                } else if !isWanted, isAnnounced {
+                    route.announced.remove(entry.number)
+                    interest.unwanted.append(entry.number)
+                }
+            }
+            guard !interest.wanted.isEmpty || !interest.unwanted.isEmpty else { continue }
+            link.queue(.interest(interest))
+            touched.append(link)
+        }
+        return touched
+    }
+
+    /// Whether the events are wanted here or by another peer.
+    ///
+    /// No echo: a peer's own wish asks nothing of itself.
+    private func isWanted(_ entry: NamedEvents, of route: Route) -> Bool {
+        publisher.isWanted(entry.name) || entry.isWanted(otherThan: route)
+    }
+
+    package func interestMayHaveChanged(in name: String) {
+        guard let entry = named(name) else { return }
+        if let channel = publisher.channel(named: name), channel.hasSubscribers {
+            entry.setReceiver(makeReceiver(for: channel, publisher: publisher))
+        }
+        let touched = lock.withLock { updateInterest(in: [entry]) }
+        for link in touched { link.pump() }
+    }
+
+    package func channelWasMade(_ channel: AnyEventChannel) {
+        guard let entry = named(channel.name) else { return }
+        if channel.eventType is any SelfReport.Type {
+            lock.withLock { _ = selfReports.insert(channel.name) }
+        }
+        if channel.hasSubscribers { entry.setReceiver(makeReceiver(for: channel, publisher: publisher)) }
+        updateTargets(of: [entry])
+    }
+
+    /// The name of an event that a peer sent; nil if its number was never given out.
+    package func name(of head: EventHead) -> String? {
+        switch head.name {
+        case .text(let text): text
+        case .number(let number): named(number)?.name
+        }
+    }
+
+    // MARK: - Events in
+
+    /// Routes an event that a peer sent: to the others that want it, as it is, then to the subscribers here.
+    package func eventReceived(
+        _ head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        from route: Route,
+        over link: Link
+    ) throws -> EventDisposition {
+        let entry: NamedEvents?
+        switch head.name {
+        case .number(let number):
+            entry = named(number)
+            guard entry != nil else {
+                throw LinkViolation("event \(head.sequence) has name number \(number), which nobody gave out")
+            }
+        case .text(let name): entry = routed(name)
+        }
+        guard let entry else {
+            throw LinkViolation("more than \(Self.maximumNames) event names are in use")
+        }
+        guard let context = link.context(of: head) else { return .handled }
+        return dispatch(entry, payload: payload, context: context, origin: route) {
+            LinkCompletion(link: link, sequence: head.sequence)
+        }
+    }
+
+    private func dispatch(
+        _ entry: NamedEvents,
+        payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        origin: Route,
+        completion: () -> any IncomingCompletion
+    ) -> EventDisposition {
+        tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: origin.peerName))
+        _ = entry.send(payload, context: context, except: origin, announcesLoss: true)
+        switch entry.deliverHere(payload, context: context, completion: completion) {
+        case .handled, .unwanted: return .handled
+        case .pending: return .pending
+        case .refused(let reason, let text): return .refused(reason, text: text)
+        }
+    }
+
+    /// Announces that a peer has refused an event.
+    package func eventRefused(_ head: EventHead, by route: Route, over link: Link, refusal: Refusal) {
+        let name = link.eventName(of: head)
+        // A refused refusal would go on for ever.
+        guard name != EventRefused.eventName else { return }
+        let context = link.sentContext(of: head)
+        publisher.publish(
+            EventRefused(
+                event: name,
+                id: context.id.description,
+                worker: route.peerName,
+                reason: refusal.text,
+                code: refusal.reason
+            ),
+            causedBy: context
+        )
+    }
+
+    /// Publishes an event whose type this process does not know, from its encoded form.
+    ///
+    /// - Parameter context: made by the publisher for this event, if the caller has to know its identity beforehand.
+    /// - Returns: How many peers and local subscribers it went to, or why it could not.
+    package func publish(
+        name: String,
+        payload: UnsafeRawBufferPointer,
+        context: EventContext? = nil
+    ) -> Result<Int, DeliveryError> {
+        guard (1...EventNames.maximumBytes).contains(name.utf8.count), name != Self.everything else {
+            return .failure(
+                DeliveryError(
+                    .notEncodable,
+                    "an event name has 1 to \(EventNames.maximumBytes) bytes and is not \"*\"; found \(name.utf8.count)"
+                )
+            )
+        }
+        guard let entry = routed(name) else {
+            return .failure(DeliveryError(.outboxFull, "more than \(Self.maximumNames) event names are in use"))
+        }
+        let context = context ?? publisher.makeContext(causedBy: nil)
+        tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
+        let targets = entry.snapshot.targets.count
+        if let failure = entry.send(payload, context: context, except: nil, announcesLoss: false) {
+            return .failure(failure)
+        }
+        switch entry.deliverHere(payload, context: context, completion: { UnwatchedCompletion() }) {
+        case .handled, .pending: return .success(targets + 1)
+        case .unwanted: return .success(targets)
+        case .refused(_, let text): return .failure(DeliveryError(.notEncodable, "\(name) was refused here: \(text)"))
+        }
+    }
+
+    /// Returns when every peer that wants the events of this name has room for one more, or is not going to have any.
+    package func waitForRoom(name: String) async {
+        guard let entry = tableLock.withLock({ namesByText[name] }) else { return }
+        // A peer that takes nothing any more is no reason to keep the others waiting; whoever publishes learns of it.
+        for target in entry.snapshot.targets where !target.hasRoom { try? await target.waitForRoom() }
+    }
+
+    /// Whether every peer that wants the events of this name has room for one more.
+    package func hasRoom(name: String) -> Bool {
+        tableLock.withLock { namesByText[name] }?.hasRoom ?? true
+    }
+
+    /// The names of all events that some peer wants.
+    package var namesWantedByPeers: [String] {
+        tableLock.withLock { namesByNumber }.filter { !$0.snapshot.targets.isEmpty }.map(\.name)
+    }
+
+    /// Whether some peer or subscriber wants the events of this name.
+    package func isWanted(_ name: String) -> Bool {
+        guard let entry = tableLock.withLock({ namesByText[name] }) else { return false }
+        return !entry.snapshot.targets.isEmpty || publisher.isWanted(name)
+    }
+}
+
+/// Acknowledges an event when its last handler has returned.
+private final class LinkCompletion: IncomingCompletion {
+    private let link: Link
+    private let sequence: UInt64
+
+    init(link: Link, sequence: UInt64) {
+        self.link = link
+        self.sequence = sequence
+    }
+
+    func handlersReturned(failure: (any Error)?) {
+        if let failure {
+            link.refuse(sequence, .handlerFailed, text: String(describing: failure))
+        } else {
+            link.eventHandled(sequence)
+        }
+    }
+}
+
+/// For an event that nobody waits for.
+private final class UnwatchedCompletion: IncomingCompletion {
+    func handlersReturned(failure: (any Error)?) {}
+}

@@ -1,0 +1,53 @@
+import BridgePlatform
+import DomainEvents
+import Locks
+
+/// Gathers losses and announces them together, so that a flood of losses is not a flood of events.
+final class LossReporter: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private struct Key: Hashable {
+        let event: String
+        let link: String
+    }
+
+    /// How long losses are gathered.
+    private static let interval: UInt64 = 100_000_000
+
+    private let publisher: EventPublisher
+    private let poller: Poller
+    private let lock = Lock()
+    private var losses: [Key: (count: Int, reason: String)] = [:]
+    private var isScheduled = false
+
+    init(publisher: EventPublisher, poller: Poller) {
+        self.publisher = publisher
+        self.poller = poller
+    }
+
+    func add(event: String, link: String, reason: String) {
+        // A loss of the announcement itself is not announced.
+        guard event != EventsDropped.eventName else { return }
+        let starts = lock.withLock {
+            let key = Key(event: event, link: link)
+            losses[key] = ((losses[key]?.count ?? 0) + 1, losses[key]?.reason ?? reason)
+            defer { isScheduled = true }
+            return !isScheduled
+        }
+        guard starts else { return }
+        _ = poller.schedule(after: Self.interval) { self.announce() }
+    }
+
+    /// Announces what was gathered so far.
+    func announce() {
+        let gathered = lock.withLock {
+            defer {
+                losses = [:]
+                isScheduled = false
+            }
+            return losses
+        }
+        for (key, loss) in gathered {
+            publisher.publish(EventsDropped(event: key.event, link: key.link, count: loss.count, reason: loss.reason))
+        }
+    }
+}

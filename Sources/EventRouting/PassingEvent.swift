@@ -1,0 +1,10 @@
+package import DomainEvents
+
+/// An event on its way through the router, for whoever watches; the payload is valid during the call only.
+package struct PassingEvent {
+    package let name: String
+    package let context: EventContext
+    package let payload: UnsafeRawBufferPointer
+    /// The peer that it came from; nil if it was published here.
+    package let sender: String?
+}

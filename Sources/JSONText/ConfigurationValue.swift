@@ -1,0 +1,144 @@
+/// A value of a configuration with its path, read as what it is expected to be.
+///
+/// Each reading returns nil after it has reported the mistake, and the walk goes on with the next value.
+package struct ConfigurationValue {
+    package let node: JSONNode
+    package let path: String
+    package let mistakes: ConfigurationMistakes
+
+    package init(_ node: JSONNode, path: String = "", mistakes: ConfigurationMistakes) {
+        self.node = node
+        self.path = path
+        self.mistakes = mistakes
+    }
+
+    /// Reports a mistake at this value.
+    package func report(_ message: String) {
+        mistakes.add(ConfigurationMistake(path: path, location: node.location, message: message))
+    }
+
+    package func string(example: String) -> String? {
+        guard case .string(let text) = node.value else {
+            reportType(expected: "a string such as \(JSONEscaping.quoted(example))")
+            return nil
+        }
+        return text
+    }
+
+    package func nonEmptyString(example: String) -> String? {
+        guard let text = string(example: example) else { return nil }
+        guard !text.isEmpty else {
+            report("found an empty string, expected one such as \(JSONEscaping.quoted(example))")
+            return nil
+        }
+        return text
+    }
+
+    package func bool() -> Bool? {
+        guard case .bool(let bool) = node.value else {
+            reportType(expected: "true or false")
+            return nil
+        }
+        return bool
+    }
+
+    package func integer(in range: ClosedRange<Int>) -> Int? {
+        switch node.value {
+        case .unsigned(let number):
+            if let integer = Int(exactly: number), range.contains(integer) { return integer }
+        case .negative(let number):
+            if let number = Int(exactly: number), range.contains(-1 - number) { return -1 - number }
+        default:
+            reportType(expected: "an integer from \(range.lowerBound) to \(range.upperBound)")
+            return nil
+        }
+        report("found \(found), expected an integer from \(range.lowerBound) to \(range.upperBound)")
+        return nil
+    }
+
+    /// One of the names of an enumeration.
+    ///
+    /// - Parameter synonyms: words of other programs that are not taken, but answered with the right one.
+    package func choice<Choice: CaseIterable & RawRepresentable>(
+        _: Choice.Type = Choice.self,
+        synonyms: [String: Choice] = [:]
+    ) -> Choice? where Choice.RawValue == String {
+        let names = Choice.allCases.map(\.rawValue)
+        guard case .string(let text) = node.value else {
+            reportType(expected: "one of \(names.map(JSONEscaping.quoted).joined(separator: ", "))")
+            return nil
+        }
+        guard let choice = Choice(rawValue: text) else {
+            let near = NearestName.suggestion(for: text, among: names + synonyms.keys.sorted())
+            let meant = near.map { synonyms[$0]?.rawValue ?? $0 }
+            let question = meant.map { "; did you mean \(JSONEscaping.quoted($0))?" } ?? ""
+            report("\(ShownValue.text(text)) is none of \(names.joined(separator: ", "))\(question)")
+            return nil
+        }
+        return choice
+    }
+
+    /// The elements of an array, in order.
+    package func elements(of what: String) -> [ConfigurationValue]? {
+        guard case .array(let nodes) = node.value else {
+            reportType(expected: "an array of \(what)")
+            return nil
+        }
+        return nodes.enumerated().map { index, node in
+            ConfigurationValue(node, path: "\(path)[\(index)]", mistakes: mistakes)
+        }
+    }
+
+    /// An array of strings; those that are not are reported and left out.
+    package func strings(example: String) -> [String]? {
+        elements(of: "strings such as [\(JSONEscaping.quoted(example))]")?.compactMap { $0.string(example: example) }
+    }
+
+    /// An array of non-empty strings, none of them twice; the others are reported and left out.
+    package func uniqueNames(example: String) -> [String]? {
+        guard let elements = elements(of: "strings such as [\(JSONEscaping.quoted(example))]") else { return nil }
+        var firstLines: [String: Int] = [:]
+        return elements.compactMap { element in
+            guard let name = element.nonEmptyString(example: example) else { return nil }
+            if let line = firstLines[name] {
+                element.report("duplicate \(ShownValue.text(name)) (first at line \(line))")
+                return nil
+            }
+            firstLines[name] = element.node.location.line
+            return name
+        }
+    }
+
+    /// An object with any keys whose values are strings; others are reported and left out.
+    package func stringMap(example: String) -> [String: String]? {
+        guard case .object(let members) = node.value else {
+            reportType(expected: "an object of strings such as \(example)")
+            return nil
+        }
+        var map: [String: String] = [:]
+        for member in members {
+            let path = ConfigurationPath.appending(member.key, to: path)
+            let value = ConfigurationValue(member.node, path: path, mistakes: mistakes)
+            map[member.key] = value.string(example: "info")
+        }
+        return map
+    }
+
+    /// An object that has these keys and no others.
+    ///
+    /// - Parameter unsupported: keys that are refused with the sentence given for them, rather than as unknown.
+    package func object(keys: [String], unsupported: [String: String] = [:]) -> ConfigurationObject? {
+        guard case .object(let members) = node.value else {
+            reportType(expected: "an object with \(keys.prefix(3).map(JSONEscaping.quoted).joined(separator: ", "))")
+            return nil
+        }
+        return ConfigurationObject(self, members: members, keys: keys, unsupported: unsupported)
+    }
+
+    func reportType(expected: String) {
+        report("found \(found), expected \(expected)")
+    }
+
+    /// The value in words, cut where it is long.
+    var found: String { ShownValue.text(node) }
+}

@@ -1,0 +1,56 @@
+/// Points in time as RFC 3339 text in UTC.
+package enum DateText {
+    private static let secondsPerDay: Int64 = 86_400
+
+    /// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z: years of four digits are all that RFC 3339 has.
+    private static let representable: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
+
+    /// Rounded to whole microseconds, which is what a double since 1970 can tell apart; nil outside the years 0 to 9999.
+    package static func rfc3339(seconds: Double) -> String? {
+        guard seconds.isFinite, let whole = Int64(exactly: seconds.rounded(.down)) else { return nil }
+        let microseconds = Int((seconds - seconds.rounded(.down)) * 1_000_000 + 0.5)
+        guard representable.contains(whole) else { return nil }
+        return microseconds < 1_000_000
+            ? rfc3339(seconds: whole, microseconds: microseconds) : rfc3339(seconds: whole + 1, microseconds: 0)
+    }
+
+    /// The fraction has no digits, three, or six: as few as say it all.
+    package static func rfc3339(seconds: Int64, microseconds: Int) -> String? {
+        guard representable.contains(seconds), (0..<1_000_000).contains(microseconds) else { return nil }
+        let day = Int((Double(seconds) / Double(secondsPerDay)).rounded(.down))
+        let secondOfDay = Int(seconds - Int64(day) * secondsPerDay)
+        let (year, month, dayOfMonth) = civil(daysSinceEpoch: day)
+        let date = "\(padded(year, 4))-\(padded(month, 2))-\(padded(dayOfMonth, 2))"
+        let time =
+            "\(padded(secondOfDay / 3600, 2)):\(padded(secondOfDay / 60 % 60, 2)):\(padded(secondOfDay % 60, 2))"
+        return "\(date)T\(time)\(fraction(microseconds))Z"
+    }
+
+    private static func fraction(_ microseconds: Int) -> String {
+        if microseconds == 0 {
+            return ""
+        }
+        return microseconds % 1000 == 0 ? ".\(padded(microseconds / 1000, 3))" : ".\(padded(microseconds, 6))"
+    }
+
+    private static func padded(_ number: Int, _ digits: Int) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    }
+
+    /// The proleptic Gregorian date of a day.
+    ///
+    /// The year is taken to begin in March, so that the leap day is its last and
+    /// months have a regular pattern; 400 such years are always 146,097 days.
+    private static func civil(daysSinceEpoch: Int) -> (year: Int, month: Int, day: Int) {
+        let daysFromYearZero = daysSinceEpoch + 719_468
+        let era = (daysFromYearZero >= 0 ? daysFromYearZero : daysFromYearZero - 146_096) / 146_097
+        let dayOfEra = daysFromYearZero - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+    }
+}

@@ -1,0 +1,57 @@
+/// Writes text as JSON strings.
+///
+/// Besides what JSON demands, DEL and the C1 controls are escaped: the lines are shown on terminals, which obey some of
+/// them.
+package enum JSONEscaping {
+    /// The text as a JSON string, with its quotes.
+    package static func quoted(_ text: String) -> String {
+        var output: [UInt8] = []
+        append(text, to: &output)
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    /// Appends the text as a JSON string, with its quotes.
+    package static func append(_ text: String, to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "\""))
+        var text = text
+        text.withUTF8 { bytes in
+            var runStart = 0
+            for index in bytes.indices {
+                let byte = bytes[index]
+                switch byte {
+                case 0x20, 0x21, 0x23...0x5B, 0x5D...0x7E, 0xA0...:
+                    continue
+                case 0x80...0x9F:
+                    // The second byte of U+0080 to U+009F follows 0xC2; anything else here is part of another scalar.
+                    guard index > 0, bytes[index - 1] == 0xC2 else { continue }
+                    output += bytes[runStart..<index - 1]
+                    appendEscape(of: byte, to: &output)
+                default:
+                    output += bytes[runStart..<index]
+                    appendEscape(of: byte, to: &output)
+                }
+                runStart = index + 1
+            }
+            output += bytes[runStart...]
+        }
+        output.append(UInt8(ascii: "\""))
+    }
+
+    private static func appendEscape(of byte: UInt8, to output: inout [UInt8]) {
+        let letter: UInt8
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): letter = byte
+        case 0x08: letter = UInt8(ascii: "b")
+        case 0x09: letter = UInt8(ascii: "t")
+        case 0x0A: letter = UInt8(ascii: "n")
+        case 0x0C: letter = UInt8(ascii: "f")
+        case 0x0D: letter = UInt8(ascii: "r")
+        default:
+            output += "\\u00".utf8
+            Hexadecimal.append(byte, to: &output)
+            return
+        }
+        output.append(UInt8(ascii: "\\"))
+        output.append(letter)
+    }
+}

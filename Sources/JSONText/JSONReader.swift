@@ -1,0 +1,49 @@
+/// Reads a whole JSON text into a tree of located nodes, in time linear in its length.
+///
+/// Strict where RFC 8259 leaves a choice: no byte order mark, no key twice in an object, no lone surrogates, no integer
+/// that 64 bits (and a sign) cannot hold, no number that is infinite as a double.
+///
+/// Keys are the same key when their scalars are, as in CBOR here; Swift's `String` would also take the composed and the
+/// decomposed spelling of a letter as one.
+package struct JSONReader: Sendable {
+    /// The grammar that is accepted.
+    package enum Dialect: Sendable, Hashable {
+        /// RFC 8259.
+        case json
+        /// JSON5: comments, trailing commas, bare keys, single quotes, hexadecimal integers, and so on. Other than in the
+        /// specification `NaN` and `Infinity` are refused, and so are raw control characters in strings except tab.
+        case json5
+    }
+
+    /// The deepest nesting that can be asked for, which is the wire protocol's.
+    ///
+    /// The reader recurses once a level; so many fit the 512 KiB of stack that some threads have, in a debug build too.
+    package static let greatestDepth = 64
+
+    package let dialect: Dialect
+    package let maximumDepth: Int
+
+    package init(dialect: Dialect = .json, maximumDepth: Int = JSONReader.greatestDepth) {
+        self.dialect = dialect
+        self.maximumDepth = min(max(maximumDepth, 0), Self.greatestDepth)
+    }
+
+    package func read(_ bytes: [UInt8]) throws(JSONError) -> JSONNode {
+        var parser = JSONParser(bytes: bytes, dialect: dialect, maximumDepth: maximumDepth)
+        try parser.checkEncoding()
+        try parser.skipTrivia()
+        let root = try parser.readValue(depth: 0)
+        try parser.skipTrivia()
+        guard parser.isAtEnd else {
+            throw parser.error(
+                .trailingContent,
+                "found \(parser.found()) after the value, expected the end of the text"
+            )
+        }
+        return root
+    }
+
+    package func read(_ text: String) throws(JSONError) -> JSONNode {
+        try read(Array(text.utf8))
+    }
+}

@@ -1,0 +1,121 @@
+package import CBOR
+
+/// Writes CBOR values as JSON text.
+///
+/// What JSON can say is said exactly; the rest becomes what `Codable` readers of JSON expect:
+///
+/// | CBOR | JSON |
+/// | --- | --- |
+/// | integers | all 64 bits and the sign |
+/// | doubles | the shortest digits that read back as the same double, with `.0` or an exponent, so that they read back as one |
+/// | NaN and the infinities | the strings `"NaN"`, `"Infinity"`, `"-Infinity"` |
+/// | byte strings | base64 text |
+/// | tag 1, date | RFC 3339 text in UTC, with milliseconds or microseconds where there are any |
+/// | tags 2 and 3, big integer | decimal digits up to 512 bits, else the base64 text of its bytes |
+/// | tag 4, decimal | a number with the same digits |
+/// | tag 37, UUID | its text in upper case, as `Foundation.UUID` writes it |
+/// | tag 32, URL, and any other tag | what is tagged |
+/// | undefined and unassigned simple values | `null` |
+/// | keys that are not text | the text that they become, or else their JSON |
+///
+/// The text has no line break unless it is `pretty`. The writer recurses once a level: values come from decoders that
+/// limit it.
+package struct JSONWriter: Sendable {
+    package var pretty: Bool
+
+    package init(pretty: Bool = false) {
+        self.pretty = pretty
+    }
+
+    package func text(_ value: CBORValue) -> String {
+        var output: [UInt8] = []
+        write(value, to: &output)
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    package func write(_ value: CBORValue, to output: inout [UInt8]) {
+        write(value, to: &output, indentation: 0)
+    }
+
+    func write(_ value: CBORValue, to output: inout [UInt8], indentation: Int) {
+        switch value {
+        case .unsigned(let number): output += String(number).utf8
+        case .negative(let number): output += Self.negativeText(number).utf8
+        case .double(let number): output += Self.doubleText(number).utf8
+        case .bool(let bool): output += (bool ? "true" : "false").utf8
+        case .null, .undefined, .simple: output += "null".utf8
+        case .text(let text): JSONEscaping.append(text, to: &output)
+        case .bytes(let bytes): Base64Text.append(bytes, quoted: true, to: &output)
+        case .array(let elements): writeArray(elements, to: &output, indentation: indentation)
+        case .map(let entries): writeMap(entries, to: &output, indentation: indentation)
+        case .tagged(let tag, let content): write(content, tag: tag, to: &output, indentation: indentation)
+        }
+    }
+
+    private func writeArray(_ elements: [CBORValue], to output: inout [UInt8], indentation: Int) {
+        output.append(UInt8(ascii: "["))
+        for (index, element) in elements.enumerated() {
+            if index > 0 {
+                output.append(UInt8(ascii: ","))
+            }
+            breakLine(indentation + 1, to: &output)
+            write(element, to: &output, indentation: indentation + 1)
+        }
+        if !elements.isEmpty {
+            breakLine(indentation, to: &output)
+        }
+        output.append(UInt8(ascii: "]"))
+    }
+
+    private func writeMap(_ entries: [CBORValue.Entry], to output: inout [UInt8], indentation: Int) {
+        output.append(UInt8(ascii: "{"))
+        for (index, entry) in entries.enumerated() {
+            if index > 0 {
+                output.append(UInt8(ascii: ","))
+            }
+            breakLine(indentation + 1, to: &output)
+            writeKey(entry.key, to: &output)
+            output += (pretty ? ": " : ":").utf8
+            write(entry.value, to: &output, indentation: indentation + 1)
+        }
+        if !entries.isEmpty {
+            breakLine(indentation, to: &output)
+        }
+        output.append(UInt8(ascii: "}"))
+    }
+
+    private func writeKey(_ key: CBORValue, to output: inout [UInt8]) {
+        if case .text(let text) = key {
+            JSONEscaping.append(text, to: &output)
+            return
+        }
+        var json: [UInt8] = []
+        JSONWriter().write(key, to: &json)
+        if json.first == UInt8(ascii: "\"") {
+            output += json
+        } else {
+            JSONEscaping.append(String(decoding: json, as: UTF8.self), to: &output)
+        }
+    }
+
+    private func breakLine(_ indentation: Int, to output: inout [UInt8]) {
+        guard pretty else { return }
+        output.append(UInt8(ascii: "\n"))
+        output += repeatElement(UInt8(ascii: " "), count: 2 * indentation)
+    }
+
+    static func negativeText(_ number: UInt64) -> String {
+        let (magnitude, overflow) = number.addingReportingOverflow(1)
+        return overflow ? "-18446744073709551616" : "-\(magnitude)"
+    }
+
+    private static func doubleText(_ number: Double) -> String {
+        if number.isFinite {
+            return number.description
+        }
+        if number.isNaN {
+            return "\"NaN\""
+        }
+        return number < 0 ? "\"-Infinity\"" : "\"Infinity\""
+    }
+}

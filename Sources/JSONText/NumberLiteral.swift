@@ -1,0 +1,82 @@
+/// A decimal number while it is read digit by digit: its integer as long as 64 bits hold it, and as much of its digits as
+/// decide which double is nearest.
+///
+/// A number of any length takes the same memory and one step a digit.
+struct NumberLiteral {
+    /// No double needs more than 767 digits to be told from the middle between it and its neighbour; what follows counts
+    /// only as "and a bit more".
+    private static let decisiveDigits = 770
+
+    /// Exponents beyond are as good as infinite, and adding the number of digits of any text to them cannot overflow.
+    private static let greatestExponent = 1 << 40
+
+    let isNegative: Bool
+    var isFloatingPoint = false
+
+    private var magnitude: UInt64 = 0
+    private var magnitudeOverflowed = false
+    private var digits: [UInt8] = []
+    private var restIsNotZero = false
+    private var pointShift = 0
+    private var exponent = 0
+
+    init(isNegative: Bool) { self.isNegative = isNegative }
+
+    mutating func appendInteger(_ digit: UInt8, radix: UInt64 = 10) {
+        let (product, overflow) = magnitude.multipliedReportingOverflow(by: radix)
+        let (sum, carry) = product.addingReportingOverflow(UInt64(digit))
+        magnitudeOverflowed = magnitudeOverflowed || overflow || carry
+        magnitude = sum
+        // Hexadecimal numbers are integers only, and need no decimal digits.
+        if radix == 10, !appendSignificant(digit) {
+            pointShift += 1
+        }
+    }
+
+    mutating func appendFraction(_ digit: UInt8) {
+        if appendSignificant(digit) {
+            pointShift -= 1
+        }
+    }
+
+    mutating func appendExponent(_ digit: UInt8, isNegative: Bool) {
+        guard abs(exponent) < Self.greatestExponent else { return }
+        exponent = exponent * 10 + (isNegative ? -Int(digit) : Int(digit))
+    }
+
+    /// True if the digit counts as a place of the kept digits, so that a later one stands one place lower.
+    private mutating func appendSignificant(_ digit: UInt8) -> Bool {
+        if digits.isEmpty, digit == 0 {
+            // A leading zero is no digit of the number; after the point it shifts what follows all the same.
+            return true
+        }
+        guard digits.count < Self.decisiveDigits else {
+            restIsNotZero = restIsNotZero || digit != 0
+            return false
+        }
+        digits.append(digit + UInt8(ascii: "0"))
+        return true
+    }
+
+    /// The integer, if this is one that has no more than 64 bits and a sign.
+    var integer: JSONNode.Value? {
+        guard !isFloatingPoint, !magnitudeOverflowed else {
+            // -2^64 is the one integer of the range whose magnitude has 65 bits.
+            return isLowestInteger ? .negative(.max) : nil
+        }
+        return isNegative && magnitude > 0 ? .negative(magnitude - 1) : .unsigned(magnitude)
+    }
+
+    private var isLowestInteger: Bool {
+        !isFloatingPoint && isNegative && pointShift == 0 && digits.elementsEqual("18446744073709551616".utf8)
+    }
+
+    /// The nearest double; infinite if the number is beyond all of them.
+    var double: Double? {
+        guard !digits.isEmpty else { return isNegative ? -0.0 : 0.0 }
+        let sticky = restIsNotZero ? "1" : ""
+        let shift = exponent + pointShift - sticky.utf8.count
+        let sign = isNegative ? "-" : ""
+        return Double("\(sign)\(String(decoding: digits, as: UTF8.self))\(sticky)e\(shift)")
+    }
+}

@@ -1,0 +1,54 @@
+#if canImport(Glibc)
+public import Glibc
+#elseif canImport(Darwin)
+public import Darwin
+#endif
+
+/// A slot that holds one object for each thread and lets go of it when the thread ends.
+///
+/// Reading it costs one `pthread_getspecific`. A process has about a thousand such slots (512 on Darwin), so a slot
+/// belongs in a `static let`, not in an object that comes and goes: when the slot itself is released, what other
+/// threads still keep in it is never released.
+@usableFromInline
+package final class ThreadSpecific<Value: AnyObject>: Sendable {
+    @usableFromInline
+    let key: pthread_key_t
+
+    package init() {
+        var key = pthread_key_t()
+        let result = pthread_key_create(&key) { pointer in
+            // The C libraries disagree on whether this may be nil; called with nil it never is.
+            let stored: UnsafeMutableRawPointer? = pointer
+            if let stored { Unmanaged<AnyObject>.fromOpaque(stored).release() }
+        }
+        precondition(result == 0, "The process has no thread-specific slot left: error \(result)")
+        self.key = key
+    }
+
+    deinit {
+        value = nil
+        pthread_key_delete(key)
+    }
+
+    /// This thread's object.
+    ///
+    /// Setting it lets go of the one before.
+    @inlinable
+    package var value: Value? {
+        get { unmanagedValue?.takeUnretainedValue() }
+        set {
+            let previous = unmanagedValue
+            let result = pthread_setspecific(key, newValue.map { Unmanaged.passRetained($0).toOpaque() })
+            // ENOMEM is possible when a thread uses one of the slots beyond the first 32 for the first time.
+            precondition(result == 0, "No memory for this thread's slot: error \(result)")
+            // Last, because the object's deinit may come back to this slot.
+            previous?.release()
+        }
+    }
+
+    /// This thread's object without counting a reference: good as long as the slot is not changed on this thread.
+    @inlinable
+    package var unmanagedValue: Unmanaged<Value>? {
+        pthread_getspecific(key).map { Unmanaged.fromOpaque($0) }
+    }
+}

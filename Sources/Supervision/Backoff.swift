@@ -1,0 +1,81 @@
+/// Says how long to wait before a child that failed is started again.
+///
+/// The wait doubles with each failure in a row, up to a limit, and is shortened by a random part, so that children that
+/// failed together do not come back together. A child that has been ready for `resetsAfter` has proved itself: its next
+/// failure is counted as the first one again.
+public struct Backoff: Hashable, Sendable {
+    /// The wait after the first failure in a row.
+    public var initial: Duration
+
+    /// The longest wait.
+    public var maximum: Duration
+
+    /// The largest part of the wait that is taken off at random, from 0 (none) to 1 (all of it).
+    public var jitter: Double
+
+    /// How long a child must have been ready for its failures so far to be forgotten.
+    public var resetsAfter: Duration
+
+    /// Whether the first failure in a row is answered by a start without any wait; the doubling then begins with the
+    /// second one.
+    public var startsAtOnce: Bool
+
+    /// Makes a back-off that doubles from one duration to another.
+    ///
+    /// - Parameters:
+    ///   - initial: the wait after the first failure; 100 ms by default, which is not felt and does not burn a core.
+    ///   - maximum: the longest wait; 30 s by default, short enough to notice that the cause is mended.
+    ///   - jitter: the largest part taken off at random; 0.2 by default, so a wait is 80 to 100 % of its nominal length.
+    ///   - resetsAfter: the time of good health after which failures are forgotten; 10 s by default, the length of the
+    ///     default restart intensity's window.
+    ///   - startsAtOnce: whether the first failure is answered without a wait; false by default.
+    public static func exponential(
+        from initial: Duration = .milliseconds(100),
+        to maximum: Duration = .seconds(30),
+        jitter: Double = 0.2,
+        resetsAfter: Duration = .seconds(10),
+        startsAtOnce: Bool = false
+    ) -> Backoff {
+        Backoff(
+            initial: initial,
+            maximum: maximum,
+            jitter: jitter,
+            resetsAfter: resetsAfter,
+            startsAtOnce: startsAtOnce
+        )
+    }
+
+    /// Finds every mistake, each as a sentence; empty if there is none.
+    public func validate() -> [String] {
+        var mistakes = initial.mistakes(as: "the initial back-off")
+        mistakes += maximum.mistakes(as: "the longest back-off")
+        mistakes += resetsAfter.mistakes(as: "the time after which the back-off is reset")
+        if initial > maximum {
+            mistakes.append("the back-off starts at \(initial.text), above its longest wait of \(maximum.text)")
+        }
+        if !(0...1).contains(jitter) {
+            mistakes.append("the jitter of the back-off is \(jitter); it must lie between 0 and 1")
+        }
+        return mistakes
+    }
+
+    /// The wait after so many failures in a row, counted from 1.
+    package func delay(afterFailures failures: Int, using random: inout some RandomNumberGenerator) -> Duration {
+        let doublings = failures - (startsAtOnce ? 2 : 1)
+        guard doublings >= 0 else { return .zero }
+        let nominal = nominalDelay(doublings: doublings)
+        let part = min(max(jitter, 0), 1) * Double.random(in: 0..<1, using: &random)
+        return nominal - nominal * part
+    }
+
+    private func nominalDelay(doublings: Int) -> Duration {
+        guard initial > .zero, maximum > .zero else { return .zero }
+        var delay = min(initial, maximum)
+        for _ in 0..<doublings {
+            // Compared before it is doubled: the longest duration there is cannot be doubled.
+            if delay >= maximum - delay { return maximum }
+            delay += delay
+        }
+        return delay
+    }
+}

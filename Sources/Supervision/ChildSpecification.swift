@@ -1,0 +1,143 @@
+/// Describes a child: which program it runs, and how it is started, watched, restarted and stopped.
+///
+/// ```swift
+/// let specification = ChildSpecification(
+///     "provisioning",
+///     executable: .beside("provisioning-worker"),
+///     arguments: ["--store", "boxes.json"],
+///     restart: .transient
+/// )
+/// ```
+public struct ChildSpecification: Hashable, Sendable {
+    /// The name by which the child is known; unique among its siblings.
+    public var name: String
+
+    /// Where its program is found.
+    public var executable: ExecutableLocation
+
+    /// The arguments that follow the program's name.
+    public var arguments: [String]
+
+    /// Variables that are added to a small clean environment; the supervisor's own is not passed on.
+    public var environment: [String: String]
+
+    /// The directory that the child starts in; nil for the supervisor's own.
+    public var workingDirectory: String?
+
+    /// After which ends it is started again.
+    public var restart: RestartType
+
+    /// How long to wait before it is started again.
+    public var backoff: Backoff
+
+    /// The time from its start until it has to be ready.
+    ///
+    /// A child that is not ready then is stopped, and that counts as a crash.
+    public var handshakeTimeout: Duration
+
+    /// How often it has to show that it is alive.
+    public var heartbeat: Heartbeat
+
+    /// How it is stopped.
+    public var shutdown: ShutdownSequence
+
+    /// Describes a child.
+    ///
+    /// - Parameters:
+    ///   - name: the name by which it is known; unique among its siblings.
+    ///   - executable: where its program is found.
+    ///   - arguments: the arguments that follow the program's name; none by default.
+    ///   - environment: variables added to a small clean environment; none by default.
+    ///   - workingDirectory: the directory to start in; by default the supervisor's own.
+    ///   - restart: after which ends it is started again; `.permanent` by default, as its events need somebody.
+    ///   - backoff: the wait before a restart; by default 100 ms, doubling to 30 s.
+    ///   - handshakeTimeout: the time until it has to be ready; 10 s by default, ample for a program on a busy machine.
+    ///   - heartbeat: how often it shows that it is alive; by default every second, 3 may be missed.
+    ///   - shutdown: how it is stopped; by default drain, after 5 s SIGTERM, after 1 s more SIGKILL.
+    public init(
+        _ name: String,
+        executable: ExecutableLocation,
+        arguments: [String] = [],
+        environment: [String: String] = [:],
+        workingDirectory: String? = nil,
+        restart: RestartType = .permanent,
+        backoff: Backoff = .exponential(),
+        handshakeTimeout: Duration = .seconds(10),
+        heartbeat: Heartbeat = Heartbeat(),
+        shutdown: ShutdownSequence = .draining()
+    ) {
+        self.name = name
+        self.executable = executable
+        self.arguments = arguments
+        self.environment = environment
+        self.workingDirectory = workingDirectory
+        self.restart = restart
+        self.backoff = backoff
+        self.handshakeTimeout = handshakeTimeout
+        self.heartbeat = heartbeat
+        self.shutdown = shutdown
+    }
+}
+
+extension ChildSpecification {
+    /// Finds every mistake in this specification, each as a sentence that names the child; empty if there is none.
+    ///
+    /// Whether the program is there is not looked at: that may change until the child starts.
+    public func validate() -> [String] {
+        var mistakes: [String] = []
+        if name.isEmpty { mistakes.append("the name is empty") }
+        if executable.name.isEmpty { mistakes.append("the executable is empty") }
+        if case .beside(let name) = executable, name.contains("/") {
+            mistakes.append("the executable \"\(name)\" is to be found beside the running one but has a directory")
+        }
+        if case .search(let name) = executable, name.contains("/") {
+            mistakes.append("the executable \"\(name)\" is to be searched in PATH but has a directory")
+        }
+        if workingDirectory?.isEmpty == true { mistakes.append("the working directory is empty") }
+        mistakes += textMistakes()
+        mistakes += handshakeTimeout.mistakes(as: "the handshake timeout", mayBeZero: false)
+        mistakes += backoff.validate() + heartbeat.validate() + shutdown.validate()
+        return mistakes.map { "child \"\(name.nulsShown)\": \($0.nulsShown)" }
+    }
+
+    /// Finds every mistake in a list of siblings: those of each one, and names that occur more than once.
+    public static func validate(_ specifications: [ChildSpecification]) -> [String] {
+        var mistakes = specifications.flatMap { $0.validate() }
+        var count: [String: Int] = [:]
+        for specification in specifications {
+            count[specification.name, default: 0] += 1
+            if count[specification.name] == 2 {
+                mistakes.append("the name \"\(specification.name.nulsShown)\" is given to more than one child")
+            }
+        }
+        return mistakes
+    }
+
+    /// What the system call for a start would cut short or misread without a word.
+    private func textMistakes() -> [String] {
+        var mistakes: [String] = []
+        let texts =
+            [
+                ("the name", name), ("the executable", executable.name),
+                ("the working directory", workingDirectory ?? ""),
+            ]
+            + arguments.enumerated().map { ("argument \($0.offset + 1)", $0.element) }
+            + environment.sorted { $0.key < $1.key }.flatMap {
+                [("the environment variable \"\($0.key)\"", $0.key), ("the value of \"\($0.key)\"", $0.value)]
+            }
+        for (what, text) in texts where text.utf8.contains(0) {
+            mistakes.append("\(what) contains a NUL character")
+        }
+        for key in environment.keys.sorted() {
+            if key.isEmpty { mistakes.append("an environment variable has an empty name") }
+            if key.contains("=") { mistakes.append("the environment variable \"\(key)\" has a \"=\" in its name") }
+        }
+        return mistakes
+    }
+}
+
+extension String {
+    fileprivate var nulsShown: String {
+        utf8.contains(0) ? split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "\\0") : self
+    }
+}

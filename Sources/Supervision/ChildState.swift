@@ -1,0 +1,51 @@
+/// Says where a child is in its life.
+public enum ChildState: Hashable, Sendable {
+    /// It was never started.
+    case idle
+
+    /// Its process is being started, or has started and is not ready yet.
+    case starting
+
+    /// It has finished its handshake and does its work.
+    case ready
+
+    /// It was asked to finish what it has and to say goodbye.
+    case draining
+
+    /// It is being ended by signals, or has said goodbye and is about to end.
+    case stopping
+
+    /// It is down and will be started again, for the so many-th failure in a row, at this time of the supervisor's
+    /// monotonic clock; the time is nil while siblings that restart with it are still being stopped.
+    case backingOff(attempt: Int, until: Duration?)
+
+    /// It is down and stays so: it was asked to stop, or it has ended and its restart type does not bring it back.
+    case stopped
+
+    /// It is down and stays so because starting it again was of no use.
+    case gaveUp(reason: String)
+
+    /// Whether the child is down and only a request brings it back.
+    public var isAtRest: Bool {
+        switch self {
+        case .idle, .stopped, .gaveUp: true
+        case .starting, .ready, .draining, .stopping, .backingOff: false
+        }
+    }
+}
+
+extension ChildState: CustomStringConvertible {
+    /// A word or two for a status line, such as `ready` or `backing off (attempt 2)`.
+    public var description: String {
+        switch self {
+        case .idle: "idle"
+        case .starting: "starting"
+        case .ready: "ready"
+        case .draining: "draining"
+        case .stopping: "stopping"
+        case .backingOff(let attempt, _): "backing off (attempt \(attempt))"
+        case .stopped: "stopped"
+        case .gaveUp(let reason): "gave up: \(reason)"
+        }
+    }
+}

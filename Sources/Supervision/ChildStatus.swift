@@ -1,0 +1,68 @@
+/// A snapshot of what is known about a child.
+public struct ChildStatus: Hashable, Sendable {
+    /// The child's name.
+    public var name: String
+
+    /// Where it is in its life.
+    public var state: ChildState
+
+    /// The process id, while there is a process.
+    public var pid: Int32?
+
+    /// How often it was started; the number of its present or last incarnation, counted from 1.
+    public var starts: Int
+
+    /// How often it was started again without anybody asking for it.
+    public var restarts: Int
+
+    /// How its last incarnation ended.
+    public var lastExit: ExitReason?
+
+    /// Its last deaths, the oldest first, at most `deathTallyLimit` of them.
+    public var deaths: [ChildDeath]
+
+    /// How many deaths are kept: enough to see a pattern, few enough to print.
+    public static let deathTallyLimit = 10
+
+    /// Makes a snapshot.
+    public init(
+        name: String,
+        state: ChildState,
+        pid: Int32? = nil,
+        starts: Int = 0,
+        restarts: Int = 0,
+        lastExit: ExitReason? = nil,
+        deaths: [ChildDeath] = []
+    ) {
+        self.name = name
+        self.state = state
+        self.pid = pid
+        self.starts = starts
+        self.restarts = restarts
+        self.lastExit = lastExit
+        self.deaths = deaths
+    }
+}
+
+/// One entry of a child's death tally: which incarnation ended when, and why.
+public struct ChildDeath: Hashable, Sendable {
+    /// When it ended, or failed to start, on the supervisor's monotonic clock.
+    public var time: Duration
+
+    /// Which start it was, counted from 1.
+    public var incarnation: Int
+
+    /// Why it ended.
+    public var reason: ExitReason
+
+    /// Whether it was being stopped on request, or along with a sibling: the end then says nothing about its health.
+    public var wasAsked: Bool
+
+    /// Makes an entry.
+    public init(time: Duration, incarnation: Int, reason: ExitReason, wasAsked: Bool) {
+        self.time = time
+        self.incarnation = incarnation
+        self.reason = reason
+        self.wasAsked = wasAsked
+    }
+}

@@ -1,0 +1,76 @@
+/// Says why a child ended, could not be started, or had to be killed.
+///
+/// Where the supervisor killed a child for a fault, the fault is the reason, not the signal that it was killed with.
+public enum ExitReason: Hashable, Sendable {
+    /// It ended by itself with this status; 0 is a normal end.
+    case exited(status: Int32)
+
+    /// It was killed by a signal of this number, and left a core or not.
+    case signaled(number: Int32, coreDumped: Bool)
+
+    /// It could not be started: what was tried, and the error number of the operating system, if there was one.
+    case spawnFailed(String, errno: Int32?)
+
+    /// It did not become ready within this time.
+    case handshakeTimedOut(after: Duration)
+
+    /// Its handshake was refused, for a reason that a new start would not change, such as another protocol version.
+    case handshakeRejected(String)
+
+    /// It broke the protocol: what was found, and what was expected.
+    case protocolViolation(String)
+
+    /// It gave no sign of life for this time.
+    case unresponsive(after: Duration)
+
+    /// It had not finished an event after this time, the deadline that was set for its handlers.
+    case handlerTimedOut(after: Duration)
+
+    /// It ended, but something else in this process took its exit status.
+    case reapedElsewhere
+
+    /// It was stopped because somebody asked for it.
+    case requested
+
+    /// Whether this alone makes the end a normal one.
+    ///
+    /// A child that said goodbye ends normally with any status.
+    public var isNormal: Bool {
+        switch self {
+        case .exited(status: 0), .requested: true
+        default: false
+        }
+    }
+
+    /// Whether another start would only fail in the same way.
+    ///
+    /// For a spawn failure that holds when the program is missing, cannot be executed, or was given too much. A program
+    /// that ran before may just be being replaced on disk; the caller knows that, and has to look at it too.
+    package var isPermanent: Bool {
+        switch self {
+        case .handshakeRejected: true
+        case .spawnFailed(_, let errno?): SystemConstants.permanentSpawnErrors.contains(errno)
+        default: false
+        }
+    }
+}
+
+extension ExitReason: CustomStringConvertible {
+    /// A phrase that goes on from the child's name, such as `exited with status 3` or `killed by SIGKILL (9)`.
+    public var description: String {
+        switch self {
+        case .exited(let status): "exited with status \(status)"
+        case .signaled(let number, let coreDumped):
+            "killed by \(SystemConstants.signalText(number))\(coreDumped ? ", core dumped" : "")"
+        case .spawnFailed(let what, let errno?): "could not be started: \(what) (errno \(errno))"
+        case .spawnFailed(let what, nil): "could not be started: \(what)"
+        case .handshakeTimedOut(let time): "was not ready \(time.text) after its start"
+        case .handshakeRejected(let why): "was refused in the handshake: \(why)"
+        case .protocolViolation(let what): "broke the protocol: \(what)"
+        case .unresponsive(let time): "gave no sign of life for \(time.text)"
+        case .handlerTimedOut(let time): "had not finished an event after \(time.text)"
+        case .reapedElsewhere: "ended, but something else in this process took its exit status"
+        case .requested: "stopped on request"
+        }
+    }
+}

@@ -1,0 +1,23 @@
+/// Says how often a child has to show that it is alive, and how often it may fail to.
+public struct Heartbeat: Hashable, Sendable {
+    /// The time between two heartbeats.
+    public var every: Duration
+
+    /// The number of heartbeats in a row that may be missed; after that the child is taken for unresponsive.
+    public var tolerance: Int
+
+    /// Makes a heartbeat; by default every second with 3 missed, so a stopped or stuck child is found within 4 s.
+    public init(every: Duration = .seconds(1), tolerance: Int = 3) {
+        self.every = every
+        self.tolerance = tolerance
+    }
+
+    /// Finds every mistake, each as a sentence; empty if there is none.
+    public func validate() -> [String] {
+        var mistakes = every.mistakes(as: "the heartbeat's interval", mayBeZero: false)
+        if tolerance < 1 {
+            mistakes.append("the heartbeat's tolerance is \(tolerance); it must be 1 or more")
+        }
+        return mistakes
+    }
+}

@@ -1,0 +1,55 @@
+/// Limits how often children are restarted before they are given up.
+///
+/// The window slides: a failure is allowed if at most `restarts` failures, itself included, lie within the time up to
+/// and including now. With the default the sixth failure in ten seconds is one too many. With `.oneForOne` each child
+/// has a window of its own; with the other strategies the children share one, as their restarts are shared too.
+public struct RestartIntensity: Hashable, Sendable {
+    /// The number of restarts that are allowed within the time.
+    ///
+    /// Zero gives up at the first failure.
+    public var restarts: Int
+
+    /// The length of the sliding window.
+    public var within: Duration
+
+    /// Makes a limit; the default is 5 restarts in 10 s, as systemd has it.
+    public init(restarts: Int = 5, within: Duration = .seconds(10)) {
+        self.restarts = restarts
+        self.within = within
+    }
+
+    /// Finds every mistake, each as a sentence; empty if there is none.
+    public func validate() -> [String] {
+        var mistakes: [String] = []
+        if restarts < 0 {
+            mistakes.append("the restart intensity allows \(restarts) restarts; it must be 0 or more")
+        }
+        mistakes += within.mistakes(as: "the window of the restart intensity", mayBeZero: false)
+        return mistakes
+    }
+}
+
+extension RestartIntensity: CustomStringConvertible {
+    /// A phrase such as `5 restarts within 10 s`.
+    public var description: String {
+        "\(restarts) \(restarts == 1 ? "restart" : "restarts") within \(within.text)"
+    }
+}
+
+/// Remembers the failures within the sliding window of a restart intensity.
+package struct RestartWindow: Sendable {
+    private var failures: [Duration] = []
+
+    package init() {}
+
+    /// Takes note of a failure, and says whether a restart is still allowed.
+    package mutating func allowsRestart(afterFailureAt now: Duration, under intensity: RestartIntensity) -> Bool {
+        failures.removeAll { now - $0 > intensity.within }
+        failures.append(now)
+        return failures.count <= intensity.restarts
+    }
+
+    package mutating func clear() {
+        failures.removeAll()
+    }
+}

@@ -1,0 +1,23 @@
+/// Says who else is restarted when a child has to be.
+///
+/// Others that are restarted along are stopped first, in reverse start order, each by its own shutdown sequence; then
+/// all of them start again in start order, after the back-off of the child that failed. Siblings that were stopped on
+/// request, have finished or were given up stay as they are.
+public enum RestartStrategy: String, Hashable, Sendable, CaseIterable {
+    /// Only the child that ended: for children that do not depend on each other. The default.
+    case oneForOne = "one-for-one"
+
+    /// All children: for children that cannot work without each other.
+    case oneForAll = "one-for-all"
+
+    /// The child that ended and those after it in the list: for children that depend on those before them.
+    case restForOne = "rest-for-one"
+
+    package func restartSet(of index: Int, count: Int) -> Range<Int> {
+        switch self {
+        case .oneForOne: index..<(index + 1)
+        case .oneForAll: 0..<count
+        case .restForOne: index..<count
+        }
+    }
+}

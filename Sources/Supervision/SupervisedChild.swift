@@ -1,0 +1,160 @@
+/// One child as the supervisor's state machine sees it.
+struct SupervisedChild: Sendable {
+    let specification: ChildSpecification
+    var phase = Phase.idle
+    /// What becomes of it after its present process has ended.
+    var intent = Intent.run
+    /// The number of its present or last start.
+    var incarnation = 0
+    var pid: Int32?
+    /// A fault found in the present incarnation, which is then the reason for its death whatever it dies of.
+    var verdict: ExitReason?
+    var saidGoodbye = false
+    /// Whether a process of it was ever started: then its program was there once.
+    var hasRun = false
+    var launchedAt = Duration.zero
+    var readySince: Duration?
+    /// How long after its launch it has to be ready; grows when it asks for time.
+    var readinessAllowance = Duration.zero
+    /// Failures in a row, for the back-off.
+    var failures = 0
+    var restarts = 0
+    var window = RestartWindow()
+    /// Whether the start of the supervisor waits for it.
+    var isAwaited = false
+    var wasReady = false
+    var lastExit: ExitReason?
+    var deaths: [ChildDeath] = []
+    var diedOf: ExitReason?
+    var reported: ChildStatus
+
+    init(_ specification: ChildSpecification) {
+        self.specification = specification
+        reported = ChildStatus(name: specification.name, state: .idle)
+    }
+
+    enum Phase: Hashable, Sendable {
+        case idle
+        /// To be launched as soon as its turn comes.
+        case queued
+        /// A process was asked for, and whether there is one is not known yet. `thenStop`: how to end it if there is.
+        case spawning(thenStop: ShutdownSequence?)
+        /// There is a process, and the timer of its deadline to be ready runs.
+        case starting(TimerToken?)
+        case ready
+        case stopping(Stopping)
+        /// Down, to be restarted alone when the timer fires.
+        case backingOff(TimerToken, until: Duration)
+        /// Down, to be restarted with the group.
+        case waiting
+        case stopped
+        case gaveUp(String)
+    }
+
+    struct Stopping: Hashable, Sendable {
+        var remaining: [ShutdownSequence.Step]
+        var current: ShutdownSequence.Step?
+        var timer: TimerToken?
+        var isKilled = false
+
+        var isDraining: Bool {
+            if case .drain = current { true } else { false }
+        }
+    }
+
+    enum Intent: Hashable, Sendable {
+        /// Its restart type decides.
+        case run
+        case stop
+        /// Start again at once: somebody asked.
+        case restart
+        /// Start again together with the group.
+        case rejoin
+        case giveUp(String)
+    }
+
+    /// Whether there is a process of it, or may be one.
+    var isLive: Bool {
+        switch phase {
+        case .spawning, .starting, .ready, .stopping: true
+        case .idle, .queued, .backingOff, .waiting, .stopped, .gaveUp: false
+        }
+    }
+
+    var isBeingStopped: Bool {
+        switch phase {
+        case .spawning(thenStop: .some), .stopping: true
+        default: false
+        }
+    }
+
+    /// Whether it is down and will be started without being asked for again.
+    var isToBeStarted: Bool {
+        switch phase {
+        case .queued, .backingOff, .waiting: true
+        case .idle, .spawning, .starting, .ready, .stopping, .stopped, .gaveUp: false
+        }
+    }
+
+    /// Whether it will presently be ready, as far as can be known: in a start in sequence those after it wait for it.
+    var isOnItsWay: Bool {
+        switch phase {
+        case .queued, .spawning, .starting, .backingOff, .waiting: true
+        case .stopping: intent == .run || intent == .restart || intent == .rejoin
+        case .idle, .ready, .stopped, .gaveUp: false
+        }
+    }
+
+    /// The timer that runs for its present phase.
+    var timer: TimerToken? {
+        switch phase {
+        case .starting(let token): token
+        case .backingOff(let token, _): token
+        case .stopping(let stopping): stopping.timer
+        case .idle, .queued, .spawning, .ready, .waiting, .stopped, .gaveUp: nil
+        }
+    }
+
+    func state(groupRestart: GroupRestart?) -> ChildState {
+        switch phase {
+        case .idle: .idle
+        case .queued, .starting, .spawning(thenStop: nil): .starting
+        case .spawning: .stopping
+        case .ready: .ready
+        case .stopping(let stopping): stopping.isDraining && !saidGoodbye ? .draining : .stopping
+        case .backingOff(_, let until): .backingOff(attempt: failures, until: until)
+        case .waiting: .backingOff(attempt: groupRestart?.attempt ?? failures, until: groupRestart?.until)
+        case .stopped: .stopped
+        case .gaveUp(let reason): .gaveUp(reason: reason)
+        }
+    }
+
+    func status(groupRestart: GroupRestart?) -> ChildStatus {
+        ChildStatus(
+            name: specification.name,
+            state: state(groupRestart: groupRestart),
+            pid: pid,
+            starts: incarnation,
+            restarts: restarts,
+            lastExit: lastExit,
+            deaths: deaths
+        )
+    }
+
+    mutating func recordDeath(of reason: ExitReason, at now: Duration, wasAsked: Bool) {
+        lastExit = reason
+        diedOf = reason
+        deaths.append(ChildDeath(time: now, incarnation: incarnation, reason: reason, wasAsked: wasAsked))
+        if deaths.count > ChildStatus.deathTallyLimit { deaths.removeFirst() }
+    }
+}
+
+/// The restart of several children together: first all of them go down, then the back-off, then all start.
+struct GroupRestart: Hashable, Sendable {
+    /// The failures in a row of the child that caused it.
+    var attempt: Int
+    var delay: Duration
+    /// Runs from the moment when all members are down.
+    var timer: TimerToken?
+    var until: Duration?
+}

@@ -1,0 +1,173 @@
+import Locks
+
+/// Keeps children running: the owner of the state machine, who takes inputs from any thread and has its actions done.
+///
+/// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order in
+/// which they were decided: a thread that comes with an input while another one performs leaves its actions to that
+/// one. So an input's method may return before its actions are done.
+///
+/// The environment is not kept alive: it is the one that owns the supervisor. Once it is gone nothing is done any more.
+///
+/// `@unchecked Sendable` is sound: the mutable properties are touched with the lock held only.
+package final class Supervisor: @unchecked Sendable {
+    private let lock = Lock()
+    private var machine: SupervisorStateMachine
+    private var pending: [SupervisorAction] = []
+    private var isPerforming = false
+    /// The timers that run; one that is just being made has no handle yet.
+    private var timers: [TimerToken: (any SupervisorTimer)?] = [:]
+    private weak let environment: (any SupervisorEnvironment)?
+
+    /// Makes a supervisor for these children, in start order; the specifications have to be valid.
+    package init(
+        specifications: [ChildSpecification],
+        strategy: RestartStrategy = .oneForOne,
+        intensity: RestartIntensity = RestartIntensity(),
+        startsInSequence: Bool = false,
+        seed: UInt64 = .random(in: .min ... .max),
+        environment: any SupervisorEnvironment
+    ) {
+        machine = SupervisorStateMachine(
+            specifications: specifications,
+            strategy: strategy,
+            intensity: intensity,
+            startsInSequence: startsInSequence,
+            seed: seed
+        )
+        self.environment = environment
+    }
+
+    /// A snapshot of every child, in start order; what it says may already be on its way to the environment.
+    package var status: [ChildStatus] {
+        lock.withLock { machine.status }
+    }
+
+    // MARK: Requests
+
+    /// Starts all children; ends in the environment's `startupFinished`.
+    ///
+    /// Ignored while running or stopping.
+    package func startRequested() { take(.startRequested) }
+
+    /// Stops all children in reverse order, one after the other; ends in the environment's `allStopped`.
+    package func stopRequested() { take(.stopRequested) }
+
+    /// Makes a stop quicker: the first time nothing drains and all end at once, the second time SIGKILL ends them.
+    ///
+    /// Begins the stop if nobody has.
+    package func stopHurried() { take(.stopHurried) }
+
+    /// Starts a child anew, with its failures forgotten; one that lives is stopped first.
+    package func restartRequested(index: Int) { take(.restartRequested(index: index)) }
+
+    /// Stops a child until somebody asks for its restart.
+    package func stopChildRequested(index: Int) { take(.stopChildRequested(index: index)) }
+
+    /// Stops a child, and whoever the strategy ties to it, as one that is of no use to start again.
+    package func giveUpRequested(index: Int, reason: String) { take(.giveUpRequested(index: index, reason: reason)) }
+
+    // MARK: News of a child's process
+
+    /// There is a process now; its deadline to be ready begins to run.
+    package func childSpawned(index: Int, incarnation: Int, pid: Int32) {
+        take(.childSpawned(index: index, incarnation: incarnation, pid: pid))
+    }
+
+    /// There is no process, and why.
+    package func childSpawnFailed(index: Int, incarnation: Int, reason: ExitReason) {
+        take(.childSpawnFailed(index: index, incarnation: incarnation, reason: reason))
+    }
+
+    /// It has finished its handshake and subscribed to what it has to.
+    package func childBecameReady(index: Int, incarnation: Int) {
+        take(.childBecameReady(index: index, incarnation: incarnation))
+    }
+
+    /// Its process has ended; to be told for each one that was spawned, and when nothing is left of it.
+    ///
+    /// - Parameters:
+    ///   - isOrderly: whether it had said goodbye, so that the end is a normal one whatever its status.
+    ///   - counts: whether it counts towards giving the child up; not so for a crash laid at the door of an event.
+    package func childExited(
+        index: Int,
+        incarnation: Int,
+        reason: ExitReason,
+        isOrderly: Bool = false,
+        counts: Bool = true
+    ) {
+        take(
+            .childExited(index: index, incarnation: incarnation, reason: reason, isOrderly: isOrderly, counts: counts)
+        )
+    }
+
+    /// It did what it must not do: it is ended, and this is the reason that is remembered.
+    package func childViolated(index: Int, incarnation: Int, reason: ExitReason) {
+        take(.childViolated(index: index, incarnation: incarnation, reason: reason))
+    }
+
+    /// It gave no sign of life for longer than its heartbeat allows.
+    package func heartbeatMissed(index: Int, incarnation: Int, after time: Duration) {
+        take(.heartbeatMissed(index: index, incarnation: incarnation, after: time))
+    }
+
+    /// Its goodbye came, asked for or not; its process has yet to end.
+    package func childDrained(index: Int, incarnation: Int) {
+        take(.childDrained(index: index, incarnation: incarnation))
+    }
+
+    /// It needs this much more time, from now, to become ready or to drain.
+    package func childAskedForTime(index: Int, incarnation: Int, more: Duration) {
+        take(.childAskedForTime(index: index, incarnation: incarnation, more: more))
+    }
+
+    // MARK: Performing
+
+    private func take(_ input: SupervisorInput) {
+        guard let environment else { return }
+        let now = environment.now
+        let mayPerform = lock.withLock {
+            if case .timerFired(let token) = input { timers[token] = nil }
+            pending += machine.handle(input, at: now)
+            defer { isPerforming = true }
+            return !isPerforming
+        }
+        guard mayPerform else { return }
+        while let actions = nextBatch() {
+            for action in actions { perform(action, in: environment) }
+        }
+    }
+
+    /// The actions to perform next, or nil when there are none and performing has ended.
+    private func nextBatch() -> [SupervisorAction]? {
+        lock.withLock {
+            defer { pending = [] }
+            isPerforming = !pending.isEmpty
+            return isPerforming ? pending : nil
+        }
+    }
+
+    private func perform(_ action: SupervisorAction, in environment: any SupervisorEnvironment) {
+        switch action {
+        case .spawn(let index, let incarnation): environment.launch(index: index, incarnation: incarnation)
+        case .sendDrain(let index): environment.drain(index: index)
+        case .signal(let index, let signal): environment.signal(index: index, signal)
+        case .startTimer(let token, let delay): startTimer(token, after: delay, in: environment)
+        case .cancelTimer(let token):
+            lock.withLock { timers.removeValue(forKey: token) ?? nil }?.cancel()
+        case .report(let index, let status, let reason):
+            environment.statusChanged(index: index, status, reason: reason)
+        case .finishStartup(nil): environment.startupFinished(.success(()))
+        case .finishStartup(let failure?): environment.startupFinished(.failure(failure))
+        case .announceAllStopped: environment.allStopped()
+        }
+    }
+
+    private func startTimer(_ token: TimerToken, after delay: Duration, in environment: any SupervisorEnvironment) {
+        lock.withLock { timers[token] = .some(nil) }
+        let timer = environment.schedule(after: delay) { [weak self] in self?.take(.timerFired(token)) }
+        lock.withLock {
+            // It may have fired already: then nobody asks for its handle any more.
+            if timers.keys.contains(token) { timers[token] = .some(timer) }
+        }
+    }
+}

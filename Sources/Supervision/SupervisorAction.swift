@@ -1,0 +1,33 @@
+/// What a supervisor's state machine wants done.
+package enum SupervisorAction: Hashable, Sendable {
+    /// Start a process; answered by `childSpawned` or `childSpawnFailed`, sooner or later.
+    case spawn(index: Int, incarnation: Int)
+    case sendDrain(index: Int)
+    case signal(index: Int, ChildSignal)
+    case startTimer(TimerToken, after: Duration)
+    case cancelTimer(TimerToken)
+    /// A child's status has changed; `reason` is that of its death, if it died just now.
+    case report(index: Int, ChildStatus, reason: ExitReason?)
+    case finishStartup(StartupFailure?)
+    case announceAllStopped
+}
+
+/// Names one timer; never used twice, so that one that fires late cannot be taken for another.
+package struct TimerToken: Hashable, Sendable {
+    var number: UInt64
+}
+
+/// Says which child has kept a supervisor from starting, and why.
+package struct StartupFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    package var index: Int
+    package var name: String
+    package var reason: String
+
+    package init(index: Int, name: String, reason: String) {
+        self.index = index
+        self.name = name
+        self.reason = reason
+    }
+
+    package var description: String { "child \"\(name)\" did not become ready: \(reason)" }
+}

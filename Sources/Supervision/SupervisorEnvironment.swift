@@ -1,0 +1,36 @@
+/// What a supervisor needs others to do: processes, links, time, and somebody to tell.
+///
+/// All calls come one after the other, in the order that was decided, on whichever thread had an input to give, and
+/// without a lock held: inputs may be given from inside them, and are acted upon after the call has returned.
+package protocol SupervisorEnvironment: AnyObject, Sendable {
+    /// Monotonic time; its zero is anywhere.
+    var now: Duration { get }
+
+    /// Starts a process for a child. Answered by `childSpawned` or `childSpawnFailed`, from inside or later.
+    func launch(index: Int, incarnation: Int)
+
+    /// Asks a child over its link to finish and to say goodbye.
+    func drain(index: Int)
+
+    /// Sends a signal to a child's process; one that has just ended is passed over in silence.
+    func signal(index: Int, _ signal: ChildSignal)
+
+    /// Runs a body once, after this time, unless it is cancelled before.
+    func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer
+
+    /// A child's status has changed; `reason` is that of its death, if it died just now.
+    func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?)
+
+    /// Every child is ready, or one of them has come to rest without; told once for each start.
+    func startupFinished(_ result: Result<Void, StartupFailure>)
+
+    /// Every child is down after a stop; told once for each stop.
+    func allStopped()
+}
+
+/// A timer that can be called off.
+///
+/// One that fires all the same does no harm.
+package protocol SupervisorTimer: Sendable {
+    func cancel()
+}

@@ -1,0 +1,149 @@
+/// How children go down: shutdown sequences, faults, goodbyes, and the stop of the supervisor.
+extension SupervisorStateMachine {
+    /// Ends a child by this sequence, unless it is being ended already.
+    mutating func end(_ index: Int, by sequence: ShutdownSequence) {
+        switch children[index].phase {
+        case .spawning(thenStop: nil): children[index].phase = .spawning(thenStop: sequence)
+        case .starting, .ready: beginEnding(index, by: sequence)
+        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        }
+    }
+
+    mutating func beginEnding(_ index: Int, by sequence: ShutdownSequence) {
+        cancelTimer(of: index)
+        var steps = hurries < 2 ? sequence.steps : []
+        // A child that is not ready has no link to ask it over.
+        if hurries > 0 || children[index].phase != .ready { steps.removeAll(where: \.isDrain) }
+        children[index].phase = .stopping(SupervisedChild.Stopping(remaining: steps))
+        takeNextStep(index)
+    }
+
+    mutating func takeNextStep(_ index: Int) {
+        guard case .stopping(var stopping) = children[index].phase else { return }
+        if let timer = stopping.timer { actions.append(.cancelTimer(timer)) }
+        stopping.timer = nil
+        stopping.current = stopping.remaining.isEmpty ? nil : stopping.remaining.removeFirst()
+        switch stopping.current {
+        case .drain(let grace)?:
+            actions.append(.sendDrain(index: index))
+            stopping.timer = startTimer(after: grace.clampedToAllowed)
+        case .signal(let signal, let grace)?:
+            actions.append(.signal(index: index, signal))
+            stopping.timer = startTimer(after: grace.clampedToAllowed)
+        case nil:
+            // Nothing comes after SIGKILL: it is sent once, and the kernel does the rest.
+            if !stopping.isKilled { actions.append(.signal(index: index, .kill)) }
+            stopping.isKilled = true
+        }
+        children[index].phase = .stopping(stopping)
+    }
+
+    private mutating func kill(_ index: Int) {
+        guard case .stopping(var stopping) = children[index].phase else { return }
+        stopping.remaining = []
+        children[index].phase = .stopping(stopping)
+        takeNextStep(index)
+    }
+
+    /// Ends a child that has done what it must not do; the fault stands in the tally, not the signal.
+    mutating func endForFault(_ index: Int, _ reason: ExitReason) {
+        if children[index].verdict == nil { children[index].verdict = reason }
+        let sequence = reason.endingSequence
+        switch children[index].phase {
+        case .spawning: children[index].phase = .spawning(thenStop: sequence)
+        case .stopping where sequence == .killing: kill(index)
+        default: end(index, by: sequence)
+        }
+    }
+
+    mutating func noteGoodbye(_ index: Int) {
+        children[index].saidGoodbye = true
+        switch children[index].phase {
+        case .starting, .ready:
+            // It leaves of its own accord. What is left to do is to end its process, and that must not take for ever.
+            cancelTimer(of: index)
+            var stopping = SupervisedChild.Stopping(remaining: ShutdownSequence.unready.steps)
+            stopping.timer = startTimer(after: ShutdownSequence.exitGrace)
+            children[index].phase = .stopping(stopping)
+        case .stopping(var stopping) where stopping.isDraining:
+            cancelTimer(of: index)
+            stopping.timer = startTimer(after: ShutdownSequence.exitGrace)
+            children[index].phase = .stopping(stopping)
+        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        }
+    }
+
+    // MARK: Requests
+
+    mutating func stopForGood(_ index: Int) {
+        children[index].isAwaited = false
+        if children[index].isLive {
+            children[index].intent = .stop
+            end(index, by: children[index].specification.shutdown)
+        } else if children[index].isToBeStarted || children[index].phase == .idle {
+            cancelTimer(of: index)
+            children[index].phase = .stopped
+        }
+    }
+
+    /// Begins to stop everything; the children go down in reverse order as `advance` comes to them.
+    mutating func stop() {
+        guard mode == .idle || mode == .running else { return }
+        if startupIsOpen, let index = children.firstIndex(where: { $0.isAwaited && $0.phase != .ready }) {
+            failStartup(index, "it was \(ExitReason.requested) before it was ready")
+        }
+        mode = .stopping
+        if let timer = groupRestart?.timer { actions.append(.cancelTimer(timer)) }
+        groupRestart = nil
+        for index in children.indices {
+            if children[index].isToBeStarted || children[index].phase == .idle {
+                cancelTimer(of: index)
+                children[index].phase = .stopped
+            } else if children[index].isLive, !children[index].isBeingGivenUp {
+                children[index].intent = .stop
+            }
+        }
+    }
+
+    mutating func hurry() {
+        guard mode == .stopping else { return }
+        hurries += 1
+        for index in children.indices.reversed() {
+            switch children[index].phase {
+            case .spawning, .starting, .ready: end(index, by: children[index].specification.shutdown)
+            case .stopping where hurries > 1: kill(index)
+            case .stopping(var stopping) where stopping.isDraining:
+                stopping.remaining.removeAll(where: \.isDrain)
+                children[index].phase = .stopping(stopping)
+                takeNextStep(index)
+            case .idle, .queued, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+            }
+        }
+    }
+}
+
+extension ShutdownSequence.Step {
+    fileprivate var isDrain: Bool {
+        if case .drain = self { true } else { false }
+    }
+}
+
+extension SupervisedChild {
+    var isBeingGivenUp: Bool {
+        if case .giveUp = intent { true } else { false }
+    }
+}
+
+extension ExitReason {
+    /// How a child with this fault is ended.
+    fileprivate var endingSequence: ShutdownSequence {
+        switch self {
+        // Where it hangs is what one wants to know.
+        case .unresponsive, .handlerTimedOut: .unresponsive
+        // It may still be reading why it was refused, or be about to say why it is slow.
+        case .handshakeTimedOut, .handshakeRejected: .unready
+        // Nothing that it still does can be relied on.
+        default: .killing
+        }
+    }
+}

@@ -1,0 +1,151 @@
+/// What becomes of a child whose process has ended: restart alone or with others, rest, or giving up.
+extension SupervisorStateMachine {
+    mutating func noteEnd(_ index: Int, _ reason: ExitReason, isOrderly: Bool, counts: Bool) {
+        let child = children[index]
+        let reason = child.verdict ?? reason
+        let isNormal = reason.isNormal || (child.verdict == nil && (isOrderly || child.saidGoodbye))
+        cancelTimer(of: index)
+        children[index].pid = nil
+        children[index].recordDeath(of: reason, at: now, wasAsked: child.intent != .run)
+        switch child.intent {
+        case .giveUp(let why): children[index].phase = .gaveUp(why)
+        case .stop: children[index].phase = .stopped
+        case .rejoin: children[index].phase = child.specification.restart == .temporary ? .stopped : .waiting
+        case .restart: children[index].phase = .queued
+        case .run: settleUnaskedEnd(index, reason, isNormal: isNormal, counts: counts)
+        }
+    }
+
+    private mutating func settleUnaskedEnd(_ index: Int, _ reason: ExitReason, isNormal: Bool, counts: Bool) {
+        children[index].phase = .stopped
+        // The program of a child that ran before was there and right, so it is just being replaced: that is worth a
+        // few more tries.
+        if reason.isPermanent, !(reason.isSpawnFailure && children[index].hasRun) {
+            giveUp(index, reason.description)
+        } else if children[index].specification.restart.restarts(afterNormalEnd: isNormal) {
+            restartAfterFailure(index, reason, counts: counts)
+        }
+    }
+
+    private mutating func restartAfterFailure(_ index: Int, _ reason: ExitReason, counts: Bool) {
+        let resetsAfter = children[index].specification.backoff.resetsAfter
+        if let since = children[index].readySince, now - since >= resetsAfter { children[index].failures = 0 }
+        children[index].failures += 1
+        if counts, !allowsRestart(of: index) {
+            giveUp(index, "\(intensity); last: \(reason)")
+        } else if strategy == .oneForOne {
+            let delay = backoffDelay(of: index)
+            if delay == .zero {
+                launchAgain(index)
+            } else {
+                children[index].phase = .backingOff(startTimer(after: delay), until: now + delay)
+            }
+        } else {
+            restartGroup(of: index)
+        }
+    }
+
+    private mutating func allowsRestart(of index: Int) -> Bool {
+        strategy == .oneForOne
+            ? children[index].window.allowsRestart(afterFailureAt: now, under: intensity)
+            : sharedWindow.allowsRestart(afterFailureAt: now, under: intensity)
+    }
+
+    // MARK: Groups
+
+    /// Takes everyone who is restarted along with this child into the group, and the group's restart back to its begin.
+    private mutating func restartGroup(of culprit: Int) {
+        for index in strategy.restartSet(of: culprit, count: children.count) {
+            if index == culprit || children[index].isToBeStarted {
+                children[index].phase = .waiting
+            } else if children[index].isLive, children[index].intent == .run || children[index].intent == .restart {
+                // From now on its end is asked for: children that a common cause kills in one moment count once.
+                children[index].intent = .rejoin
+            }
+        }
+        if let timer = groupRestart?.timer { actions.append(.cancelTimer(timer)) }
+        groupRestart = GroupRestart(
+            attempt: children[culprit].failures,
+            delay: max(groupRestart?.delay ?? .zero, backoffDelay(of: culprit))
+        )
+    }
+
+    /// Lets the group's back-off begin, once nobody of it is left to be stopped.
+    mutating func startGroupTimer() {
+        guard var group = groupRestart, group.timer == nil else { return }
+        if group.delay == .zero {
+            launchGroup()
+        } else {
+            group.timer = startTimer(after: group.delay)
+            group.until = now + group.delay
+            groupRestart = group
+        }
+    }
+
+    mutating func launchGroup() {
+        groupRestart = nil
+        for index in children.indices where children[index].phase == .waiting {
+            children[index].restarts += 1
+            children[index].phase = .queued
+        }
+    }
+
+    // MARK: Requests
+
+    mutating func restart(_ index: Int) {
+        children[index].failures = 0
+        children[index].window.clear()
+        sharedWindow.clear()
+        switch children[index].phase {
+        case .idle, .stopped: queueAnew(index)
+        case .gaveUp:
+            // Those that were given up because of each other come back together.
+            for sibling in strategy.restartSet(of: index, count: children.count) {
+                if case .gaveUp = children[sibling].phase { queueAnew(sibling) }
+            }
+        case .backingOff:
+            cancelTimer(of: index)
+            queueAnew(index)
+        case .waiting:
+            if let timer = groupRestart?.timer {
+                actions.append(.cancelTimer(timer))
+                launchGroup()
+            }
+        case .spawning, .starting, .ready, .stopping:
+            // A member of a group that is being restarted comes back with it.
+            guard children[index].intent != .rejoin else { return }
+            children[index].intent = .restart
+            end(index, by: children[index].specification.shutdown)
+        case .queued: break
+        }
+    }
+
+    /// Gives a child up, and whoever the strategy ties to it.
+    mutating func giveUp(_ culprit: Int, _ reason: String) {
+        if case .gaveUp = children[culprit].phase { return }
+        if children[culprit].isAwaited { failStartup(culprit, reason) }
+        giveUpAlone(culprit, reason)
+        let name = children[culprit].specification.name
+        for index in strategy.restartSet(of: culprit, count: children.count) where index != culprit {
+            let child = children[index]
+            if child.isToBeStarted || (child.isLive && child.intent != .stop && !child.isBeingGivenUp) {
+                giveUpAlone(index, "its sibling \"\(name)\" was given up: \(reason)")
+            }
+        }
+    }
+
+    private mutating func giveUpAlone(_ index: Int, _ reason: String) {
+        if children[index].isLive {
+            children[index].intent = .giveUp(reason)
+        } else {
+            cancelTimer(of: index)
+            children[index].phase = .gaveUp(reason)
+        }
+    }
+}
+
+extension ExitReason {
+    fileprivate var isSpawnFailure: Bool {
+        if case .spawnFailed = self { true } else { false }
+    }
+}

@@ -1,0 +1,125 @@
+/// How children come up: the supervisor's start, launches, and what a new process tells.
+extension SupervisorStateMachine {
+    mutating func start() {
+        guard mode == .idle || mode == .stopped else { return }
+        mode = .running
+        hurries = 0
+        sharedWindow.clear()
+        startupIsOpen = true
+        for index in children.indices {
+            children[index].isAwaited = true
+            children[index].wasReady = false
+            queueAnew(index)
+        }
+    }
+
+    /// Forgets the failures so far and puts the child in line to be launched.
+    mutating func queueAnew(_ index: Int) {
+        children[index].failures = 0
+        children[index].window.clear()
+        children[index].phase = .queued
+    }
+
+    mutating func launchAgain(_ index: Int) {
+        children[index].restarts += 1
+        launch(index)
+    }
+
+    private mutating func launch(_ index: Int) {
+        children[index].phase = .spawning(thenStop: nil)
+        children[index].intent = .run
+        children[index].incarnation += 1
+        children[index].verdict = nil
+        children[index].saidGoodbye = false
+        children[index].readySince = nil
+        children[index].launchedAt = now
+        actions.append(.spawn(index: index, incarnation: children[index].incarnation))
+    }
+
+    mutating func launchQueued() {
+        for index in children.indices where children[index].phase == .queued {
+            if startsInSequence, children[..<index].contains(where: \.isOnItsWay) { return }
+            launch(index)
+        }
+    }
+
+    mutating func noteSpawned(_ index: Int, pid: Int32) {
+        children[index].pid = pid
+        children[index].hasRun = true
+        // A child that is quick may have become ready before the news of its process came.
+        guard case .spawning(let ending) = children[index].phase else { return }
+        if let ending {
+            beginEnding(index, by: ending)
+        } else {
+            let timeout = children[index].specification.handshakeTimeout.clampedToAllowed
+            children[index].readinessAllowance = timeout
+            children[index].phase = .starting(startTimer(after: timeout))
+        }
+    }
+
+    mutating func noteReady(_ index: Int) {
+        switch children[index].phase {
+        case .spawning(thenStop: let ending?): beginEnding(index, by: ending)
+        case .spawning, .starting:
+            cancelTimer(of: index)
+            children[index].phase = .ready
+            children[index].readySince = now
+            children[index].wasReady = true
+            children[index].hasRun = true
+        case .idle, .queued, .ready, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        }
+    }
+
+    /// Gives a child that is slow to come up or to drain the time that it asks for, counted from now.
+    mutating func extend(_ index: Int, by more: Duration) {
+        let more = more.clampedToAllowed
+        switch children[index].phase {
+        case .starting:
+            cancelTimer(of: index)
+            children[index].readinessAllowance = now - children[index].launchedAt + more
+            children[index].phase = .starting(startTimer(after: more))
+        case .stopping(var stopping) where stopping.isDraining && !children[index].saidGoodbye:
+            cancelTimer(of: index)
+            stopping.timer = startTimer(after: more)
+            children[index].phase = .stopping(stopping)
+        case .idle, .queued, .spawning, .ready, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        }
+    }
+
+    // MARK: The supervisor's own start
+
+    /// Finds out whether the start has come to an end, well or not.
+    mutating func settleStartup() {
+        guard startupIsOpen else { return }
+        var isComplete = true
+        for child in children.indices where children[child].isAwaited {
+            switch children[child].phase {
+            case .ready: break
+            case .stopped where children[child].wasReady: break
+            case .stopped:
+                failStartup(child, "it \(children[child].lastExit ?? .requested) before it was ready")
+                return
+            case .gaveUp(let reason):
+                failStartup(child, reason)
+                return
+            case .idle, .queued, .spawning, .starting, .stopping, .backingOff, .waiting: isComplete = false
+            }
+        }
+        if isComplete { closeStartup(nil) }
+    }
+
+    mutating func failStartup(_ index: Int, _ reason: String) {
+        guard startupIsOpen else { return }
+        closeStartup(StartupFailure(index: index, name: children[index].specification.name, reason: reason))
+        // Those that wait for their turn in a sequence would wait for ever.
+        for index in children.indices where children[index].phase == .queued {
+            children[index].phase = .idle
+        }
+    }
+
+    private mutating func closeStartup(_ failure: StartupFailure?) {
+        startupIsOpen = false
+        for index in children.indices { children[index].isAwaited = false }
+        conclusions.append(.finishStartup(failure))
+    }
+}

@@ -1,0 +1,192 @@
+/// Decides what a supervisor does: inputs go in, actions come out, and nothing else is touched.
+///
+/// Every input is answered in every state: what does not apply any more, such as news of a dead incarnation or a timer
+/// of a finished phase, is ignored. There is never more than one live incarnation of a child, and no action is asked for
+/// on a process whose end was told. Time comes with each input and has to be monotonic.
+package struct SupervisorStateMachine: Sendable {
+    enum Mode: Hashable, Sendable {
+        case idle
+        case running
+        case stopping
+        case stopped
+    }
+
+    let strategy: RestartStrategy
+    let intensity: RestartIntensity
+    let startsInSequence: Bool
+    var mode = Mode.idle
+    var children: [SupervisedChild]
+    var groupRestart: GroupRestart?
+    /// The window that the children share under a strategy that restarts several of them.
+    var sharedWindow = RestartWindow()
+    var startupIsOpen = false
+    /// How often the stop was hurried.
+    var hurries = 0
+    var now = Duration.zero
+    var actions: [SupervisorAction] = []
+    /// What is said after everything else of a transition.
+    var conclusions: [SupervisorAction] = []
+    private var random: SplitMix64
+    private var lastTimer: UInt64 = 0
+
+    /// Makes a machine for these children, in start order.
+    ///
+    /// - Parameters:
+    ///   - startsInSequence: whether each child waits for those before it to be ready; otherwise all start at once.
+    ///   - seed: what the jitter of the back-off is drawn from.
+    package init(
+        specifications: [ChildSpecification],
+        strategy: RestartStrategy = .oneForOne,
+        intensity: RestartIntensity = RestartIntensity(),
+        startsInSequence: Bool = false,
+        seed: UInt64
+    ) {
+        self.strategy = strategy
+        self.intensity = intensity
+        self.startsInSequence = startsInSequence
+        children = specifications.map(SupervisedChild.init)
+        random = SplitMix64(seed: seed)
+    }
+
+    /// The status of each child, in start order.
+    package var status: [ChildStatus] {
+        children.map { $0.status(groupRestart: groupRestart) }
+    }
+
+    /// Takes an input and says what is to be done, in order.
+    package mutating func handle(_ input: SupervisorInput, at now: Duration) -> [SupervisorAction] {
+        // Threads that read the clock one after the other may come here the other way round.
+        self.now = max(self.now, now)
+        take(input)
+        advance()
+        reportChanges()
+        defer {
+            actions = []
+            conclusions = []
+        }
+        return actions + conclusions
+    }
+
+    private mutating func take(_ input: SupervisorInput) {
+        switch input {
+        case .startRequested: start()
+        case .childSpawned(let index, let incarnation, let pid):
+            if isCurrent(index, incarnation) { noteSpawned(index, pid: pid) }
+        case .childSpawnFailed(let index, let incarnation, let reason):
+            if isCurrent(index, incarnation), case .spawning = children[index].phase {
+                noteEnd(index, reason, isOrderly: false, counts: true)
+            }
+        case .childBecameReady(let index, let incarnation):
+            if isCurrent(index, incarnation) { noteReady(index) }
+        case .childExited(let index, let incarnation, let reason, let isOrderly, let counts):
+            if isCurrent(index, incarnation) { noteEnd(index, reason, isOrderly: isOrderly, counts: counts) }
+        case .childViolated(let index, let incarnation, let reason):
+            if isCurrent(index, incarnation) { endForFault(index, reason) }
+        case .heartbeatMissed(let index, let incarnation, let time):
+            // Before it is ready the handshake's deadline watches over it, and when it is stopped the steps' graces.
+            if isCurrent(index, incarnation), children[index].phase == .ready {
+                endForFault(index, .unresponsive(after: time))
+            }
+        case .childDrained(let index, let incarnation):
+            if isCurrent(index, incarnation) { noteGoodbye(index) }
+        case .childAskedForTime(let index, let incarnation, let more):
+            if isCurrent(index, incarnation) { extend(index, by: more) }
+        case .timerFired(let token): noteFired(token)
+        case .restartRequested(let index):
+            if mode == .running, children.indices.contains(index) { restart(index) }
+        case .stopChildRequested(let index):
+            if mode == .running, children.indices.contains(index) { stopForGood(index) }
+        case .giveUpRequested(let index, let reason):
+            if mode == .running, children.indices.contains(index) { giveUp(index, reason) }
+        case .stopRequested: stop()
+        case .stopHurried:
+            stop()
+            hurry()
+        }
+    }
+
+    /// Whether a message is about a process that lives, as far as is known here.
+    private func isCurrent(_ index: Int, _ incarnation: Int) -> Bool {
+        children.indices.contains(index) && children[index].isLive && children[index].incarnation == incarnation
+    }
+
+    /// Does what has become possible: the next child in order is stopped, or the group waits, or children start.
+    private mutating func advance() {
+        if let index = children.indices.last(where: { isStoppedInOrder(children[$0]) }) {
+            if !children[index].isBeingStopped { end(index, by: children[index].specification.shutdown) }
+        } else if mode == .stopping {
+            mode = .stopped
+            conclusions.append(.announceAllStopped)
+        } else {
+            startGroupTimer()
+        }
+        launchQueued()
+        settleStartup()
+    }
+
+    /// Whether a child is one of those that go down one after the other, the last one first.
+    private func isStoppedInOrder(_ child: SupervisedChild) -> Bool {
+        guard child.isLive else { return false }
+        if mode == .stopping { return true }
+        switch child.intent {
+        case .rejoin, .giveUp: return true
+        case .run, .stop, .restart: return false
+        }
+    }
+
+    private mutating func reportChanges() {
+        for index in children.indices {
+            let status = children[index].status(groupRestart: groupRestart)
+            let reason = children[index].diedOf
+            if status != children[index].reported || reason != nil {
+                actions.append(.report(index: index, status, reason: reason))
+                children[index].reported = status
+                children[index].diedOf = nil
+            }
+        }
+    }
+
+    // MARK: Timers
+
+    mutating func startTimer(after delay: Duration) -> TimerToken {
+        lastTimer += 1
+        let token = TimerToken(number: lastTimer)
+        actions.append(.startTimer(token, after: delay))
+        return token
+    }
+
+    mutating func cancelTimer(of index: Int) {
+        if let timer = children[index].timer { actions.append(.cancelTimer(timer)) }
+    }
+
+    private mutating func noteFired(_ token: TimerToken) {
+        if groupRestart?.timer == token {
+            groupRestart?.timer = nil
+            launchGroup()
+            return
+        }
+        guard let index = children.firstIndex(where: { $0.timer == token }) else { return }
+        switch children[index].phase {
+        case .starting:
+            children[index].phase = .starting(nil)
+            endForFault(index, .handshakeTimedOut(after: children[index].readinessAllowance))
+        case .backingOff: launchAgain(index)
+        case .stopping(var stopping):
+            stopping.timer = nil
+            children[index].phase = .stopping(stopping)
+            takeNextStep(index)
+        case .idle, .queued, .spawning, .ready, .waiting, .stopped, .gaveUp: break
+        }
+    }
+
+    mutating func backoffDelay(of index: Int) -> Duration {
+        children[index].specification.backoff
+            .delay(afterFailures: children[index].failures, using: &random)
+            .clampedToAllowed
+    }
+}
+
+extension Duration {
+    /// A specification that nobody validated must not overflow the sums of times.
+    var clampedToAllowed: Duration { min(max(self, .zero), .longestAllowed) }
+}

@@ -1,0 +1,39 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The numbers of the operating system that supervision gives names to; they differ between systems.
+enum SystemConstants {
+    static let permanentSpawnErrors: Set<Int32> = [ENOENT, EACCES, ENOEXEC, ENOTDIR, E2BIG]
+
+    /// A signal's name and number, such as `SIGKILL (9)`, or `signal 40` for one without a name.
+    static func signalText(_ number: Int32) -> String {
+        guard let name = signalNames[number] else { return "signal \(number)" }
+        return "\(name) (\(number))"
+    }
+
+    private static let signalNames: [Int32: String] = [
+        SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL", SIGTRAP: "SIGTRAP",
+        SIGABRT: "SIGABRT", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGKILL: "SIGKILL", SIGUSR1: "SIGUSR1",
+        SIGSEGV: "SIGSEGV", SIGUSR2: "SIGUSR2", SIGPIPE: "SIGPIPE", SIGALRM: "SIGALRM", SIGTERM: "SIGTERM",
+        SIGCHLD: "SIGCHLD", SIGCONT: "SIGCONT", SIGSTOP: "SIGSTOP", SIGTSTP: "SIGTSTP", SIGTTIN: "SIGTTIN",
+        SIGTTOU: "SIGTTOU", SIGURG: "SIGURG", SIGXCPU: "SIGXCPU", SIGXFSZ: "SIGXFSZ", SIGVTALRM: "SIGVTALRM",
+        SIGPROF: "SIGPROF", SIGWINCH: "SIGWINCH", SIGIO: "SIGIO", SIGSYS: "SIGSYS",
+    ]
+}
+
+extension ChildSignal {
+    /// The operating system's number for it.
+    package var number: Int32 {
+        switch self {
+        case .interrupt: SIGINT
+        case .terminate: SIGTERM
+        case .abort: SIGABRT
+        case .kill: SIGKILL
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import BridgePlatform
+
+/// Prints measurements as JSON lines, in the form that the peers use.
+enum Report {
+    private static func line(_ work: String, _ fields: [(String, String)]) {
+        let all = [("peer", "\"event-bridge\""), ("work", "\"\(work)\"")] + fields
+        CurrentProcess.writeAll("{" + all.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}\n", to: 1)
+    }
+
+    /// Three decimals.
+    private static func decimal(_ value: Double) -> String {
+        let thousandths = Int64((value * 1_000).rounded())
+        let fraction = String(thousandths % 1_000)
+        return "\(thousandths / 1_000)." + String(repeating: "0", count: 3 - fraction.count) + fraction
+    }
+
+    private static func perSecond(_ count: Double, _ nanoseconds: UInt64) -> String {
+        decimal(count / (Double(nanoseconds) / 1e9))
+    }
+
+    static func roundTrips(_ nanoseconds: [UInt64], total: UInt64) {
+        let sorted = nanoseconds.sorted()
+        let mean = Double(sorted.reduce(0, +)) / Double(sorted.count) / 1_000
+        line(
+            "W1",
+            [
+                ("p50_us", decimal(Double(sorted[sorted.count / 2]) / 1_000)),
+                ("p99_us", decimal(Double(sorted[min(sorted.count - 1, sorted.count * 99 / 100)]) / 1_000)),
+                ("mean_us", decimal(mean)),
+                ("per_s", perSecond(Double(sorted.count), total)),
+                ("n", "\(sorted.count)"),
+            ]
+        )
+    }
+
+    static func flood(_ count: Int64, nanoseconds: UInt64) {
+        line("W2", [("events_per_s", perSecond(Double(count), nanoseconds)), ("n", "\(count)"), ("ok", "true")])
+    }
+
+    static func blobs(_ bytes: Int, _ count: Int64, nanoseconds: UInt64) {
+        let megabytes = Double(count - 1) * Double(bytes) / 1e6
+        line(
+            "W3-\(bytes / 1_024)KiB",
+            [("mb_per_s", perSecond(megabytes, nanoseconds)), ("n", "\(count)"), ("ok", "true")]
+        )
+    }
+
+    static func starts(_ times: [UInt64]) {
+        let sorted = times.sorted().map { Double($0) / 1e6 }
+        line(
+            "W4",
+            [
+                ("p50_ms", decimal(sorted[sorted.count / 2])), ("min_ms", decimal(sorted[0])),
+                ("max_ms", decimal(sorted[sorted.count - 1])), ("n", "\(sorted.count)"),
+            ]
+        )
+    }
+
+    static func deliveries(_ observers: Int, count: Int64, nanoseconds: UInt64) {
+        line(
+            "W5-obs\(observers)",
+            [("ns_per_delivery", decimal(Double(nanoseconds) / Double(count))), ("n", "\(count)"), ("ok", "true")]
+        )
+    }
+
+    static func fail(_ sentence: String) -> Never {
+        CurrentProcess.report(sentence)
+        CurrentProcess.exitImmediately(3)
+    }
+}

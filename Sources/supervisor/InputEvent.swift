@@ -1,0 +1,87 @@
+import CBOR
+import JSONText
+
+/// An event that a line of the input describes.
+struct InputEvent: Sendable, Hashable {
+    /// Attributes of a printed event that say nothing about what is published.
+    private static let ignored = [
+        "specversion", "id", "source", "time", "attempt", "causationid", "datacontenttype", "dataschema", "subject",
+    ]
+
+    let name: String
+    /// The fields, in CBOR.
+    let payload: [UInt8]
+
+    init(name: String, payload: [UInt8]) {
+        self.name = name
+        self.payload = payload
+    }
+
+    /// Reads a line of JSON.
+    init(line: [UInt8]) throws(InputMistake) {
+        let node: JSONNode
+        do {
+            node = try JSONReader().read(line)
+        } catch {
+            throw InputMistake(error.message, column: error.column)
+        }
+        guard case .object(let members) = node.value else {
+            throw InputMistake(
+                "found \(ShownValue.text(node)), expected an object such as {\"type\": …, \"data\": {…}}"
+            )
+        }
+        let known = ["type", "data"] + Self.ignored
+        for member in members where !known.contains(member.key) {
+            let question = NearestName.question(for: member.key, among: known)
+            let hint = question.isEmpty ? "; known here are type and data" : question
+            throw InputMistake(
+                "found the unknown key \(ShownValue.text(member.key))\(hint)",
+                column: member.keyLocation.column
+            )
+        }
+        guard let type = node["type"] else {
+            throw InputMistake("the key \"type\" is missing, expected the name of an event")
+        }
+        guard case .string(let name) = type.value, !name.isEmpty else {
+            throw InputMistake("type: found \(ShownValue.text(type)), expected the name of an event", at: type)
+        }
+        guard let data = node["data"] else {
+            throw InputMistake(
+                "the key \"data\" is missing, expected an object with the fields of \(ShownValue.text(name))"
+            )
+        }
+        guard case .object = data.value else {
+            throw InputMistake(
+                "data: found \(ShownValue.text(data)), expected an object with the event's fields",
+                at: data
+            )
+        }
+        self.name = name
+        do throws(CBORError) {
+            payload = try data.cborValue.encoded()
+        } catch {
+            throw InputMistake("data: \(error)", at: data)
+        }
+    }
+}
+
+/// What is wrong with a line of the input.
+struct InputMistake: Error, Sendable, Hashable {
+    let message: String
+    /// Where in the line, counted from 1; nil if it is the line as a whole.
+    let column: Int?
+
+    init(_ message: String, column: Int? = nil) {
+        self.message = message
+        self.column = column
+    }
+
+    fileprivate init(_ message: String, at node: JSONNode) {
+        self.init(message, column: node.location.column)
+    }
+
+    /// The sentence with its place in front.
+    func description(file: String, line: Int) -> String {
+        "\(file):\(line):\(column.map { "\($0):" } ?? "") \(message)"
+    }
+}

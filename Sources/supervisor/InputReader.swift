@@ -1,0 +1,126 @@
+import BridgePlatform
+import DomainEvents
+import EventBridge
+import JSONText
+
+/// Publishes the events of a file, line by line, no faster than the workers take them.
+final class InputReader: Sendable {
+    private let file: SystemFile
+    private let name: String
+    private let bridge: BridgeHost
+    private let publisher: EventPublisher
+    private let lines: InputLines
+    private let diagnostics: Diagnostics
+    private let outcome: RunOutcome
+    /// Called for a line that is wrong; false ends the reading.
+    private let goesOnAfterMistake: @Sendable () -> Bool
+    private let isStopped = Flag()
+
+    init(
+        _ file: SystemFile,
+        name: String,
+        bridge: BridgeHost,
+        publisher: EventPublisher,
+        lines: InputLines,
+        diagnostics: Diagnostics,
+        outcome: RunOutcome,
+        goesOnAfterMistake: @escaping @Sendable () -> Bool
+    ) {
+        self.file = file
+        self.name = name
+        self.bridge = bridge
+        self.publisher = publisher
+        self.lines = lines
+        self.diagnostics = diagnostics
+        self.outcome = outcome
+        self.goesOnAfterMistake = goesOnAfterMistake
+    }
+
+    /// Reads on a thread of its own, which waits for the file and for the workers; `ended` is called at the end of the file.
+    func start(ended: @escaping @Sendable () -> Void) throws(SystemError) {
+        try PlatformThread.start(name: "input") { [self] in
+            if readAll() { ended() }
+        }
+    }
+
+    /// Publishes nothing more.
+    ///
+    /// The thread may still wait for the file; nobody waits for the thread.
+    func stop() { isStopped.set() }
+
+    /// - Returns: Whether the end was reached.
+    private func readAll() -> Bool {
+        var reader = LineReader { [file] () throws(SystemFileError) in try file.read(upTo: 64 << 10) }
+        var number = 0
+        while true {
+            let line: LineReader.Line?
+            do throws(SystemFileError) {
+                line = try reader.next()
+            } catch {
+                outcome.inputBecameUnreadable()
+                diagnostics.sayAt("\(name):\(number + 1): the input cannot be read: \(error)")
+                return true
+            }
+            guard let line else { return true }
+            number += 1
+            guard !isStopped.isSet else { return false }
+            guard take(line, number: number) else { return false }
+        }
+    }
+
+    private func take(_ line: LineReader.Line, number: Int) -> Bool {
+        do throws(InputMistake) {
+            guard case .line(let bytes) = line else {
+                throw InputMistake(
+                    "found a line of more than \(ByteCountText.text(LineReader.greatestLength)), the limit"
+                )
+            }
+            if bytes.allSatisfy(Self.isBlank) { return true }
+            return try publish(try InputEvent(line: bytes), number: number)
+        } catch {
+            diagnostics.sayAt(error.description(file: name, line: number))
+            return goesOnAfterMistake()
+        }
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+    }
+
+    /// - Returns: False if the reading was stopped meanwhile.
+    private func publish(_ event: InputEvent, number: Int) throws(InputMistake) -> Bool {
+        guard !WorkerReporter.reports.contains(event.name) else {
+            throw InputMistake("\(event.name) is a report of the bridge itself, which nobody else publishes")
+        }
+        guard bridge.isWanted(event.name) else {
+            let question = NearestName.question(for: event.name, among: bridge.namesWantedByWorkers)
+            throw InputMistake("no worker wants \(ShownValue.text(event.name))\(question)")
+        }
+        waitForRoom(event.name)
+        guard !isStopped.isSet else { return false }
+        let context = publisher.makeContext(causedBy: nil)
+        lines.add(context.id, line: number)
+        guard case .failure(let error) = bridge.publish(name: event.name, payload: event.payload, context: context)
+        else {
+            return true
+        }
+        switch error.code {
+        case .eventTooLarge, .notEncodable: throw InputMistake(error.description)
+        case .outboxFull, .workerUnavailable:
+            // Not the line's fault.
+            outcome.eventsWereNotHandled()
+            diagnostics.sayAt("\(name):\(number): \(error.description)")
+            return true
+        }
+    }
+
+    private func waitForRoom(_ name: String) {
+        guard !bridge.hasRoom(name: name) else { return }
+        let room = Flag()
+        Task { [bridge] in
+            await bridge.waitForRoom(name: name)
+            room.set()
+        }
+        room.wait()
+    }
+}

@@ -1,0 +1,83 @@
+import BridgePlatform
+import JSONText
+
+/// Finds the programs that a configuration names: beside the supervisor, then from the configuration's directory, then in
+/// `PATH`.
+struct ProgramSearch {
+    private let supervisorDirectory: String?
+    private let configurationDirectory: String
+    private let searchPath: [String]
+    /// Where programs that were not found are reported; nil to report them among the configuration's other mistakes.
+    let missing: ConfigurationMistakes?
+
+    init(
+        supervisorDirectory: String?,
+        configurationDirectory: String,
+        searchPath: [String],
+        missing: ConfigurationMistakes?
+    ) {
+        self.supervisorDirectory = supervisorDirectory
+        self.configurationDirectory = configurationDirectory
+        self.searchPath = searchPath
+        self.missing = missing
+    }
+
+    /// A search for this process and that configuration file.
+    init(configuration file: String, missing: ConfigurationMistakes?) {
+        let slash = file.lastIndex(of: "/")
+        let written = slash.map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."
+        self.init(
+            supervisorDirectory: try? CurrentProcess.executableDirectory(),
+            configurationDirectory: Self.absolute(written),
+            searchPath: (CurrentProcess.environment("PATH") ?? "").split(separator: ":").map {
+                Self.absolute(String($0))
+            },
+            missing: missing
+        )
+    }
+
+    /// Paths are absolute, since a worker may have a working directory of its own.
+    private static func absolute(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        let directory = OperatingSystem.workingDirectory ?? "."
+        return path == "." ? directory : joined(directory, path)
+    }
+
+    private static func joined(_ directory: String, _ name: String) -> String {
+        directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
+    }
+
+    /// Every path where the program may be, the preferred one first.
+    func candidates(for program: String) -> [String] {
+        if program.hasPrefix("/") { return [program] }
+        var directories = [supervisorDirectory, configurationDirectory].compactMap(\.self)
+        if !program.contains("/") { directories += searchPath }
+        return directories.map { Self.joined($0, program) }
+    }
+
+    /// The path of the program; if there is none it is reported, and the path is the one where it would be best.
+    func path(of program: String, writtenAt value: ConfigurationValue) -> String {
+        let candidates = candidates(for: program)
+        if let found = candidates.first(where: CurrentProcess.isExecutableFile) { return found }
+        let message = sentence(program, candidates)
+        if let missing {
+            missing.add(ConfigurationMistake(path: value.path, location: value.node.location, message: message))
+        } else {
+            value.report(message)
+        }
+        return candidates.first(where: OperatingSystem.fileExists) ?? candidates.first ?? program
+    }
+
+    private func sentence(_ program: String, _ candidates: [String]) -> String {
+        if let file = candidates.first(where: OperatingSystem.fileExists) {
+            return "found \(file), which is no file that can be executed; expected a program"
+        }
+        let shown = ShownValue.text(program)
+        if program.hasPrefix("/") { return "there is no file \(shown), expected a program" }
+        var places: [String] = []
+        if let supervisorDirectory { places.append("beside the supervisor (\(supervisorDirectory))") }
+        places.append("from the configuration's directory (\(configurationDirectory))")
+        if !program.contains("/") { places.append("in PATH") }
+        return "there is no program \(shown); looked for \(places.joined(separator: ", then "))"
+    }
+}

@@ -1,0 +1,20 @@
+/// Why a run ends.
+enum RunEnding: Sendable, Hashable {
+    /// SIGTERM or SIGINT.
+    case requested
+    /// The input is at its end, and all of it is handled.
+    case idle
+    /// With `--strict`: a line of the input is wrong.
+    case badInput
+    /// No worker runs or will be started again.
+    case noWorkerLeft
+
+    /// The sentence that announces it; nil if it needs none.
+    var sentence: String? {
+        switch self {
+        case .requested: "stopping: the workers finish what they have"
+        case .idle, .badInput: nil
+        case .noWorkerLeft: "stopping: no worker is left"
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import Locks
+
+/// Counts the signals that ask for an end, from 1.
+final class StopRequests: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+
+    /// Nobody asks twice as quickly.
+    ///
+    /// Programs such as `timeout` send the signal to the process and to its group, in one go.
+    static let distance: UInt64 = 100_000_000
+
+    private let lock = Lock()
+    private var count = 0
+    private var last: UInt64 = 0
+
+    /// The number of a request that came at this time, in nanoseconds; nil if it belongs to the one before.
+    func next(at now: UInt64) -> Int? {
+        lock.withLock {
+            if count > 0, now < last + Self.distance { return nil }
+            last = now
+            count += 1
+            return count
+        }
+    }
+}

@@ -1,0 +1,210 @@
+import JSONText
+
+/// How a configuration is made of the text of its file: every mistake is collected, none stops the walk.
+extension SupervisorConfiguration {
+    /// The longest time that a setting may say; beyond it is a slip of the unit.
+    private static let longestTime: Duration = .seconds(7 * 86_400)
+
+    private static let durations = Duration.milliseconds(1)...longestTime
+
+    /// An outbox below this would have room for a handful of events only.
+    private static let leastOutbox = 4 << 10
+
+    /// A frame limit below this would refuse the control messages of the link.
+    private static let leastFrame = 64 << 10
+
+    /// Well below 0x7B000000, where the length of a frame would begin like a line of JSON.
+    private static let greatestSize = 1 << 30
+
+    /// What systemd and container runtimes call the restart rules.
+    private static let restartSynonyms: [String: Worker.Restart] = [
+        "always": .permanent, "unless-stopped": .permanent, "on-failure": .transient, "never": .temporary,
+        "no": .temporary,
+    ]
+
+    /// Reads the text of a configuration file; `file` is the name that errors show.
+    ///
+    /// - Parameter programs: how the workers' programs are found; nil to leave them as they are written.
+    static func parse(
+        _ bytes: [UInt8],
+        file: String,
+        programs: ProgramSearch? = nil
+    ) throws(SupervisorConfigurationError) -> SupervisorConfiguration {
+        let root: JSONNode
+        do {
+            root = try JSONReader(dialect: .json5).read(bytes)
+        } catch {
+            throw .syntax(file: file, error)
+        }
+        let mistakes = ConfigurationMistakes()
+        let configuration = SupervisorConfiguration(ConfigurationValue(root, mistakes: mistakes), programs)
+        guard let configuration, mistakes.isEmpty else {
+            throw .mistakes(file: file, mistakes.all)
+        }
+        return configuration
+    }
+
+    /// Nil only after a mistake was reported; a value does not mean that there was none.
+    private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
+        let control = "\"control\" is not supported yet: nothing can attach to a running supervisor; leave it out"
+        let keys = ["strategy", "intensity", "workers"]
+        guard let object = value.object(keys: keys, unsupported: ["control": control]) else { return nil }
+        let workers = Self.workers(object.required("workers", expected: "an array with at least one worker"), programs)
+        self.init(workers: workers)
+        strategy = object.optional("strategy")?.choice() ?? strategy
+        if let value = object.optional("intensity")?.object(keys: ["restarts", "within"]) {
+            intensity.restarts = value.optional("restarts")?.integer(in: 0...10_000) ?? intensity.restarts
+            intensity.within =
+                value.optional("within")?.duration(in: Self.durations, example: "10s") ?? intensity.within
+        }
+    }
+
+    private static func workers(_ value: ConfigurationValue?, _ programs: ProgramSearch?) -> [Worker] {
+        guard let value, let elements = value.elements(of: "workers") else { return [] }
+        if elements.isEmpty {
+            value.report("found an empty array, expected at least one worker")
+        }
+        var firstLines: [String: Int] = [:]
+        return elements.compactMap { worker($0, programs, firstLines: &firstLines) }
+    }
+
+    private static func worker(
+        _ value: ConfigurationValue,
+        _ programs: ProgramSearch?,
+        firstLines: inout [String: Int]
+    ) -> Worker? {
+        let keys = [
+            "name", "executable", "arguments", "environment", "directory", "subscribes", "publishes", "restart",
+            "backoff",
+            "handshake", "heartbeat", "shutdown", "limits",
+        ]
+        guard let object = value.object(keys: keys) else { return nil }
+        let name = object.required("name", expected: "a name such as \"canvas\"")
+            .flatMap { workerName($0, firstLines: &firstLines) }
+        let executable = object.required("executable", expected: "a program such as \"canvas-worker\"")
+            .flatMap { value in
+                value.systemString(example: "canvas-worker").map { programs?.path(of: $0, writtenAt: value) ?? $0 }
+            }
+        var worker = Worker(name: name ?? "", executable: executable ?? "")
+        worker.arguments = object.optional("arguments")?.systemStrings(example: "--verbose") ?? worker.arguments
+        worker.environment = object.optional("environment").flatMap(environment) ?? worker.environment
+        worker.directory = object.optional("directory")?.systemString(example: "/var/lib/canvas")
+        worker.subscribes = object.optional("subscribes")?.uniqueNames(example: "BoxOrdered") ?? worker.subscribes
+        worker.publishes = object.optional("publishes")?.uniqueNames(example: "BoxProvisioned")
+        readSupervision(of: &worker, from: object)
+        readLimits(of: &worker, from: object)
+        return worker
+    }
+
+    private static func workerName(_ value: ConfigurationValue, firstLines: inout [String: Int]) -> String? {
+        guard let name = value.nonEmptyString(example: "canvas") else { return nil }
+        let isWellFormed = name.utf8.count <= 64 && name.utf8.allSatisfy(isNameByte)
+        guard isWellFormed else {
+            value.report(
+                "found \(ShownValue.text(name)), expected a name of 1 to 64 letters (A to Z), digits, \".\", \"_\" and \"-\""
+            )
+            return nil
+        }
+        guard name != "host" else {
+            value.report("found \"host\", which is what the supervisor itself is called; expected another name")
+            return nil
+        }
+        if let line = firstLines[name] {
+            value.report("duplicate worker name \"\(name)\" (first at line \(line))")
+            return nil
+        }
+        firstLines[name] = value.node.location.line
+        return name
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+            true
+        default:
+            false
+        }
+    }
+
+    private static func environment(_ value: ConfigurationValue) -> [String: String]? {
+        guard let map = value.stringMap(example: "{\"LOG_LEVEL\": \"info\"}") else { return nil }
+        for (name, text) in map {
+            if name.isEmpty || name.utf8.contains(UInt8(ascii: "=")) || name.utf8.contains(0) {
+                value.report("found the variable \(ShownValue.text(name)), expected a name without \"=\" and NUL")
+            }
+            if name.hasPrefix("EVENT_BRIDGE_") {
+                value.report("found the variable \(ShownValue.text(name)), but the supervisor sets those itself")
+            }
+            if text.utf8.contains(0) {
+                value.report(
+                    "found a NUL character in the variable \(ShownValue.text(name)), expected text without one"
+                )
+            }
+        }
+        return map
+    }
+
+    private static func readSupervision(of worker: inout Worker, from object: ConfigurationObject) {
+        worker.restart = object.optional("restart")?.choice(synonyms: restartSynonyms) ?? worker.restart
+        worker.handshake = object.optional("handshake")?.duration(in: durations, example: "10s") ?? worker.handshake
+        if let backoff = object.optional("backoff")?.object(keys: ["initial", "maximum"]) {
+            let initial = backoff.optional("initial")?.duration(in: durations, example: "100ms")
+            let maximum = backoff.optional("maximum")?.duration(in: durations, example: "30s")
+            worker.backoff.initial = initial ?? min(worker.backoff.initial, maximum ?? worker.backoff.initial)
+            worker.backoff.maximum = maximum ?? max(worker.backoff.maximum, worker.backoff.initial)
+            if worker.backoff.initial > worker.backoff.maximum {
+                let found = DurationText.text(worker.backoff.initial)
+                let maximum = DurationText.text(worker.backoff.maximum)
+                backoff.report("found the initial back-off \(found), expected no more than the maximum, \(maximum)")
+            }
+        }
+        if let heartbeat = object.optional("heartbeat")?.object(keys: ["every", "tolerance"]) {
+            worker.heartbeat.every =
+                heartbeat.optional("every")?.duration(in: durations, example: "1s") ?? worker.heartbeat.every
+            worker.heartbeat.tolerance =
+                heartbeat.optional("tolerance")?.integer(in: 1...1000) ?? worker.heartbeat.tolerance
+        }
+        if let shutdown = object.optional("shutdown")?.object(keys: ["grace"]) {
+            worker.shutdown.grace =
+                shutdown.optional("grace")?.duration(in: .zero...longestTime) ?? worker.shutdown.grace
+        }
+    }
+
+    private static func readLimits(of worker: inout Worker, from object: ConfigurationObject) {
+        let unsupported = [
+            "memory": "\"memory\" is not supported yet: a worker's memory cannot be limited; leave it out",
+            "openFiles": "\"openFiles\" is not supported yet: a worker's open files cannot be limited; leave it out",
+        ]
+        guard let limits = object.optional("limits")?.object(keys: ["outbox", "frame"], unsupported: unsupported) else {
+            return
+        }
+        worker.limits.outbox =
+            limits.optional("outbox")?.byteCount(in: leastOutbox...greatestSize) ?? worker.limits.outbox
+        worker.limits.frame =
+            limits.optional("frame")?.byteCount(in: leastFrame...greatestSize, example: "16MiB") ?? worker.limits.frame
+    }
+}
+
+extension ConfigurationValue {
+    /// A non-empty string that the kernel can take: it has no NUL, which would end it early.
+    fileprivate func systemString(example: String) -> String? {
+        guard let text = nonEmptyString(example: example) else { return nil }
+        return withoutNUL(text)
+    }
+
+    /// Strings that the kernel can take; empty ones are fine.
+    fileprivate func systemStrings(example: String) -> [String]? {
+        elements(of: "strings such as [\"\(example)\"]")?.compactMap { element in
+            element.string(example: example).flatMap(element.withoutNUL)
+        }
+    }
+
+    private func withoutNUL(_ text: String) -> String? {
+        guard !text.utf8.contains(0) else {
+            report("found a NUL character in \(ShownValue.text(text)), expected text without one")
+            return nil
+        }
+        return text
+    }
+}

@@ -1,0 +1,60 @@
+import EventBridge
+import Supervision
+
+/// How what the configuration says is told to the bridge.
+extension SupervisorConfiguration {
+    var workerSpecifications: [WorkerSpecification] { workers.map(\.specification) }
+
+    var restartStrategy: RestartStrategy {
+        switch strategy {
+        case .oneForOne: .oneForOne
+        case .oneForAll: .oneForAll
+        case .restForOne: .restForOne
+        }
+    }
+
+    var restartIntensity: RestartIntensity {
+        RestartIntensity(restarts: intensity.restarts, within: intensity.within)
+    }
+}
+
+extension SupervisorConfiguration.Worker {
+    var specification: WorkerSpecification {
+        WorkerSpecification(
+            child: ChildSpecification(
+                name,
+                executable: .path(executable),
+                arguments: arguments,
+                environment: environment,
+                workingDirectory: directory,
+                restart: restart.type,
+                backoff: .exponential(from: backoff.initial, to: backoff.maximum),
+                handshakeTimeout: handshake,
+                heartbeat: Supervision.Heartbeat(every: heartbeat.every, tolerance: heartbeat.tolerance),
+                shutdown: .draining(grace: shutdown.grace)
+            ),
+            subscribes: subscribes,
+            publishes: publishes,
+            limits: workerLimits
+        )
+    }
+
+    /// The hard limit stays the library's, or goes up with an outbox that is larger.
+    private var workerLimits: WorkerLimits {
+        var result = WorkerLimits()
+        result.outbox = limits.outbox
+        result.outboxHardLimit = max(result.outboxHardLimit, limits.outbox)
+        result.frame = limits.frame
+        return result
+    }
+}
+
+extension SupervisorConfiguration.Worker.Restart {
+    fileprivate var type: RestartType {
+        switch self {
+        case .permanent: .permanent
+        case .transient: .transient
+        case .temporary: .temporary
+        }
+    }
+}

@@ -1,0 +1,84 @@
+/// What a configuration file says: the workers, and how they are supervised.
+///
+/// A plain value with the defaults filled in. It knows the words of the file, not the types that carry them out.
+struct SupervisorConfiguration: Sendable, Hashable {
+    /// Who is restarted with a worker that ended.
+    enum Strategy: String, Sendable, Hashable, CaseIterable {
+        case oneForOne = "one-for-one"
+        case oneForAll = "one-for-all"
+        case restForOne = "rest-for-one"
+    }
+
+    /// How many restarts are borne in how much time before the supervisor gives up.
+    struct Intensity: Sendable, Hashable {
+        var restarts = 5
+        var within: Duration = .seconds(10)
+    }
+
+    var strategy = Strategy.oneForOne
+    var intensity = Intensity()
+    /// In the order of the file, which is the order of the start; never empty.
+    var workers: [Worker]
+}
+
+extension SupervisorConfiguration {
+    /// One worker process.
+    struct Worker: Sendable, Hashable {
+        /// When the worker is started again after its end.
+        enum Restart: String, Sendable, Hashable, CaseIterable {
+            /// Always.
+            case permanent
+            /// Only after a crash or a failure.
+            case transient
+            /// Never.
+            case temporary
+        }
+
+        /// How long restarts wait, growing from the one to the other.
+        struct Backoff: Sendable, Hashable {
+            var initial: Duration = .milliseconds(100)
+            var maximum: Duration = .seconds(30)
+        }
+
+        /// How silence is told from work.
+        struct Heartbeat: Sendable, Hashable {
+            var every: Duration = .seconds(1)
+            /// Heartbeats that may be missing in a row.
+            var tolerance = 3
+        }
+
+        /// How the worker is stopped.
+        struct Shutdown: Sendable, Hashable {
+            /// From the request to stop until the worker is killed.
+            var grace: Duration = .seconds(5)
+        }
+
+        /// What the worker may take up.
+        struct Limits: Sendable, Hashable {
+            /// Bytes of events that wait for the worker or for their acknowledgement.
+            var outbox = 4 << 20
+            /// Bytes of a single frame.
+            var frame = 16 << 20
+        }
+
+        var name: String
+        /// As written: a path, or a name to look for beside the supervisor, beside the file and in `PATH`.
+        var executable: String
+        var arguments: [String] = []
+        /// Added to the small clean environment that every worker gets.
+        var environment: [String: String] = [:]
+        /// The working directory; nil for the supervisor's own.
+        var directory: String?
+        /// Names of the events that the worker wants.
+        var subscribes: [String] = []
+        /// Names of the events that are taken from the worker; nil if all are.
+        var publishes: [String]?
+        var restart = Restart.permanent
+        var backoff = Backoff()
+        /// From the start of the process until it has to be ready.
+        var handshake: Duration = .seconds(10)
+        var heartbeat = Heartbeat()
+        var shutdown = Shutdown()
+        var limits = Limits()
+    }
+}

@@ -1,0 +1,146 @@
+import BridgePlatform
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// An open file, pipe or terminal: read in chunks and written whole, on a thread that may wait.
+final class SystemFile: Sendable {
+    static let standardInput = SystemFile(inherited: STDIN_FILENO)
+    static let standardOutput = SystemFile(inherited: STDOUT_FILENO)
+    static let standardError = SystemFile(inherited: STDERR_FILENO)
+
+    /// Nil for a standard stream, which is not ours to close.
+    private let owned: SharedDescriptor?
+    private let number: CInt
+
+    private init(inherited number: CInt) {
+        self.number = number
+        owned = nil
+    }
+
+    /// Takes over a descriptor.
+    init(_ descriptor: consuming FileDescriptor) {
+        number = descriptor.rawValue
+        owned = SharedDescriptor(descriptor)
+    }
+
+    /// Opens a file for reading; a directory is refused here and not at the first read.
+    static func open(reading path: String) throws(SystemFileError) -> SystemFile {
+        // A NUL would end the name early for the kernel, and another file would be opened.
+        guard !path.utf8.contains(0) else { throw SystemFileError("its name has a NUL character") }
+        let number = retryingInterrupted { openFile(path, O_RDONLY | O_CLOEXEC) }
+        guard number >= 0 else { throw SystemFileError(errno) }
+        let file = SystemFile(FileDescriptor(owning: number))
+        var status = stat()
+        if fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { throw SystemFileError(EISDIR) }
+        return file
+    }
+
+    var isTerminal: Bool { Terminal.isTerminal(number) }
+
+    /// Reads what there is, waiting for the first byte; nothing at the end.
+    func read(upTo count: Int) throws(SystemFileError) -> [UInt8] {
+        var failure: CInt?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while true {
+                let result = readFile(number, buffer.baseAddress, count)
+                if result >= 0 {
+                    filled = result
+                    return
+                }
+                switch errno {
+                case EINTR: continue
+                // Somebody who shares the terminal may have switched it to not waiting.
+                case EAGAIN: waitUntilReady(Int16(POLLIN))
+                default:
+                    failure = errno
+                    return
+                }
+            }
+        }
+        if let failure { throw SystemFileError(failure) }
+        return bytes
+    }
+
+    /// Writes all of the bytes, however long that takes.
+    ///
+    /// - Returns: False if nobody reads any more, or the rest cannot be written.
+    func write(_ bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let slice = UnsafeRawBufferPointer(rebasing: rest)
+                let count = writeFile(number, slice.baseAddress, slice.count)
+                if count >= 0 {
+                    rest = rest.dropFirst(count)
+                    continue
+                }
+                switch errno {
+                case EINTR: continue
+                case EAGAIN: waitUntilReady(Int16(POLLOUT))
+                default: return false
+                }
+            }
+            return true
+        }
+    }
+
+    private func waitUntilReady(_ events: Int16) {
+        var entry = pollfd(fd: number, events: events, revents: 0)
+        _ = retryingInterrupted { poll(&entry, 1, -1) }
+    }
+}
+
+/// Why a file cannot be read, as a sentence's end such as `Permission denied`.
+struct SystemFileError: Error, Sendable, Hashable, CustomStringConvertible {
+    let description: String
+    let isDirectory: Bool
+
+    init(_ description: String) {
+        self.description = description
+        isDirectory = false
+    }
+
+    fileprivate init(_ number: CInt) {
+        isDirectory = number == EISDIR
+        description = strerror(number).map { String(cString: $0) } ?? "error \(number)"
+    }
+}
+
+// Under their own names the calls are hidden by the methods that make them.
+private func openFile(_ path: String, _ flags: CInt) -> CInt { open(path, flags) }
+
+private func readFile(_ number: CInt, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    read(number, buffer, count)
+}
+
+private func writeFile(_ number: CInt, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
+    write(number, buffer, count)
+}
+
+/// What the program asks the operating system beside files.
+enum OperatingSystem {
+    static let interrupt = SIGINT
+    static let terminate = SIGTERM
+    static let hangUp = SIGHUP
+
+    /// The directory that relative paths count from; nil if it has been removed.
+    static var workingDirectory: String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+            getcwd(buffer.baseAddress, buffer.count).map { String(cString: $0) }
+        }
+    }
+
+    static func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// How far local time is ahead of UTC at that second.
+    static func secondsAheadOfUTC(atSecond second: Int) -> Int {
+        var time = time_t(second)
+        var parts = tm()
+        guard localtime_r(&time, &parts) != nil else { return 0 }
+        return parts.tm_gmtoff
+    }
+}

@@ -1,0 +1,116 @@
+import DomainEvents
+import EventBridge
+import EventRouting
+import Supervision
+
+/// Tells of the workers' lives, of what they print, and of events that were refused or dropped.
+struct WorkerReporter: Sendable {
+    /// The events in which the bridge reports about itself: told as sentences, not printed among the others.
+    static let reports: Set<String> = [
+        WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
+        EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName,
+    ]
+
+    /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
+    private static let fieldCodes: ClosedRange<UInt64> = 1...2
+
+    /// How ``WorkerExited/next`` begins for a worker that stays down.
+    private static let givingUp = "gave up"
+
+    let diagnostics: Diagnostics
+    let outcome: RunOutcome
+    let lines: InputLines
+    let inputName: String
+    /// Called when a worker has become ready or has ended.
+    let statesChanged: @Sendable () -> Void
+    /// Called for a refused line of the input.
+    let inputRefused: @Sendable () -> Void
+
+    /// Subscribes to the reports; they come until the subscriptions are released.
+    func subscribe(to publisher: EventPublisher) -> [Subscription] {
+        let host = publisher.source.origin
+        // What a worker publishes under these names is no news of the bridge.
+        @Sendable func isOurs() -> Bool { EventContext.current?.id.origin == host }
+        return [
+            publisher.subscribe(to: WorkerReady.self) { if isOurs() { ready($0) } },
+            publisher.subscribe(to: WorkerExited.self) { if isOurs() { exited($0) } },
+            publisher.subscribe(to: WorkerGaveUp.self) { if isOurs() { gaveUp($0) } },
+            publisher.subscribe(to: WorkerOutput.self) { if isOurs() { diagnostics.pass($0.line, of: $0.worker) } },
+            publisher.subscribe(to: EventRefused.self) { refused($0, reporter: Self.reporter(besides: host), host) },
+            publisher.subscribe(to: EventsDropped.self) { dropped($0, reporter: Self.reporter(besides: host)) },
+            publisher.subscribe(to: HandlerFailed.self) { handlerFailed($0, reporter: Self.reporter(besides: host)) },
+        ]
+    }
+
+    /// The worker whose report is being handled; nil if it is the bridge's own.
+    private static func reporter(besides host: String) -> String? {
+        guard let origin = EventContext.current?.id.origin, origin != host else { return nil }
+        return origin
+    }
+
+    // MARK: - Workers
+
+    private func ready(_ event: WorkerReady) {
+        outcome.workerBecameReady(event.worker)
+        let again = event.start > 1 ? ", start \(event.start)" : ""
+        diagnostics.say("worker \"\(event.worker)\" is ready (process \(event.pid)\(again))")
+        statesChanged()
+    }
+
+    private func exited(_ event: WorkerExited) {
+        let process = event.pid.map { " (process \($0))" } ?? ""
+        if !event.wasAsked, event.next == ChildState.stopped.description { outcome.workerStaysDown(event.worker) }
+        if event.wasAsked {
+            diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason), as it was asked to")
+        } else if !event.next.hasPrefix(Self.givingUp) {
+            diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason); \(event.next)")
+        } else if !event.next.hasSuffix(event.reason) {
+            // The sentence that it is given up follows, and does not say this.
+            diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason)")
+        }
+        // Otherwise that sentence could come after the run's last one.
+        if !event.next.hasPrefix(Self.givingUp) { statesChanged() }
+    }
+
+    private func gaveUp(_ event: WorkerGaveUp) {
+        outcome.workerWasGivenUp()
+        diagnostics.say("worker \"\(event.worker)\" was given up: \(event.reason)")
+        statesChanged()
+    }
+
+    // MARK: - Events
+
+    private func refused(_ event: EventRefused, reporter: String?, _ host: String) {
+        let refuser = reporter == nil ? event.worker : "the supervisor"
+        let line = reporter == nil ? inputLine(of: event.id, host) : nil
+        guard let line else {
+            outcome.eventsWereNotHandled()
+            let from = reporter.map { " of \($0)" } ?? ""
+            diagnostics.sayOfEvent("\(refuser) refused \(event.event)\(from) (\(event.id)): \(event.reason)")
+            return
+        }
+        diagnostics.sayAt("\(inputName):\(line): \(refuser) refused \(event.event): \(event.reason)")
+        if Self.fieldCodes.contains(event.code) { inputRefused() } else { outcome.eventsWereNotHandled() }
+    }
+
+    private func inputLine(of id: String, _ host: String) -> Int? {
+        guard id.hasPrefix("\(host)-"), let number = id.split(separator: "-").last.flatMap({ UInt64($0) }) else {
+            return nil
+        }
+        return lines.line(of: number)
+    }
+
+    private func dropped(_ event: EventsDropped, reporter: String?) {
+        outcome.eventsWereNotHandled()
+        let place = reporter.map { "in \($0), " } ?? ""
+        let events = event.count == 1 ? "1 event" : "\(event.count) events"
+        diagnostics.sayOfEvent("\(place)\(events) \(event.event) for \(event.link) dropped: \(event.reason)")
+    }
+
+    private func handlerFailed(_ event: HandlerFailed, reporter: String?) {
+        outcome.eventsWereNotHandled()
+        diagnostics.sayOfEvent(
+            "a handler in \(reporter ?? "the supervisor") failed on \(event.event) (\(event.id)): \(event.error)"
+        )
+    }
+}

@@ -1,0 +1,110 @@
+import BridgeProtocol
+import CBOR
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// SplitMix64, seeded from `WIRE_TEST_SEED` where that is set; says its seed so that a failure can be run again.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+    let seed: UInt64
+
+    init(seed: UInt64) {
+        self.seed = seed
+        state = seed
+    }
+
+    static func announced() -> SeededGenerator {
+        let given = ProcessInfo.processInfo.environment["WIRE_TEST_SEED"].flatMap { UInt64($0) }
+        let generator = SeededGenerator(seed: given ?? UInt64.random(in: 0 ... .max))
+        print("WIRE_TEST_SEED=\(generator.seed)")
+        return generator
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
+}
+
+/// A message as a whole frame.
+func frame(_ message: ControlMessage) -> [UInt8] {
+    let buffer = CBORBuffer()
+    message.encode(into: buffer)
+    return buffer.copied()
+}
+
+/// An event as a whole frame.
+func frame(_ head: EventHead, payload: [UInt8]) -> [UInt8] {
+    let buffer = CBORBuffer()
+    EventFrame.encodeHead(head, payloadBytes: payload.count, into: buffer)
+    buffer.append(payload)
+    return buffer.copied()
+}
+
+/// A body written by hand.
+func body(_ write: (CBORWriter) -> Void) -> [UInt8] {
+    let buffer = CBORBuffer()
+    write(CBORWriter(buffer))
+    return buffer.copied()
+}
+
+func decodeMessage(_ body: [UInt8], limits: LinkLimits = LinkLimits()) throws -> ControlMessage? {
+    try body.withUnsafeBytes { try ControlMessage(decoding: $0, limits: limits) }
+}
+
+func decodeEvent(_ body: [UInt8], limits: LinkLimits = LinkLimits()) throws -> (head: EventHead, payload: [UInt8]) {
+    try body.withUnsafeBytes {
+        let (head, offset) = try EventFrame.decode($0, limits: limits)
+        return (head, Array($0[offset...]))
+    }
+}
+
+/// A frame without its length.
+func bodyOf(_ frame: [UInt8]) -> [UInt8] { Array(frame.dropFirst(FrameDecoder.headBytes)) }
+
+/// One message of every kind, and those forms of it that are encoded differently.
+let sampleMessages: [ControlMessage] = [
+    .hello(
+        Hello(
+            versions: 1...3,
+            name: "canvas",
+            cookie: "5f3a",
+            library: "event-bridge 1.0",
+            windowBytes: 1 << 20,
+            windowEvents: 4_096,
+            frameBytes: 16 << 20
+        )
+    ),
+    .welcome(
+        Welcome(
+            version: 1,
+            library: "event-bridge 1.0",
+            hostIncarnation: .max,
+            workerIncarnation: 0x0123_4567_89AB_CDEF,
+            windowBytes: 1 << 20,
+            windowEvents: 4_096,
+            frameBytes: 16 << 20,
+            heartbeatMilliseconds: 1_000
+        )
+    ),
+    .reject(Reject(reason: 1, text: "no version in common")),
+    .interest(Interest()),
+    .interest(
+        Interest(wanted: [.init(number: 0, name: "*"), .init(number: 300, name: "BoxSaved")], unwanted: [1, 70_000])
+    ),
+    .ready,
+    .acknowledge(Acknowledgement(mark: 0), incarnation: 0),
+    .acknowledge(Acknowledgement(mark: 9, ranges: [11...11, 13...20], after: 77), incarnation: .max),
+    .refuse(Refusal(sequence: 12, reason: 1, text: "volume: expected an integer, found text")),
+    .heartbeat(Heartbeat()),
+    .heartbeat(Heartbeat(busySequence: 5, busyMilliseconds: 2_000)),
+    .drain(graceMilliseconds: 5_000),
+    .goodbye(Goodbye(reason: 1, text: "drained", lastWritten: 10, handledMark: .max)),
+]

@@ -1,0 +1,17 @@
+import BridgeProtocol
+import CBOR
+
+/// A message as a whole frame.
+func frame(_ message: ControlMessage) -> [UInt8] {
+    let buffer = CBORBuffer()
+    message.encode(into: buffer)
+    return buffer.copied()
+}
+
+/// An event as a whole frame.
+func frame(_ head: EventHead, payload: [UInt8]) -> [UInt8] {
+    let buffer = CBORBuffer()
+    EventFrame.encodeHead(head, payloadBytes: payload.count, into: buffer)
+    buffer.append(payload)
+    return buffer.copied()
+}

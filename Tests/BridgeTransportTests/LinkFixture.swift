@@ -1,0 +1,261 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+
+/// Notes what a link brings, and does with events what the test says.
+final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
+    // Sendable: what changes is in `Shared`, the rest is set before the link is attached.
+    struct Event: Sendable, Hashable {
+        let sequence: UInt64
+        let number: UInt64
+        let name: WireName
+        let attempt: UInt64
+        let payload: [UInt8]
+    }
+
+    struct Refused: Sendable, Hashable {
+        let sequence: UInt64
+        let payload: [UInt8]
+        let refusal: Refusal
+    }
+
+    let events = Shared<[Event]>([])
+    let messages = Shared<[ControlMessage]>([])
+    let refused = Shared<[Refused]>([])
+    let end = Shared<LinkEnd?>(nil)
+    /// What becomes of an event.
+    let dispose: @Sendable (Link, EventHead) throws -> EventDisposition
+    /// What is done about a message.
+    let onMessage: @Sendable (Link, ControlMessage) throws -> Void
+
+    init(
+        onMessage: @escaping @Sendable (Link, ControlMessage) throws -> Void = { _, _ in },
+        dispose: @escaping @Sendable (Link, EventHead) throws -> EventDisposition = { _, _ in .handled }
+    ) {
+        self.onMessage = onMessage
+        self.dispose = dispose
+    }
+
+    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+        let event = Event(
+            sequence: head.sequence,
+            number: link.context(of: head)?.id.number ?? 0,
+            name: head.name,
+            attempt: head.attempt,
+            payload: Array(payload)
+        )
+        let disposition = try dispose(link, head)
+        events.change { $0.append(event) }
+        return disposition
+    }
+
+    func link(_ link: Link, received message: ControlMessage) throws {
+        try onMessage(link, message)
+        messages.change { $0.append(message) }
+    }
+
+    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
+        let bytes = Array(payload)
+        refused.change { $0.append(Refused(sequence: head.sequence, payload: bytes, refusal: refusal)) }
+    }
+
+    func linkEnded(_ link: Link, _ end: LinkEnd) {
+        self.end.change { $0 = end }
+    }
+}
+
+/// A host's and a worker's link, connected and through their handshake.
+final class LinkPair: Sendable {
+    static let hostSource = EventSource(origin: "host", incarnation: 11)
+    static let workerSource = EventSource(origin: "canvas", incarnation: 22)
+
+    let host: Link
+    let worker: Link
+    let hostDelegate: RecordingDelegate
+    let workerDelegate: RecordingDelegate
+    let poller: Poller
+
+    /// `hostDispose` and `workerDispose` say what the side of that name does with events.
+    init(
+        _ carrier: Carrier,
+        limits: LinkLimits = LinkLimits(),
+        wrapHost: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
+        wrapWorker: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
+        hostDispose: @escaping @Sendable (Link, EventHead) throws -> EventDisposition = { _, _ in .handled },
+        workerDispose: @escaping @Sendable (Link, EventHead) throws -> EventDisposition = { _, _ in .handled }
+    ) throws {
+        poller = try Poller(name: "test")
+        host = Link(peerName: "canvas", role: .host, ownSource: Self.hostSource, limits: limits, poller: poller)
+        worker = Link(
+            peerName: "host",
+            role: .worker,
+            ownSource: EventSource(origin: "canvas", incarnation: 0),
+            limits: limits,
+            poller: poller
+        )
+        hostDelegate = RecordingDelegate(
+            onMessage: { link, message in Self.hostReceived(message, link, limits) },
+            dispose: hostDispose
+        )
+        workerDelegate = RecordingDelegate(
+            onMessage: { link, message in Self.workerReceived(message, link) },
+            dispose: workerDispose
+        )
+        let (near, far) = try carrier.pair(poller)
+        worker.queue(.hello(Self.hello(limits)))
+        try host.attach(wrapHost(near, poller), delegate: hostDelegate)
+        try worker.attach(wrapWorker(far, poller), delegate: workerDelegate)
+        workerDelegate.messages.wait { !$0.isEmpty }
+        hostDelegate.messages.wait { !$0.isEmpty }
+    }
+
+    static func hello(_ limits: LinkLimits = LinkLimits()) -> Hello {
+        Hello(
+            name: "canvas",
+            cookie: "secret",
+            library: "test",
+            windowBytes: UInt64(limits.windowBytes),
+            windowEvents: UInt64(limits.windowEvents),
+            frameBytes: UInt64(limits.frameBytes)
+        )
+    }
+
+    private static func hostReceived(_ message: ControlMessage, _ link: Link, _ limits: LinkLimits) {
+        guard case .hello(let hello) = message else { return }
+        switch HostHandshake.helloReceived(hello, expecting: "secret") {
+        case .reject(let reject): link.send(.reject(reject))
+        case .accept(let version):
+            link.queue(
+                .welcome(
+                    Welcome(
+                        version: version,
+                        library: "test",
+                        hostIncarnation: hostSource.incarnation,
+                        workerIncarnation: workerSource.incarnation,
+                        windowBytes: UInt64(limits.windowBytes),
+                        windowEvents: UInt64(limits.windowEvents),
+                        frameBytes: UInt64(limits.frameBytes),
+                        heartbeatMilliseconds: 0
+                    )
+                )
+            )
+            link.established(
+                peerSource: workerSource,
+                ownIncarnation: hostSource.incarnation,
+                peerWindowBytes: hello.windowBytes,
+                peerWindowEvents: hello.windowEvents,
+                peerFrameBytes: hello.frameBytes
+            )
+            link.releaseEvents()
+        }
+    }
+
+    private static func workerReceived(_ message: ControlMessage, _ link: Link) {
+        guard case .welcome(let welcome) = message else { return }
+        link.established(
+            ownSource: workerSource,
+            peerSource: EventSource(origin: "host", incarnation: welcome.hostIncarnation),
+            ownIncarnation: welcome.workerIncarnation,
+            peerWindowBytes: welcome.windowBytes,
+            peerWindowEvents: welcome.windowEvents,
+            peerFrameBytes: welcome.frameBytes
+        )
+        link.releaseEvents()
+    }
+
+    /// Ends both links and waits until they have.
+    func shutDown() {
+        worker.close()
+        host.close()
+        hostDelegate.end.wait { $0 != nil }
+        workerDelegate.end.wait { $0 != nil }
+        poller.stop()
+    }
+}
+
+/// Four bytes that tell an event from others.
+func payload(_ number: Int) -> [UInt8] {
+    withUnsafeBytes(of: UInt32(truncatingIfNeeded: number).bigEndian) { [0x44] + Array($0) }
+}
+
+extension Link {
+    /// Puts an event into the outbox.
+    @discardableResult
+    func put(
+        _ number: Int,
+        from source: EventSource,
+        name: String = "BoxSaved",
+        payload bytes: [UInt8]? = nil
+    ) -> Enqueued {
+        let context = EventContext(id: EventID(source: source, number: UInt64(number)), nanosecondsSinceEpoch: 1)
+        return (bytes ?? payload(number)).withUnsafeBytes { enqueue(context, name: name, attempt: 1, payload: $0) }
+    }
+
+    /// Puts an event into the outbox and lets it go, as a publisher does.
+    func publish(_ number: Int, from source: EventSource) {
+        put(number, from: source)
+        flush(at: WallClock.now())
+    }
+}
+
+/// A peer that speaks the protocol by hand: for what no proper link does.
+final class ManualPeer: Sendable {
+    let stream: any ByteStream
+    let decoder = FrameDecoder(limit: 1 << 24)
+    private let held = Shared<[UInt8]>([])
+
+    init(_ stream: any ByteStream) {
+        self.stream = stream
+    }
+
+    func send(_ bytes: [UInt8]) {
+        var left = bytes[...]
+        while !left.isEmpty {
+            switch stream.write(Array(left)) {
+            case .transferred(let count): left = left.dropFirst(count)
+            case .wouldBlock:
+                let goesOn = Shared(false)
+                stream.whenWritable { goesOn.change { $0 = true } }
+                goesOn.wait { $0 }
+            default: return
+            }
+        }
+    }
+
+    func send(_ message: ControlMessage) { send(frame(message)) }
+
+    func send(event sequence: UInt64, name: WireName = .text("BoxSaved"), payload: [UInt8] = [0xA0]) {
+        let head = EventHead(sequence: sequence, id: .sender(number: sequence), nanosecondsSinceEpoch: 1, name: name)
+        send(frame(head, payload: payload))
+    }
+
+    /// The next frame's body; nil at the end.
+    func receive() -> [UInt8]? {
+        var found: [UInt8]?
+        while found == nil {
+            held.change { bytes in
+                guard case .frame(let length)? = try? bytes.withUnsafeBytes({ try decoder.next(in: $0) }) else {
+                    return
+                }
+                found = Array(bytes[FrameDecoder.headBytes..<length])
+                bytes.removeFirst(length)
+            }
+            guard found == nil else { break }
+            let (outcome, bytes) = stream.read()
+            guard case .transferred = outcome else { return nil }
+            held.change { $0 += bytes }
+        }
+        return found
+    }
+
+    /// The next frame as a message; events are passed over.
+    func receiveMessage() -> ControlMessage? {
+        while let body = receive() {
+            if let message = try? body.withUnsafeBytes({ try ControlMessage(decoding: $0, limits: LinkLimits()) }) {
+                return message
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,96 @@
+import CBOR
+import Testing
+
+private struct Order: Codable {
+    struct Line: Codable {
+        var title: String
+        var mood: Mood?
+        var change: Change?
+    }
+    enum Mood: String, Codable { case calm, cross }
+    enum Change: Codable { case saved(Int) }
+
+    var items: [Line]
+}
+
+@Suite("Errors")
+struct ErrorTests {
+    private func error(_ line: CBORValue.Entry...) throws -> CBORError? {
+        let items = CBORValue.array([.map([.init(key: "title", value: "t")]), .map(line)])
+        let bytes = try CBORValue.map([.init(key: "extra", value: 1), .init(key: "items", value: items)]).encoded()
+        return cborError { _ = try CBORDecoder().decode(Order.self, from: bytes) }
+    }
+
+    @Test("a wrong type is told with path, byte, and what was there")
+    func typeMismatch() throws {
+        let found = try error(.init(key: "title", value: 7))
+        #expect(found?.code == .typeMismatch(expected: "a text string", found: "the integer 7"))
+        #expect(found?.path == "items[1].title")
+        #expect(found?.description == "Expected a text string but found the integer 7 at items[1].title (byte 31).")
+    }
+
+    @Test("a missing key is told with the path of its map")
+    func missingKey() throws {
+        let found = try error(.init(key: "mood", value: "calm"))
+        #expect(found?.code == .missingKey("title"))
+        #expect(found?.path == "items[1]")
+        #expect(found?.description.contains("\"title\" is missing at items[1] (byte ") == true)
+    }
+
+    @Test("an unknown case is told by name")
+    func unknownCases() throws {
+        let raw = try error(.init(key: "title", value: "t"), .init(key: "mood", value: "sad"))
+        #expect(raw?.code == .unknownCase("sad"))
+        #expect(raw?.path == "items[1].mood")
+        let change = CBORValue.map([.init(key: "lost", value: .map([]))])
+        let associated = try error(.init(key: "title", value: "t"), .init(key: "change", value: change))
+        #expect(associated?.code == .unknownCase("lost"))
+        #expect(associated?.path.hasPrefix("items[1].change") == true)
+    }
+
+    @Test("trouble inside a field that nobody asks for is told with its path")
+    func unaskedFields() {
+        let error = cborError { _ = try decoded(Order.self, hex: "a2656974656d73806178" + "8201a2616100616100") }
+        #expect(error?.code == .duplicateKey("\"a\""))
+        #expect(error?.path.hasPrefix("x[1]") == true)
+    }
+
+    @Test("trailing bytes, cut text and bad UTF-8 are told when decoding to a type too")
+    func illFormedInput() {
+        #expect(cborError { _ = try decoded(Int.self, hex: "0102") }?.code == .trailingBytes(count: 1))
+        #expect(cborError { _ = try decoded(String.self, hex: "6261") }?.code == .unexpectedEnd)
+        #expect(cborError { _ = try decoded([String].self, hex: "8161ff") }?.path == "[0]")
+        #expect(
+            cborError { _ = try decoded([String: Int].self, hex: "a2616101616102") }?.code == .duplicateKey("\"a\"")
+        )
+    }
+
+    @Test("coding paths are there for types that ask")
+    func codingPaths() throws {
+        struct Probe: Codable {
+            init() {}
+            init(from decoder: any Decoder) throws {
+                #expect(decoder.codingPath.map(\.stringValue) == ["k", "Index 1"])
+                #expect(decoder.codingPath.last?.intValue == 1)
+                throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "no good"))
+            }
+            func encode(to encoder: any Encoder) throws {
+                #expect(encoder.codingPath.map(\.stringValue) == ["k", "Index 0"])
+                throw EncodingError.invalidValue(1, .init(codingPath: [], debugDescription: "no good"))
+            }
+        }
+        struct Skip: Decodable { init(from decoder: any Decoder) throws {} }
+        struct Pair: Decodable {
+            init(from decoder: any Decoder) throws {
+                var container = try decoder.unkeyedContainer()
+                _ = try container.decode(Skip.self)
+                _ = try container.decode(Probe.self)
+            }
+        }
+        let decoding = cborError { _ = try decoded([String: Pair].self, hex: "a1616b820102") }
+        #expect(decoding == CBORError(.invalidValue("no good"), offset: 5, path: "k[1]"))
+        let encoding = cborError { _ = try CBOREncoder().encode(["k": [Probe()]]) }
+        #expect(encoding?.code == .valueNotEncodable("no good"))
+        #expect(encoding?.path == "k[0]")
+    }
+}

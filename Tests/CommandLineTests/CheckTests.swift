@@ -1,0 +1,74 @@
+import BridgePlatform
+import Testing
+
+@Suite("supervisor check")
+struct CheckTests {
+    @Test("says that a right configuration is right", .timeLimit(.minutes(1)))
+    func right() async throws {
+        let workspace = try Workspace()
+        try workspace.write(
+            "bridge.json5",
+            "{workers: [{name: 'a', executable: 'faulty-worker'}, {name: 'b', executable: 'sh'}]}"
+        )
+        let result = try await workspace.run("check", "bridge.json5")
+        #expect(result.status == .exited(code: 0))
+        #expect(result.output == ["bridge.json5: 2 workers, configuration is right"])
+        #expect(result.errors == [])
+    }
+
+    @Test("names all mistakes at once, with file, line, column and key", .timeLimit(.minutes(1)))
+    func mistakes() async throws {
+        let workspace = try Workspace()
+        try workspace.write("plain", "no program")
+        try workspace.write(
+            "bridge.json5",
+            """
+            {
+              workers: [
+                { name: "a", executable: "sh", subscribe: ["E"], restart: "always" },
+                { name: "a", executable: "plain", heartbeat: { every: 5 } },
+                { name: "c", executable: "/no/such/worker" },
+              ],
+              stratgy: "one-for-one",
+            }
+            """
+        )
+        let result = try await workspace.run("check", "bridge.json5")
+        #expect(result.status == .exited(code: 78))
+        #expect(result.output == [])
+        let places = result.errors.map { $0.split(separator: ": ").prefix(2).joined(separator: " ") }
+        #expect(
+            places == [
+                "bridge.json5:3:36 workers[0].subscribe",
+                "bridge.json5:3:63 workers[0].restart",
+                "bridge.json5:4:13 workers[1].name",
+                "bridge.json5:4:30 workers[1].executable",
+                "bridge.json5:4:59 workers[1].heartbeat.every",
+                "bridge.json5:5:30 workers[2].executable",
+                "bridge.json5:7:3 stratgy",
+            ]
+        )
+        #expect(result.errors[0].hasSuffix("unknown key \"subscribe\"; did you mean \"subscribes\"?"))
+        #expect(result.errors[3].contains("which is no file that can be executed"))
+    }
+
+    @Test("says that a file is not there", .timeLimit(.minutes(1)))
+    func missing() async throws {
+        let result = try await Workspace().run("check", "nothing.json5")
+        #expect(result.status == .exited(code: 66))
+        #expect(result.errors == ["nothing.json5: the configuration cannot be read: No such file or directory"])
+    }
+
+    @Test("and its siblings answer a wrong command line with status 64", .timeLimit(.minutes(1)))
+    func usage() async throws {
+        let workspace = try Workspace()
+        for arguments in [[], ["rnu"], ["run"], ["status"], ["check", "a", "b"]] {
+            let result = try await SupervisorProgram.run(arguments, in: workspace.path)
+            #expect(result.status == .exited(code: 64))
+            #expect(result.errors.count == 2 && result.output.isEmpty)
+        }
+        let help = try await workspace.run("run", "--help")
+        #expect(help.status == .exited(code: 0))
+        #expect(help.output.contains("Exit statuses:") && help.errors.isEmpty)
+    }
+}

@@ -1,0 +1,87 @@
+import BridgePlatform
+import Foundation
+import Locks
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+@Suite("A supervisor that is killed")
+struct SupervisorDeathTests {
+    /// The promise: no worker outlives its supervisor by more than this.
+    private static let promise: UInt64 = 1_000_000_000
+
+    @Test("leaves no worker behind after a second, whatever the worker is at", .timeLimit(.minutes(1)))
+    func noWorkerIsLeft() async throws {
+        let workspace = try Workspace()
+        // At rest, blocked in a handler, busy in a handler, and deaf to every request to end.
+        let misbehaviours = ["none", "hang", "spin", "ignore-sigterm"]
+        let workers = misbehaviours.map { name in
+            """
+            { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "\(name)"],
+              subscribes: ["WorkRequested"], restart: "temporary", heartbeat: { every: "1m" } },
+            """
+        }
+        try workspace.write("bridge.json5", "{ workers: [\n\(workers.joined(separator: "\n"))\n] }")
+        let started = Started(count: misbehaviours.count)
+        let result = try await workspace.run(
+            "run",
+            "bridge.json5",
+            "--input",
+            "-",
+            input: #"{"type": "WorkRequested", "data": {"number": 1, "text": "begin"}}"# + "\n"
+        ) { program, line in
+            guard started.took(line) else { return }
+            // One more worker is stopped: only a signal that acts on a stopped process can end it.
+            for pid in started.pids.prefix(1) { _ = kill(pid, SIGSTOP) }
+            program.kill()
+        }
+        let died = MonotonicClock.now()
+        #expect(result.status == .signaled(signal: SIGKILL, coreDumped: false))
+        #expect(started.pids.count == misbehaviours.count)
+        var alive = started.pids
+        while !alive.isEmpty, MonotonicClock.now() < died + Self.promise {
+            alive = alive.filter(Self.isAlive)
+            await Task.yield()
+        }
+        #expect(alive.isEmpty)
+        for pid in alive { _ = kill(pid, SIGKILL) }
+    }
+
+    /// Whether there is such a process, and not only its exit status that nobody has fetched.
+    private static func isAlive(_ pid: pid_t) -> Bool {
+        guard kill(pid, 0) == 0 else { return false }
+        guard let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return true }
+        guard let end = status.lastIndex(of: ")") else { return true }
+        let state = status[status.index(after: end)...].first { $0 != " " }
+        return state != "Z" && state != "X"
+    }
+}
+
+/// The workers that a supervisor has reported ready.
+private final class Started: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = Lock()
+    private let count: Int
+    private var found: [pid_t] = []
+
+    init(count: Int) {
+        self.count = count
+    }
+
+    var pids: [pid_t] { lock.withLock { found } }
+
+    /// Takes a line of diagnostics; true when it names the last of the workers.
+    func took(_ line: String) -> Bool {
+        guard line.contains("is ready"), let open = line.range(of: "(process "), let close = line.lastIndex(of: ")"),
+            let pid = pid_t(line[open.upperBound..<close])
+        else { return false }
+        return lock.withLock {
+            found.append(pid)
+            return found.count == count
+        }
+    }
+}

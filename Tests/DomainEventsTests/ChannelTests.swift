@@ -1,0 +1,260 @@
+import DomainEvents
+import Synchronization
+import Testing
+
+private enum First { struct Renamed: DomainEvent {} }
+private enum Second { struct Renamed: DomainEvent {} }
+
+/// As many event types as one likes: each pair of arguments makes another.
+private struct Generated<A, B>: DomainEvent {
+    static var eventName: String { "Generated \(ObjectIdentifier(self))" }
+    let number: Int
+}
+
+private enum Zero {}
+private enum One {}
+
+/// The uses of one generated type.
+private struct GeneratedType: Sendable {
+    let subscribe: @Sendable (EventPublisher, Log<Int>) -> Subscription
+    let publish: @Sendable (EventPublisher, Int) -> Void
+
+    init<E: DomainEvent>(_ type: E.Type, make: @escaping @Sendable (Int) -> E, number: @escaping @Sendable (E) -> Int) {
+        subscribe = { publisher, log in publisher.subscribe(to: type) { log.write(number($0)) } }
+        publish = { publisher, number in publisher.publish(make(number)) }
+    }
+
+    static func all<T>(below type: T.Type, depth: Int) -> [GeneratedType] {
+        if depth == 0 {
+            return [
+                GeneratedType(Generated<T, Zero>.self, make: { Generated(number: $0) }, number: \.number),
+                GeneratedType(Generated<T, One>.self, make: { Generated(number: $0) }, number: \.number),
+            ]
+        }
+        return all(below: Generated<T, Zero>.self, depth: depth - 1)
+            + all(below: Generated<T, One>.self, depth: depth - 1)
+    }
+}
+
+@Suite("Each event type has a channel of its own", .timeLimit(.minutes(1)))
+struct ChannelTests {
+    @Test func twoThousandTypesAreFoundWhileTheTableGrowsUnderItsReaders() async {
+        let types = GeneratedType.all(below: Int.self, depth: 10)
+        #expect(types.count == 2_048)
+        let publisher = EventPublisher()
+        let logs = types.map { _ in Log<Int>() }
+        let ready = Counter()
+        let held = Log<Subscription>()
+        await onThreads(3) { index in
+            if index == 0 {
+                for (type, log) in zip(types, logs) {
+                    held.write(type.subscribe(publisher, log))
+                    ready.add()
+                }
+            } else {
+                // Readers publish what is there already, again and again, and touch types that nobody has used yet.
+                for position in types.indices {
+                    ready.waitSpinning(for: position + 1)
+                    types[position].publish(publisher, index)
+                    types[position / 2].publish(publisher, -index)
+                    types[types.count - 1 - position].publish(publisher, 0)
+                }
+            }
+        }
+        for (position, log) in logs.enumerated() {
+            let entries = log.entries
+            #expect(entries.filter { $0 == 1 }.count == 1)
+            #expect(entries.filter { $0 == 2 }.count == 1)
+            let halves = (position < types.count / 2) ? 2 : 0
+            #expect(entries.filter { $0 == -1 }.count == halves)
+        }
+        let channels = Set(types.indices.map { logs[$0].count > 0 })
+        #expect(channels == [true])
+        for subscription in held.entries { subscription.cancel() }
+    }
+
+    @Test func threadsThatUseANewTypeAtOnceShareItsChannel() async {
+        for _ in 0..<200 {
+            let publisher = EventPublisher()
+            let start = Counter()
+            let log = Log<Int>()
+            let kept = Log<Subscription>()
+            await onThreads(4) { index in
+                start.add()
+                start.waitSpinning(for: 4)
+                kept.write(publisher.subscribe(to: Ping.self) { log.write($0.number) })
+            }
+            publisher.publish(Ping(1))
+            #expect(log.entries == [1, 1, 1, 1])
+            for subscription in kept.entries { subscription.cancel() }
+        }
+    }
+
+    @Test func twoTypesWithOneNameAreRefusedNamingBoth() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let publisher = EventPublisher()
+            publisher.publish(First.Renamed())
+            EventPublisher().publish(First.Renamed())
+            publisher.publish(Second.Renamed())
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("First"), "\(text)")
+        #expect(text.contains("Second"), "\(text)")
+    }
+
+    @Test func namesAreThoseOfTheTypesUnlessTheySayOtherwise() {
+        enum CanvasEvent: DomainEvent { case saved }
+        struct Moved: DomainEvent { static var eventName: String { "warehouse.moved" } }
+        #expect(Ping.eventName == "Ping")
+        #expect(CanvasEvent.eventName == "CanvasEvent")
+        #expect(EventPublisher().channel(of: Moved.self).name == "warehouse.moved")
+    }
+}
+
+private final class Interest: InterestObserver {
+    let log = Log<String>()
+    func interestMayHaveChanged(in name: String) { log.write("changed \(name)") }
+    func channelWasMade(_ channel: AnyEventChannel) { log.write("made \(channel.name)") }
+}
+
+@Suite("A bridge learns who wants what", .timeLimit(.minutes(1)))
+struct InterestTests {
+    private let publisher = EventPublisher()
+
+    @Test func ofEverySubscriptionAndItsEnd() {
+        let interest = Interest()
+        publisher.addInterestObserver(interest)
+        let subscription = publisher.subscribe(to: Ping.self) { _ in }
+        #expect(publisher.isWanted("Ping"))
+        subscription.cancel()
+        #expect(!publisher.isWanted("Ping"))
+        #expect(interest.log.entries == ["made Ping", "changed Ping", "changed Ping"])
+        publisher.removeInterestObserver(interest)
+        publisher.subscribe(to: Ping.self) { _ in }.cancel()
+        #expect(interest.log.count == 3)
+    }
+
+    @Test func ofChannelsThatWereThereBefore() {
+        publisher.publish(Ping())
+        let interest = Interest()
+        publisher.addInterestObserver(interest)
+        #expect(interest.log.entries == ["made Ping"])
+        publisher.publish(Pong())
+        publisher.publish(Pong())
+        #expect(interest.log.entries == ["made Ping", "made Pong"])
+        #expect(!publisher.isWanted("Ping"))
+        #expect(!publisher.isWanted("never used"))
+        publisher.removeInterestObserver(interest)
+    }
+}
+
+/// Writes down what it is asked to carry.
+private final class Carrier: EventForwarder {
+    let log: Log<String>
+    let name: String
+    let failure = Holder<DeliveryError>()
+    let room = Flag()
+    let waits = Counter()
+
+    init(_ name: String = "carrier", log: Log<String> = Log()) {
+        self.name = name
+        self.log = log
+    }
+
+    func forward<E: DomainEvent>(_ event: E, context: EventContext, announcesLoss: Bool) -> DeliveryError? {
+        log.write("\(name) \(event) \(announcesLoss)")
+        return failure.current
+    }
+
+    var hasRoom: Bool { room.isSet }
+
+    func waitForRoom() async throws {
+        waits.add()
+        try Task.checkCancellation()
+    }
+}
+
+@Suite("What a link wants goes into its outbox first", .timeLimit(.minutes(1)))
+struct ForwarderTests {
+    private let publisher = EventPublisher()
+
+    @Test func beforeAnyHandlerRunsAndAtOnceForWhatAHandlerPublishes() {
+        let log = Log<String>()
+        let carrier = Carrier(log: log)
+        publisher.setForwarding(of: "Ping", to: carrier, wanted: true)
+        publisher.setForwarding(of: "Pong", to: carrier, wanted: true)
+        let subscriptions = [
+            publisher.subscribe(to: Ping.self) { [publisher] _ in
+                log.write("ping begins")
+                publisher.publish(Pong(2))
+                log.write("ping returns")
+            },
+            publisher.subscribe(to: Pong.self) { _ in log.write("pong") },
+        ]
+        publisher.publish(Ping(1))
+        #expect(
+            log.entries == [
+                "carrier Ping(number: 1) true", "ping begins", "carrier Pong(number: 2) true", "ping returns", "pong",
+            ]
+        )
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test func fromWhenItIsWantedUntilItIsNot() {
+        let carrier = Carrier("first")
+        let other = Carrier("second", log: carrier.log)
+        publisher.setForwarding(of: "Ping", to: carrier, wanted: true)
+        publisher.setForwarding(of: "Ping", to: carrier, wanted: true)
+        publisher.publish(Ping(1))
+        publisher.setForwarding(of: "Ping", to: other, wanted: true)
+        publisher.publish(Ping(2))
+        publisher.setForwarding(of: "Ping", to: carrier, wanted: false)
+        publisher.publish(Ping(3))
+        publisher.setForwarding(of: "Ping", to: other, wanted: false)
+        publisher.publish(Ping(4))
+        #expect(
+            carrier.log.entries == [
+                "first Ping(number: 1) true", "first Ping(number: 2) true", "second Ping(number: 2) true",
+                "second Ping(number: 3) true",
+            ]
+        )
+    }
+
+    @Test func sendWaitsForRoomAndThrowsWhatTheOutboxSays() async throws {
+        let carrier = Carrier()
+        let handled = Log<Int>()
+        publisher.setForwarding(of: "Ping", to: carrier, wanted: true)
+        let subscription = publisher.subscribe(to: Ping.self) { handled.write($0.number) }
+        try await publisher.send(Ping(1))
+        #expect(carrier.waits.count == 1)
+        carrier.room.set()
+        try await publisher.send(Ping(2))
+        #expect(carrier.waits.count == 1)
+        carrier.failure.swap(DeliveryError(.outboxFull, "full"))
+        let error = await #expect(throws: DeliveryError.self) { try await publisher.send(Ping(3)) }
+        #expect(error?.code == .outboxFull)
+        #expect(handled.entries == [1, 2])
+        #expect(carrier.log.entries.last == "carrier Ping(number: 3) false")
+        subscription.cancel()
+    }
+
+    @Test func sendDoesNotWaitInsideAHandlerAndNotPublishWhenCancelled() async throws {
+        let carrier = Carrier()
+        publisher.setForwarding(of: "Pong", to: carrier, wanted: true)
+        let sent = Log<Bool>()
+        let subscription = publisher.subscribe(to: Ping.self) { [publisher] _ in
+            try await publisher.send(Pong(1))
+            sent.write(true)
+        }
+        publisher.publish(Ping())
+        await sent.wait(for: 1)
+        #expect(carrier.waits.count == 0)
+        let cancelled = Task { [publisher] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await publisher.send(Pong(2))
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        #expect(carrier.log.entries == ["carrier Pong(number: 1) false"])
+        subscription.cancel()
+    }
+}

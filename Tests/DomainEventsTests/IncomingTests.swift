@@ -1,0 +1,157 @@
+import Dispatch
+import DomainEvents
+import Testing
+
+/// Writes down each time it is called.
+private final class Completion: IncomingCompletion {
+    let log = Log<Refused?>()
+    func handlersReturned(failure: (any Error)?) { log.write(failure as? Refused) }
+}
+
+extension IncomingOutcome {
+    fileprivate var text: String {
+        switch self {
+        case .handled: "handled"
+        case .unwanted: "unwanted"
+        case .failed(let error): "failed: \(error)"
+        case .pending: "pending"
+        }
+    }
+}
+
+@Suite("An event from another process is accounted for", .timeLimit(.minutes(1)))
+struct IncomingTests {
+    private let publisher = EventPublisher()
+    private let completion = Completion()
+    private let context = EventContext(
+        id: EventID(origin: "worker", incarnation: 5, number: 9),
+        nanosecondsSinceEpoch: 1,
+        attempt: 2
+    )
+
+    private func deliver(_ number: Int = 0) -> String {
+        publisher.channel(of: Ping.self)
+            .deliverIncoming(Ping(number), context: context, from: publisher) { completion }
+            .text
+    }
+
+    @Test func asUnwantedWithoutSubscribers() {
+        #expect(deliver() == "unwanted")
+        publisher.subscribe(to: Ping.self) { _ in }.cancel()
+        #expect(deliver() == "unwanted")
+        #expect(completion.log.count == 0)
+    }
+
+    @Test func asHandledWhenInlineHandlersHaveReturnedAndWhatTheyPublishedWasDelivered() {
+        let log = Log<String>()
+        let subscriptions = [
+            publisher.subscribe(to: Ping.self) { [publisher] _ in
+                log.write("\(EventContext.current?.id.description ?? "none") \(EventContext.current?.attempt ?? 0)")
+                publisher.publish(Pong())
+            },
+            publisher.subscribe(to: Pong.self) { _ in log.write(EventContext.current?.cause?.description ?? "none") },
+        ]
+        #expect(deliver() == "handled")
+        #expect(log.entries == ["worker-5-9 2", "worker-5-9"])
+        #expect(completion.log.count == 0)
+        #expect(EventContext.current == nil)
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test func asFailedWithTheFirstErrorAndWithoutAReportHere() {
+        let reports = Log<String>()
+        let others = Log<Int>()
+        let subscriptions = [
+            publisher.subscribe(to: HandlerFailed.self) { reports.write($0.error) },
+            publisher.subscribe(to: Ping.self) { _ in throw Refused(number: 1) },
+            publisher.subscribe(to: Ping.self) { _ in throw Refused(number: 2) },
+            publisher.subscribe(to: Ping.self) { others.write($0.number) },
+        ]
+        #expect(deliver(7) == "failed: refused 1")
+        #expect(others.entries == [7])
+        #expect(reports.entries.isEmpty)
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test func asPendingUntilQueuesAndTasksHaveReturnedToo() async {
+        let barrier = Barrier()
+        let queue = DispatchQueue(label: "handlers")
+        queue.suspend()
+        let subscriptions = [
+            publisher.subscribe(to: Ping.self) { _ in },
+            publisher.subscribe(to: Ping.self, on: .queue(queue)) { _ in },
+            publisher.subscribe(to: Ping.self) { _ in
+                await barrier.pass()
+                throw Refused(number: 3)
+            },
+        ]
+        #expect(deliver() == "pending")
+        #expect(completion.log.count == 0)
+        queue.resume()
+        queue.sync {}
+        #expect(completion.log.count == 0)
+        barrier.open()
+        #expect(await completion.log.wait(for: 1) == [Refused(number: 3)])
+        for subscription in subscriptions { await subscription.cancelAndWait() }
+        #expect(completion.log.count == 1)
+    }
+
+    @Test func onceAlsoWhenTheSubscriberIsCancelledWhileTheEventWaits() async {
+        let queue = DispatchQueue(label: "handlers")
+        queue.suspend()
+        let subscription = publisher.subscribe(to: Ping.self, on: .queue(queue)) { _ in }
+        for _ in 0..<3 { #expect(deliver() == "pending") }
+        subscription.cancel()
+        #expect(completion.log.entries == [nil, nil, nil])
+        queue.resume()
+        queue.sync {}
+        #expect(completion.log.count == 3)
+    }
+
+    @Test func onceWhateverTheMomentOfTheCancellation() async {
+        let rounds = 2_000
+        let queue = DispatchQueue(label: "handlers")
+        for round in 0..<rounds {
+            let subscriptions = [
+                publisher.subscribe(to: Ping.self, on: .queue(queue)) { _ in },
+                publisher.subscribe(to: Ping.self) { _ in await Task.yield() },
+            ]
+            #expect(deliver() == "pending")
+            for _ in 0..<(round % 5) { await Task.yield() }
+            for subscription in subscriptions { await subscription.cancelAndWait() }
+        }
+        queue.sync {}
+        await completion.log.wait(for: rounds)
+        #expect(completion.log.count == rounds)
+    }
+
+    @Test func asHandledByASequenceWhenItsConsumerAsksForTheNext() async throws {
+        var iterator = publisher.events(of: Ping.self).makeAsyncIterator()
+        #expect(deliver(1) == "pending")
+        #expect(deliver(2) == "pending")
+        #expect(try await iterator.next() == Ping(1))
+        #expect(completion.log.count == 0)
+        #expect(try await iterator.next() == Ping(2))
+        #expect(completion.log.count == 1)
+        let last = Task { [iterator] in
+            var iterator = iterator
+            return try await iterator.next()
+        }
+        #expect(await completion.log.wait(for: 2) == [nil, nil])
+        last.cancel()
+        #expect(try await last.value == nil)
+    }
+
+    @Test func atOnceByASequenceThatNobodyIteratesAndByOneThatIsReleased() async throws {
+        do {
+            let sequence = publisher.events(of: Ping.self)
+            #expect(deliver(1) == "pending")
+            #expect(completion.log.count == 1)
+            var iterator = sequence.makeAsyncIterator()
+            #expect(deliver(2) == "pending")
+            #expect(try await iterator.next() == Ping(1))
+            #expect(completion.log.count == 1)
+        }
+        #expect(completion.log.count == 2)
+    }
+}

@@ -1,0 +1,165 @@
+import DomainEvents
+import Testing
+
+/// Hears of changes of interest, for one name.
+private final class Interest: InterestObserver {
+    let name: String
+    let publisher: EventPublisher
+    let changes = Log<Bool>()
+    let made = Log<String>()
+
+    init(_ name: String, _ publisher: EventPublisher) {
+        self.name = name
+        self.publisher = publisher
+    }
+
+    func interestMayHaveChanged(in name: String) {
+        if name == self.name { changes.write(publisher.isWanted(name)) }
+    }
+
+    func channelWasMade(_ channel: AnyEventChannel) {
+        made.write(channel.name)
+    }
+}
+
+@Suite("A sequence of events is a subscriber of its own", .timeLimit(.minutes(1)))
+struct SequenceTests {
+    private let publisher = EventPublisher()
+
+    @Test func eachConsumerSeesEveryEvent() async throws {
+        let first = publisher.events(of: Ping.self)
+        let second = publisher.events(of: Ping.self)
+        let consumers = [first, second].map { sequence in
+            Task {
+                var seen: [Int] = []
+                for try await event in sequence {
+                    seen.append(event.number)
+                    if seen.count == 1_000 { break }
+                }
+                return seen
+            }
+        }
+        for number in 0..<1_000 {
+            publisher.publish(Ping(number))
+            if number.isMultiple(of: 50) { await Task.yield() }
+        }
+        for consumer in consumers { #expect(try await consumer.value == Array(0..<1_000)) }
+    }
+
+    @Test func itIsSubscribedFromTheMomentItIsMadeAndFurtherIteratorsFromTheirs() async throws {
+        let sequence = publisher.events(of: Ping.self)
+        publisher.publish(Ping(1))
+        var first = sequence.makeAsyncIterator()
+        var second = sequence.makeAsyncIterator()
+        publisher.publish(Ping(2))
+        #expect(try await first.next() == Ping(1))
+        #expect(try await first.next() == Ping(2))
+        #expect(try await second.next() == Ping(2))
+    }
+
+    @Test func aWaitingConsumerGetsTheNextEvent() async throws {
+        let sequence = publisher.events(of: Ping.self)
+        let waiting = Task {
+            var iterator = sequence.makeAsyncIterator()
+            return try await iterator.next()
+        }
+        await Task.yield()
+        publisher.publish(Ping(3))
+        #expect(try await waiting.value == Ping(3))
+    }
+
+    @Test func cancellingTheTaskEndsIt() async throws {
+        // The cancellation meets the consumer before, in and after its wait.
+        for round in 0..<300 {
+            let sequence = publisher.events(of: Ping.self)
+            let consumer = Task {
+                var count = 0
+                for try await _ in sequence { count += 1 }
+                return count
+            }
+            for _ in 0..<(round % 4) { await Task.yield() }
+            if round.isMultiple(of: 3) { publisher.publish(Ping(round)) }
+            consumer.cancel()
+            #expect(try await consumer.value <= 1)
+        }
+        #expect(!publisher.isWanted("Ping"))
+    }
+
+    @Test func releasingTheIteratorEndsItsSubscription() async throws {
+        let interest = Interest("Ping", publisher)
+        publisher.addInterestObserver(interest)
+        do {
+            var iterator = publisher.events(of: Ping.self).makeAsyncIterator()
+            #expect(publisher.isWanted("Ping"))
+            publisher.publish(Ping(1))
+            #expect(try await iterator.next() == Ping(1))
+        }
+        #expect(!publisher.isWanted("Ping"))
+        #expect(interest.changes.entries == [true, false])
+        #expect(interest.made.entries == ["Ping"])
+        publisher.removeInterestObserver(interest)
+    }
+
+    @Test func releasingTheSequenceEndsItIfNobodyIterates() {
+        do {
+            let sequence = publisher.events(of: Ping.self)
+            #expect(publisher.isWanted("Ping"))
+            withExtendedLifetime(sequence) {}
+        }
+        #expect(!publisher.isWanted("Ping"))
+    }
+
+    @Test func releasingThePublisherEndsItAfterWhatWaits() async throws {
+        var publisher: EventPublisher? = EventPublisher()
+        var iterator = try #require(publisher).events(of: Ping.self).makeAsyncIterator()
+        publisher?.publish(Ping(1))
+        publisher = nil
+        #expect(try await iterator.next() == Ping(1))
+        #expect(try await iterator.next() == nil)
+        #expect(try await iterator.next() == nil)
+    }
+
+    @Test func releasingThePublisherEndsAWait() async throws {
+        let held = Holder<EventPublisher>()
+        held.swap(EventPublisher())
+        let log = Log<Bool>()
+        let waiting = Task {
+            var iterator = held.current?.events(of: Ping.self).makeAsyncIterator()
+            log.write(true)
+            return try await iterator?.next()
+        }
+        await log.wait(for: 1)
+        await Task.yield()
+        held.swap(nil)
+        #expect(try await waiting.value == nil)
+    }
+
+    @Test func whatIsMissedIsReportedInItsPlaceWithItsCount() async throws {
+        let limit = EventSequence<Ping>.bufferLimit
+        var iterator = publisher.events(of: Ping.self).makeAsyncIterator()
+        for number in 0..<(limit + 7) { publisher.publish(Ping(number)) }
+        for number in 0..<limit {
+            guard try await iterator.next() == Ping(number) else {
+                Issue.record("event \(number) is missing or misplaced")
+                return
+            }
+            // Room that is made meanwhile does not let an event overtake the gap.
+            if number == limit / 2 { publisher.publish(Ping(-1)) }
+        }
+        let missed = await #expect(throws: EventsMissed.self) { try await iterator.next() }
+        #expect(missed?.count == 8)
+        #expect(missed?.event == "Ping")
+        #expect(missed?.limit == limit)
+        publisher.publish(Ping(-2))
+        #expect(try await iterator.next() == Ping(-2))
+    }
+
+    @Test func aConsumerThatLagsForeverStillSeesEachEventOnce() async throws {
+        var iterator = publisher.events(of: Ping.self).makeAsyncIterator()
+        publisher.publish(Ping(0))
+        for number in 1..<5_000 {
+            publisher.publish(Ping(number))
+            #expect(try await iterator.next() == Ping(number - 1))
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import BridgePlatform
+import DomainEvents
+import EventBridge
+import FoundationEssentials
+import Locks
+import Supervision
+import Testing
+
+/// A directory that goes when the test does.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.path + "/event-bridge-" + String(randomUInt64(), radix: 16)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}
+
+/// Collects values from any thread and lets a test wait for them.
+final class Collected<Value: Sendable>: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var values: [Value] = []
+    private var waiters: [(isMet: ([Value]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+
+    var all: [Value] { lock.withLock { values } }
+
+    func add(_ value: Value) {
+        let ready = lock.withLock {
+            values.append(value)
+            let ready = waiters.filter { $0.isMet(values) }
+            waiters.removeAll { $0.isMet(values) }
+            return ready
+        }
+        for waiter in ready { waiter.continuation.resume() }
+    }
+
+    /// Waits until the values are as wanted; the test's time limit ends what never comes.
+    @discardableResult
+    func wait(until isMet: @escaping @Sendable ([Value]) -> Bool) async -> [Value] {
+        await withCheckedContinuation { continuation in
+            let isReady = lock.withLock {
+                if isMet(values) { return true }
+                waiters.append((isMet, continuation))
+                return false
+            }
+            if isReady { continuation.resume() }
+        }
+        return all
+    }
+}
+
+/// Descriptors and children that this process has; equal before and after whatever cleans up behind itself.
+struct Possessions: Equatable, CustomStringConvertible {
+    let descriptors: Int
+    let children: Set<Int32>
+
+    init() throws {
+        descriptors = try CurrentProcess.openDescriptorCount()
+        var children: Set<Int32> = []
+        let own = CurrentProcess.identifier
+        for task in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task") {
+            let list = (try? String(contentsOfFile: "/proc/\(own)/task/\(task)/children", encoding: .utf8)) ?? ""
+            children.formUnion(list.split(separator: " ").compactMap { Int32($0) })
+        }
+        self.children = children
+    }
+
+    var description: String { "\(descriptors) descriptors, children \(children.sorted())" }
+}
+
+/// What workers of tests get: no crash report, which takes longer than the test, and the sanitizer's options, so that a race in
+/// a worker ends it and is seen.
+let workerEnvironment: [String: String] = {
+    var environment = ["SWIFT_BACKTRACE": "enable=no"]
+    environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+    return environment
+}()
+
+/// A specification of the worker that goes wrong on demand.
+func faulty(
+    _ misbehaviour: String,
+    name: String = "faulty",
+    restart: RestartType = .permanent,
+    backoff: Backoff = .exponential(from: .milliseconds(10), to: .milliseconds(100)),
+    handshakeTimeout: Duration = .seconds(10),
+    heartbeat: Heartbeat = Heartbeat(),
+    shutdown: ShutdownSequence = .draining(),
+    subscribes: [any DomainEvent.Type]
+) -> WorkerSpecification {
+    WorkerSpecification(
+        name,
+        executable: .beside("faulty-worker"),
+        arguments: ["--misbehave", misbehaviour],
+        environment: workerEnvironment,
+        subscribes: subscribes,
+        restart: restart,
+        backoff: backoff,
+        handshakeTimeout: handshakeTimeout,
+        heartbeat: heartbeat,
+        shutdown: shutdown
+    )
+}

@@ -1,0 +1,108 @@
+import Supervision
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Random lives of random supervisors; whatever happens, the invariants hold and a stop comes to an end.
+///
+/// `SUPERVISION_SEED` repeats a run, `SUPERVISION_SEQUENCES` sets its length.
+@Suite struct RandomSequenceTests {
+    @Test(.timeLimit(.minutes(5))) func invariantsHoldInRandomSequences() {
+        let seed = getenv("SUPERVISION_SEED").flatMap { UInt64(String(cString: $0)) } ?? .random(in: .min ... .max)
+        let sequences = getenv("SUPERVISION_SEQUENCES").flatMap { Int(String(cString: $0)) } ?? 20_000
+        print("SUPERVISION_SEED=\(seed)")
+        for sequence in 0..<sequences {
+            let complaints = Self.play(seed: seed &+ UInt64(sequence))
+            guard complaints.isEmpty else {
+                Issue.record("SUPERVISION_SEED=\(seed &+ UInt64(sequence)): \(complaints)")
+                return
+            }
+        }
+    }
+
+    /// Plays one sequence, and says what was wrong.
+    private static func play(seed: UInt64) -> [String] {
+        var random = SplitMix64(seed: seed)
+        let count = Int.random(in: 1...4, using: &random)
+        let simulation = Simulation(
+            (0..<count).map { randomChild("\($0)", using: &random) },
+            strategy: RestartStrategy.allCases.randomElement(using: &random) ?? .oneForOne,
+            intensity: RestartIntensity(restarts: .random(in: 0...5, using: &random), within: .seconds(10)),
+            startsInSequence: .random(using: &random),
+            seed: seed
+        )
+        for _ in 0..<Int.random(in: 5...60, using: &random) {
+            simulation.take(randomInput(simulation, using: &random))
+            if !simulation.breaches.isEmpty { return simulation.breaches }
+        }
+        let stopsBefore = simulation.stopsAnnounced
+        var complaints: [String] = []
+        if !simulation.stopToTheEnd() { complaints.append("the stop did not come to an end") }
+        if !simulation.status.allSatisfy({ $0.state.isAtRest }) { complaints.append("a child is not at rest") }
+        if simulation.stopsAnnounced > stopsBefore + 1 { complaints.append("a stop was announced twice") }
+        if simulation.stopsAnnounced == 0 { complaints.append("no stop was announced") }
+        return complaints + simulation.breaches
+    }
+
+    private static func randomChild(_ name: String, using random: inout SplitMix64) -> ChildSpecification {
+        child(
+            name,
+            restart: RestartType.allCases.randomElement(using: &random) ?? .permanent,
+            backoff: .exponential(
+                from: [.zero, .milliseconds(100)].randomElement(using: &random) ?? .zero,
+                startsAtOnce: .random(using: &random)
+            ),
+            shutdown: [.draining(), .killing, .draining(grace: .zero)].randomElement(using: &random) ?? .killing
+        )
+    }
+
+    private static func randomInput(_ simulation: Simulation, using random: inout SplitMix64) -> SupervisorInput {
+        let count = simulation.processes.count
+        // Mostly what can happen, now and then news of somebody who is not there or is dead.
+        let isNoise = Int.random(in: 0..<10, using: &random) == 0
+        let index = isNoise ? .random(in: -1...count, using: &random) : Int.random(in: 0..<count, using: &random)
+        let known = simulation.processes.indices.contains(index) ? simulation.incarnation(index) : 0
+        let incarnation = isNoise ? known - .random(in: 0...2, using: &random) : known
+        let reasons: [ExitReason] = [.exited(status: 0), .exited(status: 1), segmentationFault, .reapedElsewhere]
+        let reason = reasons.randomElement(using: &random) ?? segmentationFault
+        switch Int.random(in: 0..<40, using: &random) {
+        case 0..<3: return .startRequested
+        case 3..<10: return .childSpawned(index: index, incarnation: incarnation, pid: 1)
+        case 10..<12:
+            let errno: Int32 = Int.random(in: 0..<4, using: &random) == 0 ? 2 : 11
+            let failure = ExitReason.spawnFailed("no luck", errno: errno)
+            return .childSpawnFailed(index: index, incarnation: incarnation, reason: failure)
+        case 12..<18: return .childBecameReady(index: index, incarnation: incarnation)
+        case 18..<24:
+            return .childExited(
+                index: index,
+                incarnation: incarnation,
+                reason: reason,
+                isOrderly: .random(using: &random),
+                counts: .random(using: &random)
+            )
+        case 24:
+            return .childViolated(index: index, incarnation: incarnation, reason: .protocolViolation("bad frame"))
+        case 25:
+            return .childViolated(index: index, incarnation: incarnation, reason: .handshakeRejected("version"))
+        case 26: return .heartbeatMissed(index: index, incarnation: incarnation, after: .seconds(3))
+        case 27, 28: return .childDrained(index: index, incarnation: incarnation)
+        case 29: return .childAskedForTime(index: index, incarnation: incarnation, more: .seconds(1))
+        case 30..<35:
+            if isNoise, let old = simulation.firedTimers.randomElement(using: &random) { return .timerFired(old) }
+            if let timer = simulation.timers.randomElement(using: &random) { return .timerFired(timer.token) }
+            return .startRequested
+        case 35: return .restartRequested(index: index)
+        case 36: return .stopChildRequested(index: index)
+        case 37: return .giveUpRequested(index: index, reason: "useless")
+        case 38: return Int.random(in: 0..<4, using: &random) == 0 ? .stopRequested : .startRequested
+        default: return Int.random(in: 0..<8, using: &random) == 0 ? .stopHurried : .startRequested
+        }
+    }
+}

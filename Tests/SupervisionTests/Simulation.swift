@@ -1,0 +1,301 @@
+import Supervision
+import Testing
+
+/// A state machine in a world of virtual time, with a model of the processes that checks what the machine asks for.
+final class Simulation {
+    enum Process: Hashable {
+        case none
+        case asked
+        case alive
+    }
+
+    private(set) var machine: SupervisorStateMachine
+    var now = Duration.zero
+    /// The timers that run, in the order of their starts.
+    private(set) var timers: [(token: TimerToken, due: Duration)] = []
+    private(set) var firedTimers: [TimerToken] = []
+    private(set) var log: [SupervisorAction] = []
+    private(set) var processes: [Process]
+    private(set) var reported: [ChildStatus]
+    private(set) var breaches: [String] = []
+    private(set) var stopsAnnounced = 0
+    private(set) var startupResults: [StartupFailure?] = []
+    private var incarnations: [Int]
+    private var killed: [Bool]
+    private var isStopping = false
+    private var isHurried = false
+    private var isStopped = false
+    private let names: [String]
+
+    init(
+        _ specifications: [ChildSpecification],
+        strategy: RestartStrategy = .oneForOne,
+        intensity: RestartIntensity = RestartIntensity(),
+        startsInSequence: Bool = false,
+        seed: UInt64 = 1
+    ) {
+        machine = SupervisorStateMachine(
+            specifications: specifications,
+            strategy: strategy,
+            intensity: intensity,
+            startsInSequence: startsInSequence,
+            seed: seed
+        )
+        names = specifications.map(\.name)
+        processes = specifications.map { _ in .none }
+        incarnations = specifications.map { _ in 0 }
+        killed = specifications.map { _ in false }
+        reported = machine.status
+    }
+
+    var status: [ChildStatus] { machine.status }
+
+    func state(_ index: Int) -> ChildState { machine.status[index].state }
+
+    func incarnation(_ index: Int) -> Int { incarnations[index] }
+
+    // MARK: Inputs
+
+    @discardableResult
+    func give(_ input: SupervisorInput) -> [SupervisorAction] {
+        noteInput(input)
+        let actions = machine.handle(input, at: now)
+        for action in actions { note(action, after: input) }
+        log += actions
+        checkStatus(after: input)
+        return actions
+    }
+
+    @discardableResult
+    func start() -> [SupervisorAction] { give(.startRequested) }
+
+    @discardableResult
+    func spawned(_ index: Int, pid: Int32 = 100) -> [SupervisorAction] {
+        give(.childSpawned(index: index, incarnation: incarnations[index], pid: pid))
+    }
+
+    @discardableResult
+    func ready(_ index: Int) -> [SupervisorAction] {
+        give(.childBecameReady(index: index, incarnation: incarnations[index]))
+    }
+
+    @discardableResult
+    func exit(
+        _ index: Int,
+        _ reason: ExitReason = .exited(status: 1),
+        isOrderly: Bool = false,
+        counts: Bool = true
+    ) -> [SupervisorAction] {
+        give(
+            .childExited(
+                index: index,
+                incarnation: incarnations[index],
+                reason: reason,
+                isOrderly: isOrderly,
+                counts: counts
+            )
+        )
+    }
+
+    @discardableResult
+    func spawnFails(_ index: Int, errno: Int32) -> [SupervisorAction] {
+        give(
+            .childSpawnFailed(
+                index: index,
+                incarnation: incarnations[index],
+                reason: .spawnFailed("no luck", errno: errno)
+            )
+        )
+    }
+
+    @discardableResult
+    func violated(_ index: Int, _ reason: ExitReason) -> [SupervisorAction] {
+        give(.childViolated(index: index, incarnation: incarnations[index], reason: reason))
+    }
+
+    @discardableResult
+    func drained(_ index: Int) -> [SupervisorAction] {
+        give(.childDrained(index: index, incarnation: incarnations[index]))
+    }
+
+    func comeUp(_ index: Int) {
+        spawned(index)
+        ready(index)
+    }
+
+    /// Answers every start with a process, and makes it ready.
+    func allComeUp() {
+        while let index = processes.firstIndex(of: .asked) { comeUp(index) }
+    }
+
+    /// Starts the supervisor and all children.
+    func startAll() {
+        start()
+        allComeUp()
+    }
+
+    /// Gives an input; a timer that runs is let fire when it is due.
+    func take(_ input: SupervisorInput) {
+        if case .timerFired(let token) = input { fire(token) } else { give(input) }
+    }
+
+    func fire(_ token: TimerToken) {
+        if let index = timers.firstIndex(where: { $0.token == token }) {
+            now = max(now, timers[index].due)
+            firedTimers.append(token)
+            timers.remove(at: index)
+        }
+        give(.timerFired(token))
+    }
+
+    /// Fires the timer that is due next; false if none runs.
+    @discardableResult
+    func fireNext() -> Bool {
+        guard let next = timers.min(by: { $0.due < $1.due }) else { return false }
+        fire(next.token)
+        return true
+    }
+
+    /// Lets time pass, firing what falls due.
+    func pass(_ time: Duration) {
+        let end = now + time
+        while let next = timers.min(by: { $0.due < $1.due }), next.due <= end { fire(next.token) }
+        now = end
+    }
+
+    /// Stops the supervisor, with children that die of SIGKILL only, and says whether it came to an end.
+    func stopToTheEnd() -> Bool {
+        give(.stopRequested)
+        for _ in 0..<(100 * processes.count + 100) {
+            if let index = processes.firstIndex(of: .asked) {
+                spawned(index)
+            } else if let index = processes.indices.first(where: { killed[$0] && processes[$0] == .alive }) {
+                exit(index, .signaled(number: 9, coreDumped: false))
+            } else if !fireNext() {
+                break
+            }
+        }
+        return processes.allSatisfy { $0 == .none } && timers.isEmpty
+    }
+
+    /// What was done since `start` in the log, without reports and timers.
+    func deeds(since start: Int = 0) -> [String] {
+        log[start...].compactMap { action in
+            switch action {
+            case .spawn(let index, let incarnation): "spawn \(names[index]) \(incarnation)"
+            case .sendDrain(let index): "drain \(names[index])"
+            case .signal(let index, let signal): "\(signal) \(names[index])"
+            case .finishStartup(nil): "all ready"
+            case .finishStartup(let failure?): "failed: \(failure)"
+            case .announceAllStopped: "all stopped"
+            case .startTimer, .cancelTimer, .report: nil
+            }
+        }
+    }
+
+    // MARK: The model
+
+    private func noteInput(_ input: SupervisorInput) {
+        func isCurrent(_ index: Int, _ incarnation: Int) -> Bool {
+            processes.indices.contains(index) && incarnations[index] == incarnation
+        }
+        switch input {
+        case .childSpawned(let index, let incarnation, _), .childBecameReady(let index, let incarnation):
+            if isCurrent(index, incarnation), processes[index] == .asked { processes[index] = .alive }
+        case .childSpawnFailed(let index, let incarnation, _):
+            if isCurrent(index, incarnation), processes[index] == .asked { processes[index] = .none }
+        case .childExited(let index, let incarnation, _, _, _):
+            if isCurrent(index, incarnation) { processes[index] = .none }
+        case .stopRequested: isStopping = !isStopped
+        case .stopHurried:
+            isStopping = !isStopped
+            isHurried = !isStopped
+        case .startRequested: isStopped = false
+        case .childViolated, .heartbeatMissed, .childDrained, .childAskedForTime, .timerFired,
+            .restartRequested, .stopChildRequested, .giveUpRequested:
+            break
+        }
+    }
+
+    private func note(_ action: SupervisorAction, after input: SupervisorInput) {
+        func check(_ condition: Bool, _ what: @autoclosure () -> String) {
+            if !condition { breaches.append("\(what()), after \(input)") }
+        }
+        switch action {
+        case .spawn(let index, let incarnation):
+            check(processes[index] == .none, "spawned \(index) while it lives")
+            check(incarnation == incarnations[index] + 1, "incarnation \(incarnation) of \(index) is out of turn")
+            check(!isStopping, "spawned \(index) while stopping")
+            processes[index] = .asked
+            incarnations[index] = incarnation
+            killed[index] = false
+        case .sendDrain(let index):
+            check(processes[index] == .alive, "drained \(index), which is not alive")
+            let last = processes.lastIndex { $0 != .none } ?? index
+            check(!isStopping || last == index, "drained \(index) before \(last), which was started after it")
+            check(!isHurried, "drained \(index) in a hurry")
+        case .signal(let index, let signal):
+            check(processes[index] == .alive, "sent \(signal) to \(index), which is not alive")
+            check(!killed[index], "sent \(signal) to \(index) after SIGKILL")
+            if signal == .kill { killed[index] = true }
+        case .startTimer(let token, let delay):
+            check(delay >= .zero, "a timer of \(delay)")
+            let isNew = !firedTimers.contains(token) && !timers.contains { $0.token == token }
+            check(isNew, "a token was used twice")
+            timers.append((token, now + delay))
+        case .cancelTimer(let token):
+            check(timers.contains { $0.token == token }, "cancelled a timer that does not run")
+            timers.removeAll { $0.token == token }
+        case .report(let index, let status, _): reported[index] = status
+        case .finishStartup(let failure): startupResults.append(failure)
+        case .announceAllStopped:
+            stopsAnnounced += 1
+            check(isStopping, "announced a stop that nobody asked for")
+            check(processes.allSatisfy { $0 == .none }, "announced a stop while children live")
+            check(timers.isEmpty, "announced a stop while timers run")
+            isStopping = false
+            isHurried = false
+            isStopped = true
+        }
+    }
+
+    private func checkStatus(after input: SupervisorInput) {
+        let status = machine.status
+        if status != reported { breaches.append("a change of status was not reported, after \(input)") }
+        for (index, child) in status.enumerated() {
+            if !isRight(child, at: index, among: status) {
+                breaches.append("child \(index) is \(child.state) with \(processes[index]), after \(input)")
+            }
+            if child.deaths.count > ChildStatus.deathTallyLimit { breaches.append("too many deaths are kept") }
+        }
+    }
+
+    /// Whether a child's state fits its process, and whether something is under way that takes it out of that state.
+    private func isRight(_ child: ChildStatus, at index: Int, among all: [ChildStatus]) -> Bool {
+        switch child.state {
+        case .idle, .stopped, .gaveUp: processes[index] == .none && child.pid == nil
+        case .starting where processes[index] == .none:
+            // Its turn in a sequence has not come: one before it is under way.
+            child.pid == nil && all[..<index].contains { !$0.state.isAtRest && $0.state != .ready }
+        case .starting: processes[index] == .asked || !timers.isEmpty
+        case .ready: processes[index] == .alive
+        case .draining: processes[index] == .alive && !timers.isEmpty
+        case .stopping: processes[index] == .asked || processes[index] == .alive && (killed[index] || !timers.isEmpty)
+        case .backingOff(_, .some): processes[index] == .none && !timers.isEmpty
+        case .backingOff(_, nil):
+            processes[index] == .none && all.contains { $0.state == .draining || $0.state == .stopping }
+        }
+    }
+}
+
+/// A child with round numbers and a back-off without jitter.
+func child(
+    _ name: String,
+    restart: RestartType = .permanent,
+    backoff: Backoff = .exponential(jitter: 0),
+    shutdown: ShutdownSequence = .draining()
+) -> ChildSpecification {
+    ChildSpecification(name, executable: .beside("worker"), restart: restart, backoff: backoff, shutdown: shutdown)
+}
+
+let segmentationFault = ExitReason.signaled(number: 11, coreDumped: false)

@@ -1,0 +1,190 @@
+import Supervision
+import Testing
+
+/// How children and the whole supervisor are stopped.
+@Suite struct StopTests {
+    @Test func childIsDrainedThenTerminatedThenKilledAtTheGracesItHas() {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        let before = simulation.log.count
+        simulation.give(.stopRequested)
+        #expect(simulation.state(0) == .draining)
+        simulation.pass(.milliseconds(4_999))
+        #expect(simulation.deeds(since: before) == ["drain a"])
+        simulation.pass(.milliseconds(1))
+        #expect(simulation.state(0) == .stopping)
+        simulation.pass(.milliseconds(999))
+        #expect(simulation.deeds(since: before) == ["drain a", "SIGTERM a"])
+        simulation.pass(.milliseconds(1))
+        #expect(simulation.deeds(since: before) == ["drain a", "SIGTERM a", "SIGKILL a"])
+        #expect(simulation.timers.isEmpty)
+        simulation.exit(0, .signaled(number: 9, coreDumped: false))
+        #expect(simulation.deeds(since: before).last == "all stopped")
+        #expect(simulation.status[0].deaths.map(\.wasAsked) == [true])
+    }
+
+    @Test func ownSequenceIsFollowedStepByStep() {
+        let sequence = ShutdownSequence(steps: [
+            .signal(.interrupt, grace: .seconds(2)), .drain(grace: .seconds(3)), .signal(.terminate, grace: .zero),
+        ])
+        let simulation = Simulation([child("a", shutdown: sequence), child("b", shutdown: .killing)])
+        simulation.startAll()
+        let before = simulation.log.count
+        simulation.give(.stopRequested)
+        simulation.exit(1, .signaled(number: 9, coreDumped: false))
+        simulation.pass(.seconds(5))
+        #expect(simulation.deeds(since: before) == ["SIGKILL b", "SIGINT a", "drain a", "SIGTERM a", "SIGKILL a"])
+    }
+
+    @Test func childrenAreStoppedOneAfterTheOtherInReverseOrder() {
+        let simulation = Simulation([child("a"), child("b"), child("c")])
+        simulation.startAll()
+        let before = simulation.log.count
+        simulation.give(.stopRequested)
+        simulation.exit(2, .exited(status: 0))
+        simulation.exit(1, segmentationFault)
+        simulation.exit(0, .exited(status: 0))
+        #expect(simulation.deeds(since: before) == ["drain c", "drain b", "drain a", "all stopped"])
+        #expect(simulation.status.allSatisfy { $0.state == .stopped })
+        #expect(simulation.status[1].lastExit == segmentationFault)
+    }
+
+    @Test func childThatDiesBeforeItsTurnIsPassedOver() {
+        let simulation = Simulation([child("a"), child("b"), child("c")])
+        simulation.startAll()
+        let before = simulation.log.count
+        simulation.give(.stopRequested)
+        simulation.exit(1, segmentationFault)
+        #expect(simulation.state(1) == .stopped, "nothing is restarted any more")
+        simulation.exit(2, .exited(status: 0))
+        #expect(simulation.deeds(since: before) == ["drain c", "drain a"])
+    }
+
+    @Test func goodbyeLeavesASecondToEnd() {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        simulation.give(.stopRequested)
+        let before = simulation.log.count
+        simulation.drained(0)
+        simulation.pass(.milliseconds(999))
+        #expect(simulation.deeds(since: before).isEmpty)
+        simulation.pass(.milliseconds(1))
+        #expect(simulation.deeds(since: before) == ["SIGTERM a"])
+    }
+
+    @Test func childThatAskedForTimeToDrainGetsIt() {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        simulation.give(.stopRequested)
+        simulation.pass(.seconds(4))
+        simulation.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(30)))
+        simulation.pass(.milliseconds(29_999))
+        #expect(simulation.state(0) == .draining)
+        simulation.pass(.milliseconds(1))
+        #expect(simulation.state(0) == .stopping)
+    }
+
+    @Test func childThatIsNotReadyIsNotDrained() {
+        let simulation = Simulation([child("a")])
+        simulation.start()
+        simulation.spawned(0)
+        let before = simulation.log.count
+        simulation.give(.stopRequested)
+        #expect(simulation.deeds(since: before).first == "SIGTERM a")
+    }
+
+    @Test func hurryEndsAllAtOnceAndASecondOneKills() {
+        let simulation = Simulation([child("a"), child("b"), child("c")])
+        simulation.startAll()
+        let before = simulation.log.count
+        simulation.give(.stopRequested)
+        simulation.give(.stopHurried)
+        #expect(simulation.deeds(since: before) == ["drain c", "SIGTERM c", "SIGTERM b", "SIGTERM a"])
+        simulation.give(.stopHurried)
+        #expect(simulation.deeds(since: before).suffix(3) == ["SIGKILL c", "SIGKILL b", "SIGKILL a"])
+        for index in 0..<3 { simulation.exit(index, .signaled(number: 9, coreDumped: false)) }
+        #expect(simulation.stopsAnnounced == 1)
+        #expect(simulation.breaches.isEmpty)
+    }
+
+    @Test func childThatAppearsDuringAHurriedStopIsEndedAsQuickly() {
+        let simulation = Simulation([child("a"), child("b")])
+        simulation.start()
+        simulation.give(.stopHurried)
+        simulation.spawned(1)
+        simulation.give(.stopHurried)
+        let before = simulation.log.count
+        simulation.spawned(0)
+        #expect(simulation.deeds(since: before) == ["SIGKILL a"])
+    }
+
+    @Test func stopDuringABackoffCancelsIt() {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        simulation.exit(0)
+        simulation.give(.stopRequested)
+        #expect(simulation.timers.isEmpty)
+        #expect(simulation.stopsAnnounced == 1)
+        #expect(simulation.state(0) == .stopped)
+    }
+
+    @Test func stopIsAnnouncedOnceAndRequestsAfterItAreIgnored() {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        #expect(simulation.stopToTheEnd())
+        for input: SupervisorInput in [
+            .stopRequested, .stopHurried, .restartRequested(index: 0), .stopChildRequested(index: 0),
+        ] {
+            #expect(simulation.give(input).isEmpty)
+        }
+    }
+
+    @Test func stoppedSupervisorStartsAgain() {
+        let simulation = Simulation([child("a"), child("b")])
+        simulation.startAll()
+        #expect(simulation.stopToTheEnd())
+        simulation.startAll()
+        #expect(simulation.startupResults == [nil, nil])
+        #expect(simulation.status.map(\.starts) == [2, 2])
+        #expect(simulation.status.map(\.restarts) == [0, 0])
+        #expect(simulation.stopToTheEnd())
+        #expect(simulation.stopsAnnounced == 2)
+        #expect(simulation.breaches.isEmpty)
+    }
+
+    @Test func requestedRestartDrainsAndStartsAtOnceWithoutCounting() {
+        let simulation = Simulation([child("a", restart: .temporary)])
+        simulation.startAll()
+        for _ in 1...10 {
+            simulation.give(.restartRequested(index: 0))
+            #expect(simulation.state(0) == .draining)
+            simulation.drained(0)
+            simulation.exit(0, .exited(status: 0))
+            simulation.allComeUp()
+        }
+        #expect(simulation.status[0].starts == 11)
+        #expect(simulation.status[0].restarts == 0)
+    }
+
+    @Test func violationWhileDrainingKillsAndIsRemembered() {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        simulation.give(.stopRequested)
+        let before = simulation.log.count
+        simulation.violated(0, .protocolViolation("bad frame"))
+        #expect(simulation.deeds(since: before) == ["SIGKILL a"])
+        simulation.exit(0, .signaled(number: 9, coreDumped: false))
+        #expect(simulation.status[0].lastExit == .protocolViolation("bad frame"))
+        #expect(simulation.stopsAnnounced == 1)
+    }
+
+    @Test func everyDeathIsReportedWithItsReason() {
+        let simulation = Simulation([child("a", backoff: .exponential(from: .zero, jitter: 0))])
+        simulation.startAll()
+        let actions = simulation.exit(0, segmentationFault)
+        let reasons = actions.compactMap { action -> ExitReason? in
+            if case .report(0, _, let reason) = action { reason } else { nil }
+        }
+        #expect(reasons == [segmentationFault])
+    }
+}

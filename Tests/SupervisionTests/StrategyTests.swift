@@ -1,0 +1,213 @@
+import Supervision
+import Testing
+
+/// Who goes down and comes back with whom.
+@Suite struct StrategyTests {
+    private static let names = ["a", "b", "c", "d"]
+
+    private func running(
+        _ strategy: RestartStrategy,
+        intensity: RestartIntensity = RestartIntensity(),
+        startsInSequence: Bool = false,
+        types: [RestartType] = [.permanent, .permanent, .permanent, .permanent]
+    ) -> Simulation {
+        let simulation = Simulation(
+            zip(Self.names, types).map { child($0, restart: $1) },
+            strategy: strategy,
+            intensity: intensity,
+            startsInSequence: startsInSequence
+        )
+        simulation.startAll()
+        #expect(simulation.startupResults == [nil])
+        return simulation
+    }
+
+    /// Lets whoever is being drained say goodbye and end, until nobody is.
+    private func letDrain(_ simulation: Simulation) {
+        while let index = simulation.status.firstIndex(where: { $0.state == .draining }) {
+            simulation.drained(index)
+            simulation.exit(index, .exited(status: 0))
+        }
+    }
+
+    @Test func oneForOneRestartsTheFailedChildOnly() {
+        let simulation = running(.oneForOne)
+        let before = simulation.log.count
+        simulation.exit(1)
+        simulation.fireNext()
+        #expect(simulation.deeds(since: before) == ["spawn b 2"])
+    }
+
+    @Test func oneForAllStopsTheOthersInReverseThenStartsAllInOrder() {
+        let simulation = running(.oneForAll)
+        let before = simulation.log.count
+        simulation.exit(1)
+        #expect(simulation.deeds(since: before) == ["drain d"])
+        #expect(simulation.state(1) == .backingOff(attempt: 1, until: nil))
+        letDrain(simulation)
+        #expect(simulation.deeds(since: before) == ["drain d", "drain c", "drain a"])
+        #expect(simulation.status.allSatisfy { $0.state == .backingOff(attempt: 1, until: .milliseconds(100)) })
+        simulation.fireNext()
+        #expect(simulation.deeds(since: before).dropFirst(3) == ["spawn a 2", "spawn b 2", "spawn c 2", "spawn d 2"])
+        #expect(simulation.status[0].deaths.map(\.wasAsked) == [true])
+        #expect(simulation.breaches.isEmpty)
+    }
+
+    @Test func restForOneLeavesThoseBeforeAlone() {
+        let simulation = running(.restForOne)
+        let before = simulation.log.count
+        simulation.exit(2)
+        letDrain(simulation)
+        simulation.fireNext()
+        #expect(simulation.deeds(since: before) == ["drain d", "spawn c 2", "spawn d 2"])
+    }
+
+    @Test func failureBeforeTheGroupThatIsBeingRestartedExtendsIt() {
+        let simulation = running(.restForOne)
+        simulation.exit(2)
+        letDrain(simulation)
+        let before = simulation.log.count
+        simulation.exit(0)
+        letDrain(simulation)
+        simulation.fireNext()
+        #expect(
+            simulation.deeds(since: before) == ["drain b", "spawn a 2", "spawn b 2", "spawn c 2", "spawn d 2"]
+        )
+        #expect(simulation.timers.isEmpty)
+    }
+
+    @Test func childrenThatFailTogetherCountOnce() {
+        let simulation = running(.oneForAll, intensity: RestartIntensity(restarts: 1, within: .seconds(10)))
+        for index in 0..<4 { simulation.exit(index, segmentationFault) }
+        simulation.fireNext()
+        simulation.allComeUp()
+        #expect(simulation.status.allSatisfy { $0.state == .ready })
+        simulation.exit(3, segmentationFault)
+        #expect(simulation.state(3).isAtRest)
+    }
+
+    @Test func groupIsGivenUpTogetherAndComesBackTogether() {
+        let simulation = running(.restForOne, intensity: RestartIntensity(restarts: 0, within: .seconds(10)))
+        let before = simulation.log.count
+        simulation.exit(1, segmentationFault)
+        letDrain(simulation)
+        #expect(simulation.deeds(since: before) == ["drain d", "drain c"])
+        let reason = "0 restarts within 10 s; last: killed by SIGSEGV (11)"
+        let sibling = ChildState.gaveUp(reason: "its sibling \"b\" was given up: \(reason)")
+        #expect(simulation.status.map(\.state) == [.ready, .gaveUp(reason: reason), sibling, sibling])
+        simulation.give(.restartRequested(index: 1))
+        simulation.allComeUp()
+        #expect(simulation.status.allSatisfy { $0.state == .ready })
+        #expect(simulation.breaches.isEmpty)
+    }
+
+    @Test func temporaryAndFinishedChildrenAreNotBroughtBackByTheGroup() {
+        let simulation = running(.oneForAll, types: [.permanent, .temporary, .transient, .permanent])
+        simulation.exit(2, .exited(status: 0))
+        simulation.exit(3)
+        letDrain(simulation)
+        simulation.fireNext()
+        simulation.allComeUp()
+        #expect(simulation.status.map(\.state) == [.ready, .stopped, .stopped, .ready])
+    }
+
+    @Test func childStoppedOnRequestIsLeftOutOfTheGroup() {
+        let simulation = running(.oneForAll)
+        simulation.exit(0)
+        simulation.give(.stopChildRequested(index: 3))
+        letDrain(simulation)
+        simulation.give(.stopChildRequested(index: 1))
+        simulation.fireNext()
+        simulation.allComeUp()
+        #expect(simulation.status.map(\.state) == [.ready, .stopped, .ready, .stopped])
+    }
+
+    @Test func requestToRestartAMemberEndsTheGroupsWait() {
+        let simulation = running(.oneForAll)
+        simulation.exit(0)
+        letDrain(simulation)
+        simulation.give(.restartRequested(index: 2))
+        simulation.allComeUp()
+        #expect(simulation.timers.isEmpty)
+        #expect(simulation.status.allSatisfy { $0.state == .ready })
+    }
+
+    @Test func siblingThatIsStillBeingSpawnedIsStoppedBeforeTheGroupStarts() {
+        let simulation = Simulation([child("a"), child("b")], strategy: .oneForAll)
+        simulation.start()
+        simulation.spawned(0)
+        let before = simulation.log.count
+        simulation.exit(0)
+        #expect(simulation.deeds(since: before).isEmpty)
+        simulation.spawned(1)
+        simulation.exit(1, .signaled(number: 15, coreDumped: false))
+        simulation.fireNext()
+        #expect(simulation.deeds(since: before) == ["SIGTERM b", "spawn a 2", "spawn b 2"])
+    }
+
+    // MARK: Start
+
+    @Test func allChildrenStartAtOnceByDefault() {
+        let simulation = Simulation([child("a"), child("b")])
+        simulation.start()
+        #expect(simulation.deeds() == ["spawn a 1", "spawn b 1"])
+        simulation.comeUp(1)
+        #expect(simulation.startupResults.isEmpty)
+        simulation.comeUp(0)
+        #expect(simulation.startupResults == [nil])
+    }
+
+    @Test func startInSequenceWaitsForTheOneBefore() {
+        let simulation = Simulation([child("a"), child("b"), child("c")], startsInSequence: true)
+        simulation.start()
+        simulation.spawned(0)
+        simulation.exit(0)
+        simulation.fireNext()
+        #expect(simulation.deeds() == ["spawn a 1", "spawn a 2"])
+        simulation.comeUp(0)
+        simulation.comeUp(1)
+        simulation.comeUp(2)
+        #expect(simulation.deeds() == ["spawn a 1", "spawn a 2", "spawn b 1", "spawn c 1", "all ready"])
+    }
+
+    @Test func startInSequenceEndsAtTheChildThatIsGivenUp() {
+        let simulation = Simulation([child("a"), child("b"), child("c")], startsInSequence: true)
+        simulation.start()
+        simulation.comeUp(0)
+        simulation.spawnFails(1, errno: 2)
+        #expect(simulation.startupResults.map { $0?.index } == [1])
+        #expect(simulation.state(0) == .ready)
+        #expect(simulation.state(2) == .idle)
+    }
+
+    @Test func startFailsOnceForAChildThatKeepsFailing() {
+        let simulation = Simulation([child("a"), child("b")])
+        simulation.start()
+        simulation.comeUp(1)
+        for _ in 1...6 {
+            #expect(simulation.startupResults.isEmpty)
+            simulation.spawned(0)
+            simulation.exit(0, segmentationFault)
+            if !simulation.state(0).isAtRest { simulation.fireNext() }
+        }
+        let reason = "5 restarts within 10 s; last: killed by SIGSEGV (11)"
+        #expect(simulation.startupResults == [StartupFailure(index: 0, name: "a", reason: reason)])
+        simulation.give(.restartRequested(index: 0))
+        simulation.allComeUp()
+        #expect(simulation.startupResults.count == 1)
+    }
+
+    @Test func startFailsForAChildThatFinishesBeforeItIsReady() {
+        let simulation = Simulation([child("a", restart: .transient)])
+        simulation.start()
+        simulation.spawned(0)
+        simulation.exit(0, .exited(status: 0))
+        #expect(simulation.startupResults.first??.reason == "it exited with status 0 before it was ready")
+    }
+
+    @Test func startWithoutChildrenIsFinishedAtOnce() {
+        let simulation = Simulation([])
+        #expect(simulation.start() == [.finishStartup(nil)])
+        #expect(simulation.give(.stopRequested) == [.announceAllStopped])
+    }
+}

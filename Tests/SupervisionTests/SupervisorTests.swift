@@ -1,0 +1,295 @@
+import Dispatch
+import Locks
+import Supervision
+import Testing
+
+/// The owner of the machine: what it asks of its environment, in which order, and from many threads.
+@Suite struct SupervisorTests {
+    @Test(.timeLimit(.minutes(1))) func lifeFromStartToStopIsPerformedInOrder() {
+        let environment = FakeEnvironment(names: ["a", "b"])
+        let supervisor = environment.makeSupervisor()
+        supervisor.startRequested()
+        supervisor.childSpawned(index: 0, incarnation: 1, pid: 10)
+        supervisor.childSpawned(index: 1, incarnation: 1, pid: 11)
+        supervisor.childBecameReady(index: 0, incarnation: 1)
+        supervisor.childBecameReady(index: 1, incarnation: 1)
+        #expect(supervisor.status.map(\.pid) == [10, 11])
+        supervisor.childExited(index: 0, incarnation: 1, reason: segmentationFault)
+        environment.pass(.milliseconds(100))
+        supervisor.childSpawned(index: 0, incarnation: 2, pid: 12)
+        supervisor.stopRequested()
+        environment.pass(.seconds(5))
+        supervisor.childExited(index: 1, incarnation: 1, reason: .exited(status: 0), isOrderly: true)
+        supervisor.stopHurried()
+        supervisor.childExited(index: 0, incarnation: 2, reason: .signaled(number: 15, coreDumped: false))
+        #expect(
+            environment.deeds == [
+                "launch a 1", "launch b 1", "all ready", "launch a 2", "drain b", "SIGTERM b", "SIGTERM a",
+                "all stopped",
+            ]
+        )
+        #expect(environment.runningTimers == 0)
+        #expect(environment.handles == 0)
+        #expect(environment.reported == supervisor.status)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func startupFailureIsTold() {
+        let environment = FakeEnvironment(names: ["a"])
+        let supervisor = environment.makeSupervisor()
+        supervisor.startRequested()
+        supervisor.childSpawnFailed(index: 0, incarnation: 1, reason: .spawnFailed("/bin/x is missing", errno: 2))
+        #expect(
+            environment.deeds == [
+                "launch a 1",
+                "child \"a\" did not become ready: could not be started: /bin/x is missing (errno 2)",
+            ]
+        )
+    }
+
+    @Test(.timeLimit(.minutes(1))) func inputsFromInsideACallAreActedUponAfterIt() {
+        let environment = FakeEnvironment(names: ["a", "b"])
+        let supervisor = environment.makeSupervisor()
+        environment.answersLaunches = true
+        supervisor.startRequested()
+        #expect(environment.deeds == ["launch a 1", "launch b 1", "all ready"])
+        #expect(environment.overlaps == 0)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func timerThatFiresBeforeItsHandleIsKnownIsTaken() {
+        let environment = FakeEnvironment(names: ["a"])
+        let supervisor = environment.makeSupervisor()
+        environment.answersLaunches = true
+        environment.firesAtOnce = true
+        supervisor.startRequested()
+        supervisor.stopRequested()
+        #expect(environment.deeds == ["launch a 1", "all ready", "drain a", "SIGTERM a", "SIGKILL a"])
+        #expect(environment.handles == 0, "the supervisor keeps no handle of a timer that has fired")
+    }
+
+    @Test(.timeLimit(.minutes(1))) func nothingIsDoneForAnEnvironmentThatIsGone() {
+        var environment: FakeEnvironment? = FakeEnvironment(names: ["a"])
+        let supervisor = environment?.makeSupervisor()
+        supervisor?.startRequested()
+        environment = nil
+        supervisor?.childSpawned(index: 0, incarnation: 1, pid: 10)
+        #expect(supervisor?.status.first?.pid == nil)
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: RestartStrategy.allCases)
+    func inputsFromTwoThreadsAreServedOneAtATimeAndInOrder(strategy: RestartStrategy) {
+        let environment = FakeEnvironment(names: ["a", "b"])
+        let supervisor = environment.makeSupervisor(strategy: strategy)
+        environment.answersLaunches = true
+        environment.killsAtOnce = true
+        environment.firesAtOnce = true
+        supervisor.startRequested()
+        DispatchQueue.concurrentPerform(iterations: 2) { index in
+            for _ in 0..<2_000 {
+                let incarnation = supervisor.status[index].starts
+                supervisor.childExited(index: index, incarnation: incarnation, reason: segmentationFault, counts: false)
+            }
+        }
+        #expect(environment.overlaps == 0)
+        #expect(environment.launchesOutOfTurn == 0)
+        #expect(environment.reported == supervisor.status)
+        #expect(supervisor.status.allSatisfy { $0.starts > 1 })
+        supervisor.stopRequested()
+        #expect(environment.deeds.count { $0 == "all stopped" } == 1)
+        #expect(environment.reported == supervisor.status)
+    }
+}
+
+/// Remembers what it is asked for, and holds timers until the test lets time pass.
+///
+/// `@unchecked Sendable` is sound: all its mutable properties are touched with the lock held only.
+private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable {
+    private struct State {
+        var now = Duration.zero
+        var deeds: [String] = []
+        var reported: [ChildStatus]
+        var timers: [Int: (due: Duration, body: @Sendable () -> Void)] = [:]
+        var lastTimer = 0
+        /// The handles that somebody keeps.
+        var handles = 0
+        var isInside = false
+        var overlaps = 0
+        var launches: [Int]
+        var launchesOutOfTurn = 0
+        var answersLaunches = false
+        var killsAtOnce = false
+        var firesAtOnce = false
+        weak var supervisor: Supervisor?
+    }
+
+    private final class Timer: SupervisorTimer {
+        let number: Int
+        weak let environment: FakeEnvironment?
+
+        init(number: Int, environment: FakeEnvironment) {
+            self.number = number
+            self.environment = environment
+            environment.lock.withLock { environment.state.handles += 1 }
+        }
+
+        deinit {
+            guard let environment else { return }
+            environment.lock.withLock { environment.state.handles -= 1 }
+        }
+
+        func cancel() {
+            environment?.cancel(number)
+        }
+    }
+
+    private let lock = Lock()
+    private var state: State
+    private let names: [String]
+
+    init(names: [String]) {
+        self.names = names
+        state = State(
+            reported: names.map { ChildStatus(name: $0, state: .idle) },
+            launches: names.map { _ in 0 }
+        )
+    }
+
+    func makeSupervisor(strategy: RestartStrategy = .oneForOne) -> Supervisor {
+        let supervisor = Supervisor(
+            specifications: names.map { child($0) },
+            strategy: strategy,
+            seed: 1,
+            environment: self
+        )
+        lock.withLock { state.supervisor = supervisor }
+        return supervisor
+    }
+
+    var deeds: [String] { lock.withLock { state.deeds } }
+    var reported: [ChildStatus] { lock.withLock { state.reported } }
+    var runningTimers: Int { lock.withLock { state.timers.count } }
+    var handles: Int { lock.withLock { state.handles } }
+    var overlaps: Int { lock.withLock { state.overlaps } }
+    var launchesOutOfTurn: Int { lock.withLock { state.launchesOutOfTurn } }
+
+    /// Whether a launch is answered by a ready process from inside the call.
+    var answersLaunches: Bool {
+        get { lock.withLock { state.answersLaunches } }
+        set { lock.withLock { state.answersLaunches = newValue } }
+    }
+
+    /// Whether SIGKILL is answered by the child's end from inside the call.
+    var killsAtOnce: Bool {
+        get { lock.withLock { state.killsAtOnce } }
+        set { lock.withLock { state.killsAtOnce = newValue } }
+    }
+
+    /// Whether timers fire inside `schedule`.
+    var firesAtOnce: Bool {
+        get { lock.withLock { state.firesAtOnce } }
+        set { lock.withLock { state.firesAtOnce = newValue } }
+    }
+
+    func pass(_ time: Duration) {
+        let end = now + time
+        while let body = takeTimer(dueBy: end) { body() }
+        lock.withLock { state.now = end }
+    }
+
+    private func takeTimer(dueBy end: Duration) -> (@Sendable () -> Void)? {
+        lock.withLock {
+            guard let next = state.timers.min(by: { $0.value.due < $1.value.due }), next.value.due <= end else {
+                return nil
+            }
+            state.timers[next.key] = nil
+            state.now = max(state.now, next.value.due)
+            return next.value.body
+        }
+    }
+
+    private func cancel(_ timer: Int) {
+        lock.withLock { state.timers[timer] = nil }
+    }
+
+    /// Runs a call of the supervisor, and sees whether another one is under way.
+    private func inside<R>(_ body: () -> R) -> R {
+        lock.withLock {
+            if state.isInside { state.overlaps += 1 }
+            state.isInside = true
+        }
+        defer { lock.withLock { state.isInside = false } }
+        return body()
+    }
+
+    private func note(_ deed: String) {
+        lock.withLock { state.deeds.append(deed) }
+    }
+
+    private var supervisor: Supervisor? { lock.withLock { state.supervisor } }
+
+    // MARK: SupervisorEnvironment
+
+    var now: Duration { lock.withLock { state.now } }
+
+    func launch(index: Int, incarnation: Int) {
+        inside {
+            lock.withLock {
+                state.deeds.append("launch \(names[index]) \(incarnation)")
+                if incarnation != state.launches[index] + 1 { state.launchesOutOfTurn += 1 }
+                state.launches[index] = incarnation
+            }
+            guard answersLaunches else { return }
+            supervisor?.childBecameReady(index: index, incarnation: incarnation)
+            supervisor?.childSpawned(
+                index: index,
+                incarnation: incarnation,
+                pid: Int32(truncatingIfNeeded: incarnation)
+            )
+        }
+    }
+
+    func drain(index: Int) {
+        inside { note("drain \(names[index])") }
+    }
+
+    func signal(index: Int, _ signal: ChildSignal) {
+        inside {
+            note("\(signal) \(names[index])")
+            guard signal == .kill, killsAtOnce else { return }
+            let incarnation = lock.withLock { state.launches[index] }
+            let reason = ExitReason.signaled(number: 9, coreDumped: false)
+            supervisor?.childExited(index: index, incarnation: incarnation, reason: reason)
+        }
+    }
+
+    func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer {
+        inside {
+            if firesAtOnce {
+                body()
+                return Timer(number: 0, environment: self)
+            }
+            let number = lock.withLock {
+                state.lastTimer += 1
+                state.timers[state.lastTimer] = (state.now + delay, body)
+                return state.lastTimer
+            }
+            return Timer(number: number, environment: self)
+        }
+    }
+
+    func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
+        inside { lock.withLock { state.reported[index] = status } }
+    }
+
+    func startupFinished(_ result: Result<Void, StartupFailure>) {
+        inside {
+            switch result {
+            case .success: note("all ready")
+            case .failure(let failure): note(failure.description)
+            }
+        }
+    }
+
+    func allStopped() {
+        inside { note("all stopped") }
+    }
+}

@@ -1,0 +1,296 @@
+import JSONText
+import Testing
+
+@testable import supervisor
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+@Suite("Supervisor configuration")
+struct SupervisorConfigurationTests {
+    private func parse(_ text: String) throws(SupervisorConfigurationError) -> SupervisorConfiguration {
+        try SupervisorConfiguration.parse(Array(text.utf8), file: "bridge.json5")
+    }
+
+    /// `path (line): message` of every mistake.
+    private func mistakes(_ text: String) -> [String] {
+        do {
+            _ = try parse(text)
+            return []
+        } catch {
+            guard case .mistakes(_, let mistakes) = error else { return [error.description] }
+            return mistakes.map { "\($0.path) (\($0.line)): \($0.message)" }
+        }
+    }
+
+    /// The mistakes of one worker that is right but for these keys.
+    private func workerMistakes(_ keys: String) -> [String] {
+        mistakes("{workers: [{name: 'a', executable: 'x', \(keys)}]}")
+    }
+
+    @Test("reads every key")
+    func readsEveryKey() throws {
+        let configuration = try parse(
+            """
+            // JSON5: comments and trailing commas are fine
+            {
+              strategy: "rest-for-one",
+              intensity: { restarts: 3, within: "1m" },
+              workers: [
+                {
+                  name: "provisioning",
+                  executable: "provisioning-worker",
+                  arguments: ["--store", "boxes.json", ""],
+                  environment: { LOG_LEVEL: "info", EMPTY: "" },
+                  directory: "/tmp",
+                  subscribes: ["BoxOrdered", "ItemReceived"],
+                  publishes: ["BoxProvisioned"],
+                  restart: "transient",
+                  backoff: { initial: "50ms", maximum: "10s" },
+                  handshake: "1.5s",
+                  heartbeat: { every: "2s", tolerance: 4 },
+                  shutdown: { grace: "0s" },
+                  limits: { outbox: "1MiB", frame: 65536 }
+                },
+                { name: "canvas", executable: "canvas-worker", subscribes: ["BoxOrdered"], publishes: [] }
+              ]
+            }
+            """
+        )
+        let provisioning = SupervisorConfiguration.Worker(
+            name: "provisioning",
+            executable: "provisioning-worker",
+            arguments: ["--store", "boxes.json", ""],
+            environment: ["LOG_LEVEL": "info", "EMPTY": ""],
+            directory: "/tmp",
+            subscribes: ["BoxOrdered", "ItemReceived"],
+            publishes: ["BoxProvisioned"],
+            restart: .transient,
+            backoff: .init(initial: .milliseconds(50), maximum: .seconds(10)),
+            handshake: .milliseconds(1500),
+            heartbeat: .init(every: .seconds(2), tolerance: 4),
+            shutdown: .init(grace: .zero),
+            limits: .init(outbox: 1 << 20, frame: 65_536)
+        )
+        var canvas = SupervisorConfiguration.Worker(name: "canvas", executable: "canvas-worker")
+        canvas.subscribes = ["BoxOrdered"]
+        canvas.publishes = []
+        #expect(
+            configuration
+                == SupervisorConfiguration(
+                    strategy: .restForOne,
+                    intensity: .init(restarts: 3, within: .seconds(60)),
+                    workers: [provisioning, canvas]
+                )
+        )
+    }
+
+    @Test("fills in the defaults")
+    func fillsInDefaults() throws {
+        let configuration = try parse(#"{"workers": [{"name": "a", "executable": "x"}]}"#)
+        #expect(configuration == SupervisorConfiguration(workers: [.init(name: "a", executable: "x")]))
+        #expect(configuration.strategy == .oneForOne)
+        #expect(configuration.intensity == .init(restarts: 5, within: .seconds(10)))
+        let worker = try #require(configuration.workers.first)
+        #expect(worker.restart == .permanent)
+        #expect(worker.publishes == nil)
+        #expect(worker.backoff == .init(initial: .milliseconds(100), maximum: .seconds(30)))
+        #expect(worker.handshake == .seconds(10))
+        #expect(worker.heartbeat == .init(every: .seconds(1), tolerance: 3))
+        #expect(worker.shutdown == .init(grace: .seconds(5)))
+        #expect(worker.limits == .init(outbox: 4 << 20, frame: 16 << 20))
+    }
+
+    @Test("reports every mistake of a file at once, with its path and line, in the order of the file")
+    func reportsEveryMistake() {
+        let found = mistakes(
+            """
+            {
+              control: "run/supervisor.sock",
+              strategy: "one-for-al",
+              intensity: { restarts: -1, within: 10 },
+              workers: [
+                { name: "canvas", executable: "canvas-worker", restart: "allways" },
+                {
+                  name: "canvas",
+                  executabel: "x",
+                  environment: { LOG_LEVEL: 3, "A B": null },
+                  subscribes: ["A", "", "A"],
+                  backoff: { initial: "1m", maximum: "1s" },
+                  handshake: "10",
+                  heartbeat: { tolerance: 0 },
+                  shutdown: "5s",
+                  limits: { outbox: "4MB2", frame: 1, memory: "512MiB", openFiles: 256, files: 1 },
+                },
+                "third",
+              ],
+            }
+            """
+        )
+        #expect(
+            found == [
+                "control (2): \"control\" is not supported yet: nothing can attach to a running supervisor; leave it out",
+                "strategy (3): \"one-for-al\" is none of one-for-one, one-for-all, rest-for-one; did you mean \"one-for-all\"?",
+                "intensity.restarts (4): found the number -1, expected an integer from 0 to 10000",
+                "intensity.within (4): found the number 10, expected a string such as \"10s\"",
+                "workers[0].restart (6): \"allways\" is none of permanent, transient, temporary; did you mean \"permanent\"?",
+                "workers[1] (7): the key \"executable\" is missing, expected a program such as \"canvas-worker\"",
+                "workers[1].name (8): duplicate worker name \"canvas\" (first at line 6)",
+                "workers[1].executabel (9): unknown key \"executabel\"; did you mean \"executable\"?",
+                "workers[1].environment.LOG_LEVEL (10): found the number 3, expected a string such as \"info\"",
+                "workers[1].environment[\"A B\"] (10): found null, expected a string such as \"info\"",
+                "workers[1].subscribes[1] (11): found an empty string, expected one such as \"BoxOrdered\"",
+                "workers[1].subscribes[2] (11): duplicate \"A\" (first at line 11)",
+                "workers[1].backoff (12): found the initial back-off 1m, expected no more than the maximum, 1s",
+                "workers[1].handshake (13): found the string \"10\", expected a unit after the number, one of ns, us, ms, s, m, h",
+                "workers[1].heartbeat.tolerance (14): found the number 0, expected an integer from 1 to 1000",
+                "workers[1].shutdown (15): found the string \"5s\", expected an object with \"grace\"",
+                "workers[1].limits.outbox (16): found the string \"4MB2\", "
+                    + "expected one of the units TiB, GiB, MiB, KiB, TB, GB, MB, kB, B; did you mean \"MB\"?",
+                "workers[1].limits.frame (16): found the number 1, expected from 64KiB to 1GiB",
+                "workers[1].limits.memory (16): \"memory\" is not supported yet: a worker's memory cannot be limited; leave it out",
+                "workers[1].limits.openFiles (16): \"openFiles\" is not supported yet: "
+                    + "a worker's open files cannot be limited; leave it out",
+                "workers[1].limits.files (16): unknown key \"files\"; known here are outbox, frame",
+                "workers[2] (18): found the string \"third\", expected an object with \"name\", \"executable\", \"arguments\"",
+            ]
+        )
+    }
+
+    @Test("refuses a file without workers")
+    func refusesNoWorkers() {
+        #expect(mistakes("{}") == [" (1): the key \"workers\" is missing, expected an array with at least one worker"])
+        #expect(mistakes("{workers: []}") == ["workers (1): found an empty array, expected at least one worker"])
+        #expect(mistakes("{workers: {}}") == ["workers (1): found an empty object, expected an array of workers"])
+        #expect(
+            mistakes("[]") == [
+                " (1): found an empty array, expected an object with \"strategy\", \"intensity\", \"workers\""
+            ]
+        )
+    }
+
+    @Test(
+        "takes names of letters, digits, point, underscore and dash",
+        arguments: ["a", "A-b_c.9", String(repeating: "x", count: 64)]
+    )
+    func takesNames(name: String) throws {
+        #expect(try parse("{workers: [{name: '\(name)', executable: 'x'}]}").workers.first?.name == name)
+    }
+
+    @Test("refuses other names", arguments: ["", "a b", "a/b", "é", "a\\n", "host", String(repeating: "x", count: 65)])
+    func refusesNames(name: String) {
+        let found = mistakes("{workers: [{name: '\(name)', executable: 'x'}]}")
+        #expect(found.count == 1)
+        #expect(found.first?.hasPrefix("workers[0].name (1): found ") == true)
+    }
+
+    @Test("refuses what the kernel could not take over as it is written")
+    func refusesWhatTheKernelCannotTake() {
+        #expect(workerMistakes(#"arguments: ['a\0b'], directory: '\0'"#).count == 2)
+        #expect(workerMistakes(#"environment: {'': '1'}"#).count == 1)
+        #expect(workerMistakes(#"environment: {'A=B': '1'}"#).count == 1)
+        #expect(workerMistakes(#"environment: {A: '\0'}"#).count == 1)
+        #expect(workerMistakes("environment: {EVENT_BRIDGE_FD: '3'}").count == 1)
+    }
+
+    @Test("two workers may subscribe to one event, one worker not twice")
+    func checksSubscriptions() throws {
+        let two =
+            "{workers: [{name: 'a', executable: 'x', subscribes: ['E']}, {name: 'b', executable: 'x', subscribes: ['E']}]}"
+        #expect(try parse(two).workers.map(\.subscribes) == [["E"], ["E"]])
+        #expect(
+            workerMistakes("subscribes: ['E', 'F', 'E']") == [
+                "workers[0].subscribes[2] (1): duplicate \"E\" (first at line 1)"
+            ]
+        )
+    }
+
+    @Test("one end of the back-off given alone moves the other's default where it must")
+    func completesBackoff() throws {
+        func backoff(_ text: String) throws -> SupervisorConfiguration.Worker.Backoff? {
+            try parse("{workers: [{name: 'a', executable: 'x', backoff: \(text)}]}").workers.first?.backoff
+        }
+        #expect(try backoff("{initial: '1m'}") == .init(initial: .seconds(60), maximum: .seconds(60)))
+        #expect(try backoff("{maximum: '10ms'}") == .init(initial: .milliseconds(10), maximum: .milliseconds(10)))
+        #expect(try backoff("{maximum: '1m'}") == .init(initial: .milliseconds(100), maximum: .seconds(60)))
+    }
+
+    @Test("a syntax error names file, line and column")
+    func namesSyntaxErrors() throws {
+        let error = try #require(throws: SupervisorConfigurationError.self) { try parse("{\n  workers = []}") }
+        #expect(error.description == "bridge.json5:2:11: found \"=\", expected \":\" after the key \"workers\"")
+        let mistake = try #require(throws: SupervisorConfigurationError.self) { try parse("{workers: []}") }
+        #expect(
+            mistake.description == "bridge.json5:1:11: workers: found an empty array, expected at least one worker"
+        )
+    }
+
+    @Test("100,000 mistakes are reported without trouble", .timeLimit(.minutes(1)))
+    func bearsManyMistakes() {
+        let keys = (0..<30_000).map { "k\($0): 0" }.joined(separator: ",")
+        #expect(mistakes("{\(keys)}").count == 30_001)
+    }
+}
+
+@Suite("Supervisor configuration file")
+struct SupervisorConfigurationFileTests {
+    /// A new directory, removed at the end.
+    private func withDirectory(_ body: (String) throws -> Void) throws {
+        var template = Array("/tmp/supervisor-configuration.XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        defer {
+            unlink("\(directory)/file")
+            rmdir(directory)
+        }
+        try body(directory)
+    }
+
+    private func write(_ bytes: [UInt8], to file: String) throws {
+        let stream = try #require(fopen(file, "w"))
+        #expect(fwrite(bytes, 1, bytes.count, stream) == bytes.count)
+        fclose(stream)
+    }
+
+    @Test("reads a file up to the limit, and refuses one that is a byte larger")
+    func limitsSize() throws {
+        try withDirectory { directory in
+            let file = "\(directory)/file"
+            let text = Array(#"{"workers": [{"name": "a", "executable": "x"}]}"#.utf8)
+            let spaces = [UInt8](repeating: 0x20, count: SupervisorConfiguration.greatestFileSize - text.count)
+            try write(text + spaces, to: file)
+            #expect(try SupervisorConfiguration.load(file: file).workers.count == 1)
+            try write(text + spaces + [0x20], to: file)
+            let error = try #require(throws: SupervisorConfigurationError.self) {
+                try SupervisorConfiguration.load(file: file)
+            }
+            #expect(error == .tooLarge(file: file, limit: 1 << 20))
+            #expect(error.description == "\(file): found more than 1MiB, which is the limit for a configuration file")
+        }
+    }
+
+    @Test("names a file that is missing, a directory, an endless one and a broken name")
+    func namesUnreadableFiles() throws {
+        try withDirectory { directory in
+            func error(_ file: String) -> String? {
+                do throws(SupervisorConfigurationError) {
+                    _ = try SupervisorConfiguration.load(file: file)
+                    return nil
+                } catch {
+                    return error.description
+                }
+            }
+            #expect(
+                error("\(directory)/none")
+                    == "\(directory)/none: the configuration cannot be read: No such file or directory"
+            )
+            #expect(error(directory) == "\(directory): found a directory, expected a configuration file")
+            #expect(error("/dev/zero")?.contains("found more than 1MiB") == true)
+            #expect(error("a\0b")?.contains("its name has a NUL character") == true)
+            #expect(error("/dev/null") == "/dev/null:1:1: found the end of the text, expected a value")
+        }
+    }
+}
