@@ -316,6 +316,7 @@ let package = Package(
         .testTarget(
             name: "SupervisorCommandTests",
             dependencies: [
+                "BridgePlatform",
                 "CBOR",
                 "DomainEvents",
                 "EventBridge",

@@ -1,3 +1,4 @@
+// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else

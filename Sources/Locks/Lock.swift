@@ -1,3 +1,4 @@
+// The C library has another name on each system, and locks lie below the module that hides such things.
 #if canImport(Glibc)
 public import Glibc
 #elseif canImport(Darwin)

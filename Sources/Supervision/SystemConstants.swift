@@ -1,3 +1,4 @@
+// The C library has another name on each system; supervision knows processes by their numbers only, not the platform module.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)

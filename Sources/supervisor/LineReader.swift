@@ -1,3 +1,5 @@
+import BridgePlatform
+
 /// Takes a file apart into lines, with as much memory as the longest line needs and no more than the limit.
 struct LineReader {
     /// A line of the file.

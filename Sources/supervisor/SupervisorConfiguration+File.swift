@@ -1,3 +1,5 @@
+import BridgePlatform
+
 /// How a configuration is read from its file.
 extension SupervisorConfiguration {
     /// A file larger than this is no configuration that anybody wrote.

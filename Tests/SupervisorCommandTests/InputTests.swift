@@ -1,3 +1,4 @@
+import BridgePlatform
 import CBOR
 import DomainEvents
 import Testing

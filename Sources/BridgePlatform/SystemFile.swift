@@ -1,5 +1,3 @@
-import BridgePlatform
-
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -7,10 +5,10 @@ import Darwin
 #endif
 
 /// An open file, pipe or terminal: read in chunks and written whole, on a thread that may wait.
-final class SystemFile: Sendable {
-    static let standardInput = SystemFile(inherited: STDIN_FILENO)
-    static let standardOutput = SystemFile(inherited: STDOUT_FILENO)
-    static let standardError = SystemFile(inherited: STDERR_FILENO)
+package final class SystemFile: Sendable {
+    package static let standardInput = SystemFile(inherited: STDIN_FILENO)
+    package static let standardOutput = SystemFile(inherited: STDOUT_FILENO)
+    package static let standardError = SystemFile(inherited: STDERR_FILENO)
 
     /// Nil for a standard stream, which is not ours to close.
     private let owned: SharedDescriptor?
@@ -22,13 +20,13 @@ final class SystemFile: Sendable {
     }
 
     /// Takes over a descriptor.
-    init(_ descriptor: consuming FileDescriptor) {
+    package init(_ descriptor: consuming FileDescriptor) {
         number = descriptor.rawValue
         owned = SharedDescriptor(descriptor)
     }
 
     /// Opens a file for reading; a directory is refused here and not at the first read.
-    static func open(reading path: String) throws(SystemFileError) -> SystemFile {
+    package static func open(reading path: String) throws(SystemFileError) -> SystemFile {
         // A NUL would end the name early for the kernel, and another file would be opened.
         guard !path.utf8.contains(0) else { throw SystemFileError("its name has a NUL character") }
         let number = retryingInterrupted { openFile(path, O_RDONLY | O_CLOEXEC) }
@@ -39,10 +37,10 @@ final class SystemFile: Sendable {
         return file
     }
 
-    var isTerminal: Bool { Terminal.isTerminal(number) }
+    package var isTerminal: Bool { Terminal.isTerminal(number) }
 
     /// Reads what there is, waiting for the first byte; nothing at the end.
-    func read(upTo count: Int) throws(SystemFileError) -> [UInt8] {
+    package func read(upTo count: Int) throws(SystemFileError) -> [UInt8] {
         var failure: CInt?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             while true {
@@ -68,7 +66,7 @@ final class SystemFile: Sendable {
     /// Writes all of the bytes, however long that takes.
     ///
     /// - Returns: False if nobody reads any more, or the rest cannot be written.
-    func write(_ bytes: [UInt8]) -> Bool {
+    package func write(_ bytes: [UInt8]) -> Bool {
         bytes.withUnsafeBytes { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
@@ -95,11 +93,11 @@ final class SystemFile: Sendable {
 }
 
 /// Why a file cannot be read, as a sentence's end such as `Permission denied`.
-struct SystemFileError: Error, Sendable, Hashable, CustomStringConvertible {
-    let description: String
-    let isDirectory: Bool
+package struct SystemFileError: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+    package let isDirectory: Bool
 
-    init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
         isDirectory = false
     }
@@ -119,28 +117,4 @@ private func readFile(_ number: CInt, _ buffer: UnsafeMutableRawPointer?, _ coun
 
 private func writeFile(_ number: CInt, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
     write(number, buffer, count)
-}
-
-/// What the program asks the operating system beside files.
-enum OperatingSystem {
-    static let interrupt = SIGINT
-    static let terminate = SIGTERM
-    static let hangUp = SIGHUP
-
-    /// The directory that relative paths count from; nil if it has been removed.
-    static var workingDirectory: String? {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
-            getcwd(buffer.baseAddress, buffer.count).map { String(cString: $0) }
-        }
-    }
-
-    static func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
-
-    /// How far local time is ahead of UTC at that second.
-    static func secondsAheadOfUTC(atSecond second: Int) -> Int {
-        var time = time_t(second)
-        var parts = tm()
-        guard localtime_r(&time, &parts) != nil else { return 0 }
-        return parts.tm_gmtoff
-    }
 }

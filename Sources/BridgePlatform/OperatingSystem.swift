@@ -1,0 +1,29 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What a program asks the operating system beside files.
+package enum OperatingSystem {
+    package static let interrupt = SIGINT
+    package static let terminate = SIGTERM
+    package static let hangUp = SIGHUP
+
+    /// The directory that relative paths count from; nil if it has been removed.
+    package static var workingDirectory: String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+            getcwd(buffer.baseAddress, buffer.count).map { String(cString: $0) }
+        }
+    }
+
+    package static func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// How far local time is ahead of UTC at that second.
+    package static func secondsAheadOfUTC(atSecond second: Int) -> Int {
+        var time = time_t(second)
+        var parts = tm()
+        guard localtime_r(&time, &parts) != nil else { return 0 }
+        return parts.tm_gmtoff
+    }
+}
