@@ -13,6 +13,7 @@ let package = Package(
         .executable(name: "supervisor", targets: ["supervisor"]),
         .library(name: "BridgeWorker", targets: ["BridgeWorker"]),
         .library(name: "DomainEvents", targets: ["DomainEvents"]),
+        .library(name: "DomainEventsFoundation", targets: ["DomainEventsFoundation"]),
         .library(name: "EventBridge", targets: ["EventBridge"]),
         .library(name: "EventBridgeTesting", targets: ["EventBridgeTesting"]),
         .library(name: "Supervision", targets: ["Supervision"]),
@@ -37,6 +38,13 @@ let package = Package(
             name: "DomainEvents",
             dependencies: [
                 "Locks"
+            ]
+        ),
+        .target(
+            name: "DomainEventsFoundation",
+            dependencies: [
+                "DomainEvents",
+                "Locks",
             ]
         ),
         .target(
@@ -253,6 +261,15 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "DomainEventsFoundationTests",
+            dependencies: [
+                "DomainEvents",
+                "DomainEventsFoundation",
+                "EventBridgeTesting",
+                "Locks",
+            ]
+        ),
+        .testTarget(
             name: "DomainEventsTests",
             dependencies: [
                 "DomainEvents",
@@ -304,6 +321,15 @@ let package = Package(
             name: "LocksTests",
             dependencies: [
                 "Locks"
+            ]
+        ),
+        .testTarget(
+            name: "ScenarioTests",
+            dependencies: [
+                "DomainEvents",
+                "EventBridgeTesting",
+                "ExampleDomain",
+                "Locks",
             ]
         ),
         .testTarget(

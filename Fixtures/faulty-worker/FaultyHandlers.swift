@@ -19,6 +19,7 @@ enum FaultyHandlers {
     static func subscribe(_ misbehaviour: Misbehaviour, _ publisher: EventPublisher) -> [Subscription] {
         [
             publisher.subscribe(to: WorkRequested.self) { event in
+                if Burst.isMeant(by: misbehaviour) { return Burst.run(misbehaviour, event, publisher) }
                 try misbehave(misbehaviour, over: event, publisher)
                 let attempt = EventContext.current?.attempt ?? 1
                 publisher.publish(WorkDone(number: event.number, text: event.text, attempt: attempt))

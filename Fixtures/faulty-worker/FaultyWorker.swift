@@ -33,9 +33,10 @@ struct FaultyWorker {
         case .tornFrame, .hugeFrame, .deepPayload, .floodWindow, .ignoreTermination:
             withLink { $0.misbehaveAfterHandshake(misbehaviour) }
         case .grandchild: Grandchild.leave(holdingLink: false)
-        case .leakDescriptor: Grandchild.leave(holdingLink: true)
+        case .leakDescriptor, .burstHeld: Grandchild.leave(holdingLink: true)
         default: break
         }
+        Burst.prepare(misbehaviour)
         await BridgeWorker.main { publisher in FaultyHandlers.subscribe(misbehaviour, publisher) }
     }
 

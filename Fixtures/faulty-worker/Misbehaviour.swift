@@ -34,6 +34,15 @@ enum Misbehaviour: Equatable {
     case none
     /// `flood`: answers each request with as many events as its number says.
     case flood
+    /// `burst`: publishes as many events as the request's number says in the handler, and counts them in the file that its text
+    /// names, each when `publish` has returned; if it names none, the worker then dies of SIGKILL. Does nothing the second time.
+    case burst
+    /// `burst-outside`: the same on a thread of its own, while the link is read.
+    case burstOutside
+    /// `burst-held`: as `burst`, after it has left a process behind that holds the link and the outbox.
+    case burstHeld
+    /// `scribble`: as `burst`, but before it dies fills the memory that it shares with the host with what its number says.
+    case scribble
     /// `flood-stdout`: writes as many lines to standard output and standard error as the request's number says, then answers.
     case floodOutput
     /// `hang`: the handler never returns.
@@ -60,7 +69,8 @@ enum Misbehaviour: Equatable {
         "bad-version": .badVersion, "garbage": .garbage, "torn-frame": .tornFrame, "huge-frame": .hugeFrame,
         "deep-payload": .deepPayload, "flood-window": .floodWindow, "ignore-sigterm": .ignoreTermination,
         "none": .none, "flood": .flood, "flood-stdout": .floodOutput, "hang": .hang, "spin": .spin,
-        "grandchild": .grandchild, "leak-descriptor": .leakDescriptor,
+        "grandchild": .grandchild, "leak-descriptor": .leakDescriptor, "burst": .burst,
+        "burst-outside": .burstOutside, "burst-held": .burstHeld, "scribble": .scribble,
     ]
 
     /// The misbehaviour of this name; nil if there is none.

@@ -47,6 +47,19 @@ package enum CurrentProcess {
         _exit(code)
     }
 
+    /// The most memory that this process has had at once, in bytes.
+    package static func peakResidentBytes() -> Int {
+        var usage = rusage()
+        #if os(Linux)
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        // In KiB: getrusage(2).
+        return usage.ru_maxrss * 1_024
+        #else
+        getrusage(RUSAGE_SELF, &usage)
+        return usage.ru_maxrss
+        #endif
+    }
+
     /// How many descriptors this process has open.
     package static func openDescriptorCount() throws(SystemError) -> Int {
         try openDescriptors().count

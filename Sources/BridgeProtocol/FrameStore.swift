@@ -1,7 +1,7 @@
 /// First-in, first-out memory for encoded frames whose addresses never change.
 ///
 /// Frames lie one behind the other in chunks, so that many leave in one write, and no frame straddles two. A chunk is given
-/// back, or used again, when the last frame in it is.
+/// back, or used again, when the last frame in it is. The chunks are this process's own memory, or lie in a shared outbox.
 struct FrameStore: ~Copyable {
     private struct Chunk {
         let base: UnsafeMutableRawPointer
@@ -11,8 +11,10 @@ struct FrameStore: ~Copyable {
     }
 
     /// Large enough that a burst leaves in few writes, small enough that an idle link holds little.
-    private static let chunkBytes = 256 << 10
+    private static let chunkBytes = OutboxLayout.slotBytes
 
+    /// Nil if the chunks are this process's own memory.
+    let region: OutboxRegion?
     private var chunks: [Chunk] = []
     private var first = 0
     /// Empty chunks for the next burst: fresh memory is dear, and bursts mostly repeat.
@@ -22,13 +24,18 @@ struct FrameStore: ~Copyable {
     /// How much is kept: the room in an outbox below its default limit.
     private static let keptBytes = 4 << 20
 
+    init(region: OutboxRegion? = nil) {
+        self.region = region
+    }
+
     deinit {
+        guard region == nil else { return }
         for chunk in chunks[first...] { chunk.base.deallocate() }
         for chunk in spares { chunk.base.deallocate() }
     }
 
-    /// Room for a frame of `length` bytes at the end of the line.
-    mutating func append(_ length: Int) -> UnsafeMutableRawPointer {
+    /// Room for a frame of `length` bytes at the end of the line; nil if the shared memory has none left.
+    mutating func append(_ length: Int) -> UnsafeMutableRawPointer? {
         if let last = chunks.indices.last, last >= first, chunks[last].capacity - chunks[last].used >= length {
             defer {
                 chunks[last].used += length
@@ -36,27 +43,48 @@ struct FrameStore: ~Copyable {
             }
             return chunks[last].base + chunks[last].used
         }
-        var chunk = makeChunk(length)
+        guard var chunk = makeChunk(length) else { return nil }
+        if let region {
+            let last = first < chunks.count ? chunks.last.map { ($0.base, $0.used, $0.capacity) } : nil
+            region.append(chunk.base, capacity: chunk.capacity, behind: last)
+        }
         chunk.used = length
         chunk.frames = 1
         chunks.append(chunk)
         return chunk.base
     }
 
-    private mutating func makeChunk(_ length: Int) -> Chunk {
+    private mutating func makeChunk(_ length: Int) -> Chunk? {
         if let fitting = spares.lastIndex(where: { $0.capacity >= length }) {
             spareBytes -= spares[fitting].capacity
             return spares.remove(at: fitting)
         }
-        let capacity = max(length, Self.chunkBytes)
-        return Chunk(base: .allocate(byteCount: capacity, alignment: 16), capacity: capacity)
+        guard let region else {
+            let capacity = max(length, Self.chunkBytes)
+            return Chunk(base: .allocate(byteCount: capacity, alignment: 16), capacity: capacity)
+        }
+        var memory = region.takeChunk(capacity: length)
+        if memory == nil {
+            // Too small each, but together they may make the room.
+            for spare in spares { region.giveBack(frames: spare.base, capacity: spare.capacity) }
+            (spares, spareBytes) = ([], 0)
+            if first < chunks.count, chunks[first].frames == 0 {
+                // The only chunk, which is kept to begin again in.
+                region.listBegins(with: nil)
+                region.giveBack(frames: chunks[first].base, capacity: chunks[first].capacity)
+                first += 1
+            }
+            memory = region.takeChunk(capacity: length)
+        }
+        guard let memory, let base = memory.baseAddress else { return nil }
+        return Chunk(base: base, capacity: memory.count)
     }
 
     /// Gives back the oldest frame's memory.
     mutating func removeFirst() {
         chunks[first].frames -= 1
         guard chunks[first].frames == 0 else { return }
-        if first == chunks.count - 1, chunks[first].capacity == Self.chunkBytes {
+        if first == chunks.count - 1, chunks[first].capacity <= Self.chunkBytes {
             // The only chunk in use: begin again at its start.
             chunks[first].used = 0
             return
@@ -64,6 +92,7 @@ struct FrameStore: ~Copyable {
         var empty = chunks[first]
         empty.used = 0
         first += 1
+        region?.listBegins(with: first < chunks.count ? chunks[first].base : nil)
         if first > 32, first * 2 > chunks.count {
             chunks.removeFirst(first)
             first = 0
@@ -71,6 +100,8 @@ struct FrameStore: ~Copyable {
         if spareBytes + empty.capacity <= Self.keptBytes {
             spareBytes += empty.capacity
             spares.append(empty)
+        } else if let region {
+            region.giveBack(frames: empty.base, capacity: empty.capacity)
         } else {
             empty.base.deallocate()
         }

@@ -54,6 +54,15 @@ package struct Outbox: ~Copyable {
         windowEvents = limits.windowEvents
     }
 
+    /// Keeps the frames in memory that is shared with the host from now on; only before the first event.
+    ///
+    /// - Returns: The memory's head page; nil if the memory cannot be used, and the frames stay this process's own.
+    package mutating func share(_ memory: any OutboxMemory) -> OutboxHead? {
+        guard lastSequence == 0, let region = OutboxRegion(memory) else { return nil }
+        store = FrameStore(region: region)
+        return region.head
+    }
+
     package var count: Int { Int(lastSequence &+ 1 &- firstSequence) }
     package var isEmpty: Bool { lastSequence &+ 1 == firstSequence }
     /// Whether something is left that the window would let out.
@@ -66,15 +75,20 @@ package struct Outbox: ~Copyable {
     // MARK: - Appending
 
     /// Room for the next event's frame; its sequence is ``lastSequence`` afterwards.
+    ///
+    /// When the frame lies there, ``frameWasWritten(frameLength:)`` says so.
+    ///
+    /// - Returns: Nil, and nothing has changed, if the memory that is shared with the host has no room left.
     package mutating func append(
         frameLength: Int,
         source: EventSource,
         number: UInt64,
         attempt: UInt32 = 1
-    ) -> UnsafeMutableRawPointer {
+    ) -> UnsafeMutableRawPointer? {
+        guard let frame = store.append(frameLength) else { return nil }
         if count == records.count { grow() }
-        let frame = store.append(frameLength)
         lastSequence &+= 1
+        store.region?.began(lastSequence)
         if sources.last !== source { remember(source) }
         let record = Record(
             frame: frame,
@@ -86,6 +100,11 @@ package struct Outbox: ~Copyable {
         records[index(lastSequence)] = record
         chargedBytes += record.charge
         return frame
+    }
+
+    /// The newest event's frame is whole: in shared memory, it outlives this process from here on.
+    package func frameWasWritten(frameLength: Int) {
+        store.region?.accepted(lastSequence, frameLength: frameLength)
     }
 
     private mutating func remember(_ source: EventSource) {
@@ -273,6 +292,7 @@ package struct Outbox: ~Copyable {
 
     /// An unacknowledged event, for its next delivery.
     package struct Unsettled {
+        package let sequence: UInt64
         package let frame: UnsafeRawBufferPointer
         package let source: EventSource
         package let number: UInt64
@@ -288,6 +308,7 @@ package struct Outbox: ~Copyable {
                 let wasHandedOut = sequence <= lastComposed
                 body(
                     Unsettled(
+                        sequence: sequence,
                         frame: UnsafeRawBufferPointer(start: record.frame, count: record.length),
                         source: record.source.takeUnretainedValue(),
                         number: record.number,

@@ -5,6 +5,9 @@ package import BridgePlatform
 /// Reading blocks, on a thread that does nothing else; writing never does. Both ends behave the same over a socket and in
 /// memory: partial writes, a bounded buffer between the two, and an end that is seen when the other side closes or dies.
 package protocol ByteStream: AnyObject, Sendable {
+    /// Memory that both ends share beside the stream, in which the worker's outbox lies; nil if there is none.
+    var memory: MemoryFile? { get }
+
     /// Waits for bytes; one caller at a time.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome
 
@@ -22,4 +25,8 @@ package protocol ByteStream: AnyObject, Sendable {
 
     /// Ends the stream both ways: a blocked read returns.
     func close()
+}
+
+extension ByteStream {
+    package var memory: MemoryFile? { nil }
 }

@@ -111,13 +111,16 @@ extension Link {
         let settled = try lock.withLock { () throws(LinkViolation) -> [@Sendable () -> Void] in
             try phase.frameReceived(.event)
             try receiveWindow.eventReceived(sequence: head.sequence, frameLength: frameLength)
+            sharedHead?.opened(head.sequence)
             return pendingAcknowledgements.isEmpty ? [] : settlePending()
         }
         for body in settled { body() }
         guard let delegate else { return }
         let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
         handling.store(head.sequence, ordering: .relaxed)
+        sharedHead?.handlingBegan(head.sequence)
         let disposition = try delegate.link(self, received: head, payload: payload)
+        sharedHead?.handlingFinished(head.sequence)
         handling.store(0, ordering: .relaxed)
         switch disposition {
         case .handled: eventHandled(head.sequence)
@@ -134,7 +137,7 @@ extension Link {
                 return ([], false)
             }
             try outbox.credit(acknowledgement)
-            if acknowledgement.after <= receiveWindow.lastReceived {
+            if acknowledgement.after <= lastArrived {
                 _ = outbox.settle(acknowledgement)
             } else if pendingAcknowledgements.count < 2 {
                 pendingAcknowledgements.append(acknowledgement)
@@ -148,11 +151,14 @@ extension Link {
         if mayWrite { pump() }
     }
 
+    /// The newest event of the peer, whichever way it came; with the lock held.
+    private var lastArrived: UInt64 { max(receiveWindow.lastReceived, lastTakenOver) }
+
     /// Lets go of what acknowledgements settle whose condition is met by now.
     ///
     /// With the lock held.
-    private func settlePending() -> [@Sendable () -> Void] {
-        while let oldest = pendingAcknowledgements.first, oldest.after <= receiveWindow.lastReceived {
+    func settlePending() -> [@Sendable () -> Void] {
+        while let oldest = pendingAcknowledgements.first, oldest.after <= lastArrived {
             _ = outbox.settle(oldest)
             pendingAcknowledgements.removeFirst()
         }
@@ -187,19 +193,25 @@ extension Link {
     package func close() {
         let stream = lock.withLock {
             isClosedHere = true
+            peerWent.broadcast()
             return self.stream
         }
         stream?.close()
     }
 
     private func finishReading(_ ending: LinkEnd, _ stream: any ByteStream) {
+        stopWriting()
+        // Whoever still holds the other end is not the peer that this link was made for, or has no more to say.
+        stream.close()
+        lock.withLock { self.delegate }?.linkWasReadToEnd(self, ending)
+        // A peer that broke the protocol is not asked for more.
+        if takesOver, let memory = stream.memory, ending != .closed, !ending.isViolation { takeOver(from: memory) }
         let (woken, delegate) = lock.withLock {
             end = ending
             // The socket goes as soon as the last writer has let go of it, however long somebody keeps the link.
             self.stream = nil
             return (takeWoken(), self.delegate)
         }
-        stream.close()
         for body in woken { body() }
         delegate?.linkEnded(self, ending)
     }

@@ -56,8 +56,15 @@ extension Link {
     /// Queues a message; the next batch takes it along.
     package func queue(_ message: ControlMessage) {
         lock.withLock {
-            guard end == nil, !isFarewellWritten else { return }
-            message.encode(into: control)
+            guard end == nil, !isReadToEnd, !isFarewellWritten else { return }
+            switch message {
+            case .hello, .welcome, .interest:
+                // Ahead of every event that is enqueued from now on: the answer to an event is lost on a peer that has not heard yet
+                // that it is wanted.
+                message.encode(into: announcements)
+            default:
+                message.encode(into: control)
+            }
             if case .reject = message { phase.peerWasRejected() }
         }
     }
@@ -65,7 +72,7 @@ extension Link {
     /// Shows that this side is alive; left out when the last sign of life has not even left.
     package func sendHeartbeat(_ heartbeat: Heartbeat) {
         let isQueued = lock.withLock {
-            guard end == nil, !isFarewellWritten, control.isEmpty else { return false }
+            guard end == nil, !isReadToEnd, !isFarewellWritten, control.isEmpty else { return false }
             ControlMessage.heartbeat(heartbeat).encode(into: control)
             return true
         }
@@ -74,7 +81,12 @@ extension Link {
 
     /// Reads what has arrived to its end and no further: the peer's process is known to be gone, whoever else holds its socket.
     package func peerIsGone() {
-        lock.withLock { stream }?.finishReading()
+        let stream = lock.withLock {
+            isPeerGone = true
+            peerWent.broadcast()
+            return self.stream
+        }
+        stream?.finishReading()
     }
 
     /// Says goodbye behind everything that lies in the outbox, and writes nothing after that.
@@ -103,7 +115,8 @@ extension Link {
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
         let urgency = lock.withLock {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
-            ControlMessage.refuse(refusal).encode(into: control)
+            // Of a peer that is gone nobody would take this out again.
+            if !isReadToEnd { ControlMessage.refuse(refusal).encode(into: control) }
             return note(handled: sequence)
         }
         act(on: urgency)
@@ -114,6 +127,7 @@ extension Link {
     ///
     /// Says whether to write now, to set the timer, or neither.
     func note(handled sequence: UInt64) -> ReceiveWindow.Urgency {
+        sharedHead?.closed(sequence)
         switch receiveWindow.eventHandled(sequence: sequence) {
         case .none: return .none
         case .now:
@@ -157,7 +171,7 @@ extension Link {
     /// Writes until nothing is left, the stream takes no more, or somebody else is at it already.
     package func pump() {
         lock.lock()
-        guard !isWriting, !isBlocked, end == nil, let stream else {
+        guard !isWriting, !isBlocked, end == nil, !isReadToEnd, let stream else {
             lock.unlock()
             return
         }
@@ -200,6 +214,10 @@ extension Link {
         guard !isFarewellWritten else { return false }
         pieces.removeAll(keepingCapacity: true)
         firstPiece = 0
+        if !announcements.isEmpty {
+            swap(&announcements, &announcementsInFlight)
+            pieces.append(announcementsInFlight.bytes)
+        }
         if areEventsReleased {
             let last = held.first.map { $0 - 1 } ?? .max
             outbox.compose(into: &pieces, maximumBytes: Self.batchBytes, through: last)
@@ -243,6 +261,7 @@ extension Link {
         guard firstPiece == pieces.count else { return }
         pieces.removeAll(keepingCapacity: true)
         firstPiece = 0
+        announcementsInFlight.removeAll()
         controlInFlight.removeAll()
         outbox.composedWasWritten()
     }

@@ -22,7 +22,7 @@ package final class Link: @unchecked Sendable {
     let limits: LinkLimits
     let poller: Poller
 
-    let lock = Lock()
+    let lock: Lock
     var outbox: Outbox
     var receiveWindow: ReceiveWindow
     var phase: LinkPhaseMachine
@@ -36,6 +36,20 @@ package final class Link: @unchecked Sendable {
     var stream: (any ByteStream)?
     var end: LinkEnd?
     var isClosedHere = false
+    /// The peer's process has ended, whoever else holds its socket.
+    var isPeerGone = false
+    /// The stream has nothing more to say; what the peer has left in memory may follow before the end.
+    var isReadToEnd = false
+    /// The newest event that was found in the peer's memory; 0 if none was.
+    var lastTakenOver: UInt64 = 0
+    /// Told when the peer's process has ended, or this side has closed the link.
+    let peerWent: Condition
+    /// Whether the stream's memory holds the peer's outbox, to be read after its death.
+    private(set) var takesOver = false
+    /// What was found in the peer's memory, once it has been read.
+    var found: TakeOver?
+    /// The page on which this side notes for its host what it is at; set before the reading thread begins.
+    private(set) var sharedHead: OutboxHead?
     weak var delegate: (any LinkDelegate)?
 
     /// Events that wait until they lie in other links' outboxes too, ascending.
@@ -53,6 +67,10 @@ package final class Link: @unchecked Sendable {
     var control = CBORBuffer(minimumCapacity: 512)
     /// Control frames of the batch that is being written.
     var controlInFlight = CBORBuffer(minimumCapacity: 512)
+    /// What leaves ahead of the events of its batch: the handshake and interest.
+    var announcements = CBORBuffer(minimumCapacity: 512)
+    /// Of these, what is being written.
+    var announcementsInFlight = CBORBuffer(minimumCapacity: 512)
     var pieces: [UnsafeRawBufferPointer] = []
     var firstPiece = 0
     var farewell: Goodbye?
@@ -85,6 +103,8 @@ package final class Link: @unchecked Sendable {
         self.ownSource = ownSource
         self.limits = limits
         self.poller = poller
+        lock = Lock()
+        peerWent = Condition(lock: lock)
         outbox = Outbox(limits: limits)
         receiveWindow = ReceiveWindow(windowBytes: limits.windowBytes, windowEvents: limits.windowEvents)
         phase = LinkPhaseMachine(role: role)
@@ -93,10 +113,23 @@ package final class Link: @unchecked Sendable {
     }
 
     /// Begins to read and write over `stream`.
-    package func attach(_ stream: any ByteStream, delegate: any LinkDelegate) throws(SystemError) {
+    ///
+    /// A worker's outbox lies in the stream's memory, if that has any.
+    ///
+    /// - Parameter takesOver: whether to wait after the stream's end until ``peerIsGone()`` is called, and to take over then what
+    ///   the peer has left in the stream's memory.
+    package func attach(
+        _ stream: any ByteStream,
+        delegate: any LinkDelegate,
+        takesOver: Bool = false
+    ) throws(SystemError) {
+        // Memory that cannot be mapped is no reason not to work: the outbox is this process's own then.
+        let memory = phase.role == .worker ? try? stream.memory?.map() : nil
         lock.withLock {
             self.stream = stream
             self.delegate = delegate
+            self.takesOver = takesOver
+            if let memory { sharedHead = outbox.share(memory) }
         }
         lastRead.store(MonotonicClock.now(), ordering: .relaxed)
         try PlatformThread.start(name: "link \(peerName)") { self.readUntilEnd(stream) }
@@ -136,6 +169,9 @@ package final class Link: @unchecked Sendable {
         pump()
     }
 
+    /// What the peer has left in the memory that it shared; nil before the link's end, and if there was none.
+    package var takenOver: TakeOver? { lock.withLock { found } }
+
     /// Whether the link has ended.
     package var hasEnded: Bool { lock.withLock { end != nil } }
 
@@ -171,14 +207,16 @@ package final class Link: @unchecked Sendable {
     ) -> Enqueued {
         lock.lock()
         defer { lock.unlock() }
-        guard end == nil, farewell == nil else { return .ended }
+        guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else { return .ended }
         guard payload.count <= maximumPeerFrame - Self.headAllowance else {
             return .tooLarge(size: payload.count, limit: maximumPeerFrame - Self.headAllowance)
         }
         guard outbox.isEmpty || outbox.chargedBytes + payload.count <= limits.outboxHardBytes else {
             return .full(limit: limits.outboxHardBytes)
         }
-        append(context, name: name, attempt: attempt, payload: payload)
+        guard append(context, name: name, attempt: attempt, payload: payload) else {
+            return .full(limit: limits.outboxHardBytes)
+        }
         if isHeld { held.append(outbox.lastSequence) }
         return .accepted(sequence: outbox.lastSequence)
     }
@@ -192,7 +230,14 @@ package final class Link: @unchecked Sendable {
     static let headAllowance = 2_048
 
     /// Encodes a frame into the outbox, with the lock held.
-    private func append(_ context: EventContext, name: String, attempt: UInt64, payload: UnsafeRawBufferPointer) {
+    ///
+    /// - Returns: False if the memory that is shared with the host has no room for it.
+    private func append(
+        _ context: EventContext,
+        name: String,
+        attempt: UInt64,
+        payload: UnsafeRawBufferPointer
+    ) -> Bool {
         var head = EventHead(
             sequence: outbox.lastSequence &+ 1,
             id: wireID(context.id),
@@ -208,16 +253,20 @@ package final class Link: @unchecked Sendable {
         headBuffer.removeAll()
         EventFrame.encodeHead(head, payloadBytes: payload.count, into: headBuffer)
         let headBytes = headBuffer.bytes
-        let frame = outbox.append(
-            frameLength: headBytes.count + payload.count,
+        let frameLength = headBytes.count + payload.count
+        let place = outbox.append(
+            frameLength: frameLength,
             source: context.id.source,
             number: context.id.number,
             attempt: UInt32(clamping: attempt)
         )
+        guard let frame = place else { return false }
         if let start = headBytes.baseAddress { frame.copyMemory(from: start, byteCount: headBytes.count) }
         if let start = payload.baseAddress {
             (frame + headBytes.count).copyMemory(from: start, byteCount: payload.count)
         }
+        outbox.frameWasWritten(frameLength: frameLength)
+        return true
     }
 
     private func wireID(_ id: EventID) -> WireID {
@@ -254,10 +303,14 @@ package final class Link: @unchecked Sendable {
     package var isQuiet: Bool { lock.withLock { isQuietNow } }
 
     /// How many events have gone either way so far: two equal readings mean that nothing moved between them.
-    package var activity: UInt64 { lock.withLock { outbox.lastSequence &+ receiveWindow.lastReceived } }
+    package var activity: UInt64 {
+        lock.withLock { outbox.lastSequence &+ max(receiveWindow.lastReceived, lastTakenOver) }
+    }
 
     /// With the lock held.
-    var isQuietNow: Bool { outbox.isEmpty && receiveWindow.unhandledEvents == 0 }
+    var isQuietNow: Bool {
+        outbox.isEmpty && receiveWindow.unhandledEvents == 0 && (!isReadToEnd || end != nil)
+    }
 
     /// The event that the reading thread is in the handlers of; 0 if it is in none.
     package var handledNow: UInt64 { handling.load(ordering: .relaxed) }
@@ -291,7 +344,8 @@ package final class Link: @unchecked Sendable {
     }
 
     private func takeOver(_ context: EventContext, name: String, attempt: UInt64, payload: UnsafeRawBufferPointer) {
-        lock.withLock { append(context, name: name, attempt: attempt, payload: payload) }
+        // A link that takes over is not a worker's: its memory is its own, and has room.
+        _ = lock.withLock { append(context, name: name, attempt: attempt, payload: payload) }
     }
 
     func name(of name: WireName) -> String {

@@ -21,6 +21,10 @@ package enum LinkEnd: Sendable, Hashable {
     case failed(String)
     /// This side closed it.
     case closed
+
+    var isViolation: Bool {
+        if case .violation = self { true } else { false }
+    }
 }
 
 /// Acts on what a link brings.
@@ -36,6 +40,13 @@ package protocol LinkDelegate: AnyObject, Sendable {
     /// The peer refuses an event that this side sent; `payload` is valid during the call only.
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal)
 
+    /// The stream has nothing more to say. What the peer has left in memory may follow, once its process is gone.
+    func linkWasReadToEnd(_ link: Link, _ end: LinkEnd)
+
     /// The link has ended; nothing comes after this.
     func linkEnded(_ link: Link, _ end: LinkEnd)
+}
+
+extension LinkDelegate {
+    package func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {}
 }

@@ -1,4 +1,5 @@
 package import BridgePlatform
+import BridgeProtocol
 import Locks
 
 /// One end of a stream inside a process, with a socket's manners: a bounded buffer, short writes, an end that is seen.
@@ -6,22 +7,25 @@ package final class MemoryStream: ByteStream, Sendable {
     private let incoming: MemoryPipe
     private let outgoing: MemoryPipe
     private let poller: Poller
+    package let memory: MemoryFile?
 
-    private init(incoming: MemoryPipe, outgoing: MemoryPipe, poller: Poller) {
+    private init(incoming: MemoryPipe, outgoing: MemoryPipe, memory: MemoryFile?, poller: Poller) {
         self.incoming = incoming
         self.outgoing = outgoing
+        self.memory = memory
         self.poller = poller
     }
 
-    /// Two connected ends.
+    /// Two connected ends, with memory for an outbox as a worker's process has it.
     ///
     /// - Parameter capacity: how many bytes may be on their way in each direction; a socket's default is of this order.
     package static func pair(capacity: Int = 200 << 10, poller: Poller) -> (MemoryStream, MemoryStream) {
         let there = MemoryPipe(capacity: capacity)
         let back = MemoryPipe(capacity: capacity)
+        let memory = MemoryFile.forOutbox(LinkLimits())
         return (
-            MemoryStream(incoming: back, outgoing: there, poller: poller),
-            MemoryStream(incoming: there, outgoing: back, poller: poller)
+            MemoryStream(incoming: back, outgoing: there, memory: memory, poller: poller),
+            MemoryStream(incoming: there, outgoing: back, memory: memory, poller: poller)
         )
     }
 

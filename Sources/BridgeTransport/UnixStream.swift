@@ -9,9 +9,11 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
     private let lock = Lock()
     private var registration: Poller.Registration?
     private var waiting: (@Sendable () -> Void)?
+    package let memory: MemoryFile?
 
-    /// Takes the socket over.
-    package init(_ socket: consuming FileDescriptor, poller: Poller) {
+    /// Takes the socket over, and the memory that goes with it.
+    package init(_ socket: consuming FileDescriptor, memory: MemoryFile? = nil, poller: Poller) {
+        self.memory = memory
         descriptor = SharedDescriptor(socket)
         self.poller = poller
     }

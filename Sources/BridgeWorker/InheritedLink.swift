@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// What the supervisor has put into a worker's environment: the link's descriptor, and who the worker is.
+/// What the supervisor has put into a worker's environment: the link's descriptor, the outbox's, and who the worker is.
 ///
 /// Read once, before anything else runs, and erased, so that programs which the worker starts do not take it for theirs.
 struct InheritedLink: ~Copyable {
@@ -8,18 +8,22 @@ struct InheritedLink: ~Copyable {
         static let descriptor = "EVENT_BRIDGE_FD"
         static let name = "EVENT_BRIDGE_NAME"
         static let cookie = "EVENT_BRIDGE_COOKIE"
+        static let outbox = "EVENT_BRIDGE_OUTBOX_FD"
     }
 
     let socket: FileDescriptor
     let name: String
     let cookie: String
+    /// Where the outbox is to lie; nil if the supervisor shares no memory.
+    let memory: MemoryFile?
 
     /// Finds the link.
     static func take() throws(WorkerError) -> InheritedLink {
         let number = CurrentProcess.environment(Variable.descriptor)
         let name = CurrentProcess.environment(Variable.name)
         let cookie = CurrentProcess.environment(Variable.cookie)
-        for variable in [Variable.descriptor, Variable.name, Variable.cookie] {
+        let memory = takeMemory()
+        for variable in [Variable.descriptor, Variable.name, Variable.cookie, Variable.outbox] {
             CurrentProcess.unsetEnvironment(variable)
         }
         guard let number, let name, let cookie else {
@@ -39,6 +43,14 @@ struct InheritedLink: ~Copyable {
         } catch {
             throw WorkerError(.unusableLink, "the link cannot be used: \(error)")
         }
-        return InheritedLink(socket: FileDescriptor(owning: descriptor), name: name, cookie: cookie)
+        return InheritedLink(socket: FileDescriptor(owning: descriptor), name: name, cookie: cookie, memory: memory)
+    }
+
+    /// A worker can do without it: then what it has published and not sent dies with it.
+    private static func takeMemory() -> MemoryFile? {
+        guard let number = CurrentProcess.environment(Variable.outbox).flatMap({ CInt($0) }), number > 2,
+            (try? FileDescriptor.setCloseOnExec(number)) != nil
+        else { return nil }
+        return MemoryFile(inherited: FileDescriptor(owning: number))
     }
 }

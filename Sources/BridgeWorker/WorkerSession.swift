@@ -58,7 +58,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
 
     // MARK: - Life
 
-    /// Introduces the worker over `stream` and returns its publisher once the host has welcomed it.
+    /// Introduces the worker over `stream` and returns its publisher once the host has welcomed it and said what it wants.
     package func begin(over stream: any ByteStream) async throws -> EventPublisher {
         link.queue(
             .hello(
@@ -127,7 +127,10 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             finishHandshake(.failure(WorkerError(.rejected, "the host does not accept this worker: \(reject.text)")))
         case .interest(let interest):
             let (router, route) = lock.withLock { (self.router, self.route) }
-            if let router, let route { router.interestReceived(interest, from: route, over: link) }
+            guard let router, let route else { return }
+            router.interestReceived(interest, from: route, over: link)
+            // Before this, what the worker publishes would reach nobody.
+            finishHandshake(.success(router.publisher))
         case .drain: drain()
         default: return
         }
@@ -199,7 +202,6 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         router.start()
         link.releaseEvents()
         beat(every: welcome.heartbeatMilliseconds)
-        finishHandshake(.success(publisher))
     }
 
     private func finishHandshake(_ outcome: Result<EventPublisher, WorkerError>) {

@@ -10,9 +10,11 @@
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -147,6 +149,65 @@ int cbp_peer_credentials(int descriptor, int32_t *pid, uint32_t *uid, uint32_t *
 int cbp_terminal_width(int descriptor) {
     struct winsize size;
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// MARK: Memory files
+
+int cbp_memory_file_create(size_t size) {
+    // Beyond this limit the call below would not fail but raise SIGXFSZ.
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size) {
+        errno = EFBIG;
+        return -1;
+    }
+#ifdef __linux__
+    int descriptor = memfd_create("event-bridge", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor < 0) return -1;
+    bool done = ftruncate(descriptor, (off_t)size) == 0
+        && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+#else
+    // Not shm_open, whose objects cannot be read but through a mapping.
+    char path[PATH_MAX];
+    const char *directory = getenv("TMPDIR");
+    int length = snprintf(path, sizeof path, "%s/event-bridge.XXXXXX", directory ? directory : "/tmp");
+    if (length < 0 || (size_t)length >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int descriptor = close_on_exec(mkstemp(path));
+    if (descriptor < 0) return -1;
+    bool done = unlink(path) == 0 && ftruncate(descriptor, (off_t)size) == 0;
+#endif
+    if (done) return descriptor;
+    int code = errno;
+    close(descriptor);
+    errno = code;
+    return -1;
+}
+
+void *cbp_memory_file_map(int descriptor, size_t size) {
+    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (address == MAP_FAILED) return NULL;
+#ifdef __linux__
+    // A dump would fill the pages that were never written, and a forked child could write into its parent's file.
+    madvise(address, size, MADV_DONTDUMP);
+    madvise(address, size, MADV_DONTFORK);
+#else
+    minherit(address, size, VM_INHERIT_NONE);
+#endif
+    return address;
+}
+
+int cbp_memory_file_unmap(void *address, size_t size) {
+    return munmap(address, size);
+}
+
+void cbp_memory_file_give_back(void *address, size_t size) {
+#ifdef __linux__
+    madvise(address, size, MADV_REMOVE);
+#else
+    (void)address, (void)size;
+#endif
 }
 
 // MARK: Threads

@@ -6,6 +6,12 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case outboxFull
         /// The only process that wants the event was given up or is shutting down.
         case workerUnavailable
+        /// Nobody, here or in another process, subscribes to the event.
+        case nobodySubscribed
+        /// Handlers were not done, or no answer came, within the time given.
+        case timedOut
+        /// Inside a transaction nothing can be waited for: what it holds is published when it has ended.
+        case insideTransaction
         /// The event could not be encoded.
         case notEncodable
         /// The event is larger than a frame may be.

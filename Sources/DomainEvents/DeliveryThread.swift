@@ -2,34 +2,54 @@ public import Locks
 
 /// What the calling thread is delivering: the event in hand, and what its handlers published meanwhile.
 ///
-/// One object a thread, reached through thread-specific storage; no other thread ever touches it.
+/// One object a thread, reached through thread-specific storage; no other thread ever touches it, but for its slot.
 @usableFromInline
 package final class DeliveryThread {
-    // These three are only ever read or set whole, on the one thread: there is nothing for the exclusivity check, which costs
-    // as much as the rest of a delivery's set-up, to find.
-    @exclusivity(unchecked) @usableFromInline package var isDelivering = false
+    @inlinable package var isDelivering: Bool {
+        get { slot.pointee.isDelivering }
+        set { slot.pointee.isDelivering = newValue }
+    }
 
     /// Who resolves the context of the event in hand if a handler asks; valid only while delivering.
-    @exclusivity(unchecked) @usableFromInline var publisher: Unmanaged<EventPublisher>?
+    @inlinable var publisher: Unmanaged<EventPublisher>? {
+        get { slot.pointee.publisher }
+        set { slot.pointee.publisher = newValue }
+    }
+
+    // Only ever read or set whole, on the one thread: there is nothing for the exclusivity check, which costs as much as the rest
+    // of a delivery's set-up, to find.
     @exclusivity(unchecked) @usableFromInline var context: EventContext?
 
+    /// Whether somebody waits for the handlers of the event in hand, and takes what they throw.
+    var collectsFailures = false
+    var failure: (any Error)?
+
+    @usableFromInline let slot = DeliverySlots.make()
+
     /// Deliveries of events that handlers published: they run when the event in hand has reached all its subscribers.
-    private var deferred: [() -> Void] = []
+    private var deferred: [AnyDeferredPublish] = []
     /// Empty memory for the next round of `deferred`.
-    private var spare: [() -> Void] = []
+    private var spare: [AnyDeferredPublish] = []
 
-    @usableFromInline static let slot = ThreadSpecific<DeliveryThread>()
+    @usableFromInline static let storage = ThreadSpecific<DeliveryThread>()
 
-    @inlinable
-    package static var current: DeliveryThread {
-        if let existing = slot.value { return existing }
-        return makeCurrent()
+    deinit {
+        DeliverySlots.remove(slot)
     }
+
+    /// This thread's object, which lives as long as the thread does.
+    @inlinable
+    package static var unmanaged: Unmanaged<DeliveryThread> {
+        if let existing = storage.unmanagedValue { return existing }
+        return .passUnretained(makeCurrent())
+    }
+
+    package static var current: DeliveryThread { unmanaged.takeUnretainedValue() }
 
     @usableFromInline
     static func makeCurrent() -> DeliveryThread {
         let thread = DeliveryThread()
-        slot.value = thread
+        storage.value = thread
         return thread
     }
 
@@ -42,21 +62,19 @@ package final class DeliveryThread {
         return made
     }
 
-    @usableFromInline
-    func deferDelivery(_ delivery: @escaping () -> Void) {
+    func deferDelivery(_ delivery: AnyDeferredPublish) {
         deferred.append(delivery)
+        slot.pointee.hasDeferred = true
     }
 
     /// Runs what handlers published, and what the handlers of that published, first in, first out.
     @inlinable
     func finish() {
-        if hasDeferred { runDeferred() }
+        if slot.pointee.hasDeferred { runDeferred() }
         isDelivering = false
         publisher = nil
         if context != nil { context = nil }
     }
-
-    @usableFromInline var hasDeferred: Bool { !deferred.isEmpty }
 
     @usableFromInline
     func runDeferred() {
@@ -64,15 +82,16 @@ package final class DeliveryThread {
         spare = []
         repeat {
             swap(&round, &deferred)
-            for delivery in round { delivery() }
+            for delivery in round { delivery.run(on: self) }
             // Not in place: releasing a delivery may run a deinit that publishes, and so adds to `deferred`.
             round.removeAll(keepingCapacity: round.capacity <= 1024)
         } while !deferred.isEmpty
+        slot.pointee.hasDeferred = false
         spare = round
     }
 
-    /// Runs a handler outside any publishing call, on a queue or a task: with its event's context, and with what it publishes
-    /// delivered after it has returned.
+    /// Runs a handler outside any publishing call, on a queue or for an event from elsewhere: with its event's context, and
+    /// with what it publishes delivered after it has returned.
     ///
     /// Nested in another delivery (a queue that runs its block on the publishing thread), it leaves that one's state as it was.
     func run<Failure: Error>(context: EventContext, _ body: () throws(Failure) -> Void) throws(Failure) {
@@ -88,5 +107,20 @@ package final class DeliveryThread {
             }
         }
         try body()
+    }
+
+    /// Runs inline handlers for somebody who waits for them; returns the first error that one of them threw.
+    func collectFailures(context: EventContext, _ body: (DeliveryThread) -> Void) -> (any Error)? {
+        let outer = (collectsFailures, failure)
+        var thrown: (any Error)?
+        run(context: context) {
+            collectsFailures = true
+            failure = nil
+            body(self)
+            thrown = failure
+            // Before what the handlers published is delivered: nobody waits for that.
+            (collectsFailures, failure) = outer
+        }
+        return thrown
     }
 }

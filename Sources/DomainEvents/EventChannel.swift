@@ -1,9 +1,10 @@
-public import Locks
+import Locks
+public import Synchronization
 
 /// One event type's subscribers and ways out of the process, within one publisher.
 @usableFromInline
 package class AnyEventChannel: @unchecked Sendable {
-    // Sendable: everything mutable is in the subclass, guarded by its lock.
+    // Sendable: everything mutable is in the subclass, which guards it.
     @usableFromInline package let name: String
     package let eventType: any DomainEvent.Type
 
@@ -13,250 +14,146 @@ package class AnyEventChannel: @unchecked Sendable {
     }
 
     package var hasSubscribers: Bool { false }
-    func setForwarders(_ forwarders: [any EventForwarder]) {}
+    /// - Returns: What is no longer in use, to be released without any lock held.
+    func setForwarders(_ forwarders: [any EventForwarder]) -> [AnyObject] { [] }
     func removeSubscriber(behind gate: CallGate) {}
     func publisherWasReleased() {}
+    /// Subscribes something that takes events of every type.
+    package func subscribe(_ observer: any EventObserver, publisher: EventPublisher) -> Subscription? { nil }
 }
 
-/// The typed channel: the hot path from `publish` to the handlers.
+/// The typed channel: who gets the events of one type.
+///
+/// Publishing reads `current` without a lock and without counting a reference; it writes into its thread's ``DeliverySlot`` what
+/// it uses. A change puts new routes in the place of the old ones, and keeps those until no slot names them. Whoever was in
+/// them when they were replaced looks again when it leaves, so what a removed handler has captured is let go of as soon as no
+/// call uses it.
 @usableFromInline
 package final class EventChannel<E: DomainEvent>: AnyEventChannel, @unchecked Sendable {
-    // Sendable: `routes` is guarded by `lock`; the snapshots themselves never change.
+    // Sendable: `current` is atomic, `routes` and `retired` are guarded by `lock`; routes themselves never change.
 
-    /// Who gets an event, as one immutable value: publishing takes it under the lock and works on it outside.
-    @usableFromInline
-    final class Routes: Sendable {
-        @usableFromInline let inline: [InlineSubscriber<E>]
-        @usableFromInline let deferred: [DeferredSubscriber<E>]
-        @usableFromInline let forwarders: [any EventForwarder]
+    /// The address of `routes`; 0 if nobody gets the events.
+    @usableFromInline let current = Atomic<UInt>(0)
+    private let lock = Lock()
+    private var routes = Routes<E>()
+    private var retired: [Routes<E>] = []
 
-        init(
-            inline: [InlineSubscriber<E>] = [],
-            deferred: [DeferredSubscriber<E>] = [],
-            forwarders: [any EventForwarder] = []
-        ) {
-            self.inline = inline
-            self.deferred = deferred
-            self.forwarders = forwarders
-        }
+    /// Publishing inside handlers needs a place to keep the event; places are used again.
+    let spares = DeferredPublishPool<E>()
 
-        @usableFromInline var hasSubscribers: Bool { !inline.isEmpty || !deferred.isEmpty }
-    }
+    /// Whether handlers are not called: for publishers that tests put in the place of real ones.
+    private let isMuted: Bool
 
-    @usableFromInline let lock = Lock()
-    // Read and set whole, under the lock: the exclusivity check has nothing to find.
-    @exclusivity(unchecked) @usableFromInline var routes = Routes()
-
-    init(name: String, forwarders: [any EventForwarder]) {
+    init(name: String, forwarders: [any EventForwarder], isMuted: Bool) {
+        self.isMuted = isMuted
         super.init(name: name, eventType: E.self)
         routes = Routes(forwarders: forwarders)
+        if !routes.isEmpty { current.store(routes.address, ordering: .sequentiallyConsistent) }
     }
 
-    @inlinable
-    func currentRoutes() -> Routes {
-        lock.lock()
-        let current = routes
-        lock.unlock()
-        return current
-    }
+    // MARK: - Reading
 
-    // MARK: - Publishing
-
-    @inlinable
-    package func publish(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext? = nil) {
-        let routes = currentRoutes()
-        let thread = DeliveryThread.current
-        if routes.forwarders.isEmpty, routes.deferred.isEmpty, cause == nil, !thread.isDelivering {
-            guard !routes.inline.isEmpty else { return }
-            // The common case: handlers on this thread, and a context only if one of them asks for it.
-            thread.isDelivering = true
-            thread.publisher = .passUnretained(publisher)
-            call(routes.inline, event, on: thread, from: publisher)
-            thread.finish()
-            // The thread has pointed to the publisher without holding it.
-            withExtendedLifetime(publisher) {}
-            return
+    /// The routes as they are, with a reference of the caller's own; nil if nobody gets the events.
+    func currentRoutes() -> Routes<E>? {
+        var address = current.load(ordering: .sequentiallyConsistent)
+        if address == 0 { return nil }
+        let slot = DeliveryThread.current.slot
+        while true {
+            slot.pointee.borrowed.store(address, ordering: .sequentiallyConsistent)
+            let now = current.load(ordering: .sequentiallyConsistent)
+            if now == address { break }
+            address = now
         }
-        publish(event, to: routes, from: publisher, causedBy: cause, on: thread)
+        guard let pointer = UnsafeRawPointer(bitPattern: address) else {
+            slot.pointee.borrowed.store(0, ordering: .releasing)
+            return nil
+        }
+        // Named in the slot while it was current, so not released before the slot is empty again.
+        let routes = Unmanaged<Routes<E>>.fromOpaque(pointer).takeUnretainedValue()
+        // An exchange, as in `leave`: the optimizer moves the counting of a reference past a store, also past an atomic one, and then
+        // the routes could be released before they are counted.
+        _ = slot.pointee.borrowed.exchange(0, ordering: .sequentiallyConsistent)
+        if current.load(ordering: .sequentiallyConsistent) != address { sweep() }
+        return routes
     }
 
+    package override var hasSubscribers: Bool { currentRoutes()?.hasSubscribers ?? false }
+
+    var forwarders: [any EventForwarder] { currentRoutes()?.forwarders ?? [] }
+
+    // MARK: - Changing
+
+    /// - Returns: What is no longer in use, to be released without any lock held.
+    private func change(_ make: (Routes<E>) -> Routes<E>) -> [Routes<E>] {
+        lock.withLock {
+            retired.append(routes)
+            routes = make(routes)
+            current.store(routes.isEmpty ? 0 : routes.address, ordering: .sequentiallyConsistent)
+            return takeUnused()
+        }
+    }
+
+    private func takeUnused() -> [Routes<E>] {
+        var unused: [Routes<E>] = []
+        retired.removeAll { routes in
+            if DeliverySlots.isUsing(routes: routes.address) { return false }
+            unused.append(routes)
+            return true
+        }
+        return unused
+    }
+
+    /// Lets go of what was replaced and is in no thread's hands any more.
     @usableFromInline
-    func publish(
-        _ event: E,
-        to routes: Routes,
-        from publisher: EventPublisher,
-        causedBy cause: EventContext?,
-        on thread: DeliveryThread
-    ) {
-        let context = publisher.makeContext(
-            causedBy: cause ?? thread.resolvedContext() ?? EventContext.handledByTask
-        )
-        // Into every outbox before any local handler runs: nobody sees an effect before its cause.
-        for forwarder in routes.forwarders { _ = forwarder.forward(event, context: context, announcesLoss: true) }
-        deliver(event, context: context, to: routes, from: publisher, on: thread)
+    func sweep() {
+        let unused = lock.withLock { takeUnused() }
+        withExtendedLifetime(unused) {}
     }
-
-    /// Publishes for a caller who wants to know: an event that some outbox does not take is delivered to nobody here.
-    func send(_ event: E, from publisher: EventPublisher) throws(DeliveryError) -> EventID {
-        let routes = currentRoutes()
-        let thread = DeliveryThread.current
-        let context = publisher.makeContext(causedBy: thread.resolvedContext() ?? EventContext.handledByTask)
-        for forwarder in routes.forwarders {
-            if let failure = forwarder.forward(event, context: context, announcesLoss: false) { throw failure }
-        }
-        deliver(event, context: context, to: routes, from: publisher, on: thread)
-        return context.id
-    }
-
-    /// Delivers here: now, or behind the event that this thread is delivering.
-    private func deliver(
-        _ event: E,
-        context: EventContext,
-        to routes: Routes,
-        from publisher: EventPublisher,
-        on thread: DeliveryThread
-    ) {
-        guard routes.hasSubscribers else { return }
-        if thread.isDelivering {
-            thread.deferDelivery { [self] in
-                thread.context = context
-                hand(event, context: context, to: routes, from: publisher, on: thread)
-            }
-            return
-        }
-        thread.isDelivering = true
-        thread.context = context
-        hand(event, context: context, to: routes, from: publisher, on: thread)
-        thread.finish()
-    }
-
-    private func hand(
-        _ event: E,
-        context: EventContext,
-        to routes: Routes,
-        from publisher: EventPublisher,
-        on thread: DeliveryThread
-    ) {
-        for subscriber in routes.deferred { subscriber.receive(event, context: context, tracker: nil) }
-        call(routes.inline, event, on: thread, from: publisher)
-    }
-
-    @inlinable
-    func call(
-        _ subscribers: [InlineSubscriber<E>],
-        _ event: E,
-        on thread: DeliveryThread,
-        from publisher: EventPublisher
-    ) {
-        for subscriber in subscribers where subscriber.gate.enter() {
-            do {
-                try subscriber.handler(event)
-            } catch {
-                failed(error, on: thread, from: publisher)
-            }
-            subscriber.gate.exit()
-        }
-    }
-
-    @usableFromInline
-    func failed(_ error: any Error, on thread: DeliveryThread, from publisher: EventPublisher) {
-        guard let context = thread.resolvedContext() else { return }
-        publisher.publishFailure(of: E.self, context: context, error: error)
-    }
-
-    // MARK: - Events from other processes
-
-    /// Hands an event that another process published to the subscribers here.
-    ///
-    /// Queues and tasks get it first, then the inline handlers run on the calling thread. `completion` is asked for only if
-    /// something is left to wait for.
-    package func deliverIncoming(
-        _ event: E,
-        context: EventContext,
-        from publisher: EventPublisher,
-        completion: () -> any IncomingCompletion
-    ) -> IncomingOutcome {
-        let routes = currentRoutes()
-        guard routes.hasSubscribers else { return .unwanted }
-        var tracker: IncomingTracker?
-        if !routes.deferred.isEmpty {
-            // One more than there are subscribers elsewhere: the inline handlers report together, last.
-            let shared = IncomingTracker(handlers: routes.deferred.count + 1, completion: completion())
-            for subscriber in routes.deferred { subscriber.receive(event, context: context, tracker: shared) }
-            tracker = shared
-        }
-        var failure: (any Error)?
-        if !routes.inline.isEmpty {
-            let thread = DeliveryThread.current
-            thread.run(context: context) {
-                for subscriber in routes.inline where subscriber.gate.enter() {
-                    do {
-                        try subscriber.handler(event)
-                    } catch {
-                        failure = failure ?? error
-                    }
-                    subscriber.gate.exit()
-                }
-            }
-        }
-        if let tracker {
-            tracker.handlerReturned(failure: failure)
-            return .pending
-        }
-        if let failure { return .failed(failure) }
-        return .handled
-    }
-
-    // MARK: - Subscribers
-
-    package override var hasSubscribers: Bool { currentRoutes().hasSubscribers }
 
     func add(_ subscriber: InlineSubscriber<E>) {
-        lock.withLock {
-            routes = Routes(
-                inline: routes.inline + [subscriber],
-                deferred: routes.deferred,
-                forwarders: routes.forwarders
-            )
-        }
+        guard !isMuted else { return }
+        withExtendedLifetime(change { $0.with(inline: $0.inline + [subscriber]) }) {}
     }
 
     func add(_ subscriber: DeferredSubscriber<E>) {
-        lock.withLock {
-            routes = Routes(
-                inline: routes.inline,
-                deferred: routes.deferred + [subscriber],
-                forwarders: routes.forwarders
-            )
+        guard !isMuted else { return }
+        withExtendedLifetime(change { $0.with(deferred: $0.deferred + [subscriber]) }) {}
+    }
+
+    func add(_ link: PublisherLink) {
+        guard !isMuted else { return }
+        withExtendedLifetime(change { $0.with(links: $0.links + [link]) }) {}
+    }
+
+    package override func subscribe(_ observer: any EventObserver, publisher: EventPublisher) -> Subscription? {
+        let subscriber = InlineSubscriber<E>(site: SubscriptionSite(file: #fileID, line: #line)) { event in
+            observer.observe(event)
         }
+        // Ahead of the others: what is observed is there when the first handler begins. Muted publishers are observed, too.
+        withExtendedLifetime(change { $0.with(inline: [subscriber] + $0.inline) }) {}
+        publisher.announceInterest(in: name)
+        return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)
     }
 
     override func removeSubscriber(behind gate: CallGate) {
-        // What is removed may hold the last reference to a user's object, whose deinit must not run under the lock.
-        let removed = lock.withLock {
-            let before = routes
-            routes = Routes(
+        var removed: [DeferredSubscriber<E>] = []
+        let unused = change { before in
+            removed = before.deferred.filter { $0.gate === gate }
+            return before.with(
                 inline: before.inline.filter { $0.gate !== gate },
                 deferred: before.deferred.filter { $0.gate !== gate },
-                forwarders: before.forwarders
+                links: before.links.filter { $0.gate !== gate }
             )
-            return before
         }
-        for subscriber in removed.deferred where subscriber.gate === gate { subscriber.discardWaiting() }
-        withExtendedLifetime(removed) {}
+        for subscriber in removed { subscriber.discardWaiting() }
+        withExtendedLifetime(unused) {}
     }
 
-    override func setForwarders(_ forwarders: [any EventForwarder]) {
-        // The routes before are let go under the lock, as those that follow hold the same subscribers. Kept any longer they
-        // could be the last to hold one that is removed meanwhile, and its end would run under the callers' locks.
-        lock.withLock {
-            routes = Routes(inline: routes.inline, deferred: routes.deferred, forwarders: forwarders)
-        }
+    override func setForwarders(_ forwarders: [any EventForwarder]) -> [AnyObject] {
+        change { $0.with(forwarders: forwarders) }
     }
 
     override func publisherWasReleased() {
-        for subscriber in currentRoutes().deferred { subscriber.publisherWasReleased() }
+        for subscriber in currentRoutes()?.deferred ?? [] { subscriber.publisherWasReleased() }
     }
-
-    var forwarders: [any EventForwarder] { currentRoutes().forwarders }
 }

@@ -27,6 +27,12 @@ package protocol InterestObserver: AnyObject, Sendable {
     func channelWasMade(_ channel: AnyEventChannel)
 }
 
+/// Sees the events of every type that a publisher publishes.
+package protocol EventObserver: Sendable {
+    /// Called on the publishing thread, before the handlers.
+    func observe<E: DomainEvent>(_ event: E)
+}
+
 /// Marks the events in which publisher and bridge report about themselves: they cross a link only if asked for by name.
 package protocol SelfReport: DomainEvent {}
 
@@ -42,8 +48,8 @@ package enum IncomingOutcome {
     case pending
 }
 
-/// Learns that the last of an incoming event's handlers has returned.
-package protocol IncomingCompletion: AnyObject, Sendable {
+/// Learns that the last of an event that somebody waits for's handlers has returned.
+package protocol HandlingCompletion: AnyObject, Sendable {
     /// Called once, on whatever thread the last handler returned.
     func handlersReturned(failure: (any Error)?)
 }

@@ -1,6 +1,5 @@
-import Dispatch
 import Locks
-import Synchronization
+public import Synchronization
 
 /// Publishes domain events and delivers them to subscribers, in this process and, through a bridge, in others.
 ///
@@ -13,38 +12,70 @@ import Synchronization
 /// - If one `publish` returned before another began (on one thread, task or actor), every subscriber sees the two in that
 ///   order, wherever its handler runs.
 /// - What a handler publishes is delivered after the event in hand has reached all its subscribers, and before the
-///   outermost `publish` returns. Handlers may publish, subscribe and cancel freely.
+///   outermost `publish` returns. Handlers may publish, also the type that they handle, subscribe and cancel freely.
+/// - Within a process no subscriber on a queue, in a task or of a sequence gets an event ahead of the one that caused it.
 /// - `publish` never waits for a subscriber and holds no lock while a handler runs.
+/// - An event goes to those who are subscribed when `publish` is called: one who subscribes meanwhile gets the next.
 ///
 /// All members may be used from any thread.
 public final class EventPublisher: @unchecked Sendable {
     // Sendable: `channels` publishes itself atomically; the rest is guarded by `lock` or constant.
 
     @usableFromInline let channels = ChannelTable()
+    /// How many transactions are under way; while there are none, publishing asks no further.
+    @usableFromInline let openTransactions = Atomic<Int>(0)
     /// Who offers this publisher's events: `host`, or the worker's name.
     package let source: EventSource
-    private let offered = Atomic<UInt64>(0)
+    /// Counts events, on cache lines of its own.
+    private let offered: UnsafeMutablePointer<Atomic<UInt64>>
+    /// Where handlers run that do not say; nil for the publishing thread.
+    let defaultExecutor: LineExecutor?
+    /// Whether handlers are never called.
+    private let isMuted: Bool
 
     private let lock = Lock()
     private var channelsByName: [String: AnyEventChannel] = [:]
     private var forwarders: [String: [any EventForwarder]] = [:]
     private var observers: [any InterestObserver] = []
+    private var lines: [ObjectIdentifier: WeakLine] = [:]
+    private var consumers = ConsumerTable()
+
+    private struct WeakLine {
+        weak var line: DeliveryLine?
+    }
 
     /// Makes a publisher of its own, independent of every other.
     public convenience init() {
         self.init(origin: "host")
     }
 
-    package convenience init(origin: String) {
-        self.init(source: EventSource(origin: origin, incarnation: .random(in: 1 ... .max)))
+    /// Makes a publisher that delivers on the main actor's thread where a subscriber does not say otherwise.
+    public convenience init(deliveringOn context: MainDelivery) {
+        self.init(origin: "host", deliveringOn: .main)
     }
 
-    package init(source: EventSource) {
+    /// Makes a publisher that delivers on this queue where a subscriber does not say otherwise.
+    public convenience init(deliveringOn context: QueueDelivery) {
+        self.init(origin: "host", deliveringOn: context.executor)
+    }
+
+    package convenience init(origin: String, deliveringOn executor: LineExecutor? = nil, isMuted: Bool = false) {
+        let source = EventSource(origin: origin, incarnation: .random(in: 1 ... .max))
+        self.init(source: source, deliveringOn: executor, isMuted: isMuted)
+    }
+
+    package init(source: EventSource, deliveringOn executor: LineExecutor? = nil, isMuted: Bool = false) {
         self.source = source
+        self.isMuted = isMuted
+        defaultExecutor = executor
+        offered = allocateAlone(Atomic<UInt64>.self)
+        offered.initialize(to: Atomic(0))
     }
 
     deinit {
         for channel in channelsByName.values { channel.publisherWasReleased() }
+        offered.deinitialize(count: 1)
+        UnsafeMutableRawPointer(offered).deallocate()
     }
 
     // MARK: - Shared
@@ -56,6 +87,9 @@ public final class EventPublisher: @unchecked Sendable {
     public static var shared: EventPublisher { replacement ?? standard }
 
     /// Replaces ``shared`` while `body` runs, for the current task and the child tasks that it starts.
+    ///
+    /// Handlers on queues and asynchronous handlers run in no task of yours: there ``shared`` is what it always was. Give them
+    /// their publisher when you make them.
     public static func withShared<R>(_ publisher: EventPublisher, _ body: () throws -> R) rethrows -> R {
         try $replacement.withValue(publisher, operation: body)
     }
@@ -70,121 +104,68 @@ public final class EventPublisher: @unchecked Sendable {
     /// Publishes an event: into every outbox that wants it, then to the subscribers here.
     ///
     /// Never waits and never throws. Where an outbox is at its hard limit the event is dropped for that link, counted and
-    /// announced; use ``send(_:)`` to wait for room instead.
+    /// announced; use ``send(_:)`` to wait for room instead. Takes no memory for handlers on the publishing thread; a queue takes one block when it goes from idle to
+    /// busy, and an asynchronous handler one task.
     @inlinable
     public func publish<E: DomainEvent>(_ event: E) {
+        if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: nil) }
+        if let found = channels.channel(for: UInt(bitPattern: ObjectIdentifier(E.self).hashKey)) {
+            // The table maps a type's own identity to the channel that was made for it.
+            return found._withUnsafeGuaranteedRef {
+                unsafeDowncast($0, to: EventChannel<E>.self).publish(event, from: self)
+            }
+        }
         channel(of: E.self).publish(event, from: self)
     }
 
     /// Publishes an event as caused by another one, from a thread, queue or task that a handler started.
     public func publish<E: DomainEvent>(_ event: E, causedBy cause: EventContext) {
-        channel(of: E.self).publish(event, from: self, causedBy: cause)
+        if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: cause) }
+        channel(of: E.self).publishFully(event, from: self, causedBy: cause)
     }
 
-    /// Waits until every link that wants the event has room, then publishes it.
-    ///
-    /// Inside a handler nothing waits: up to the hard limit the event is taken, beyond it this throws.
-    /// - Throws: ``DeliveryError`` if no room will come or the hard limit is reached inside a handler; `CancellationError` if the
-    ///   task was cancelled while it waited, and then the event was not published.
-    /// - Returns: The event's identity, once it lies in every outbox that wants it.
-    @discardableResult
-    public func send<E: DomainEvent>(_ event: E) async throws -> EventID {
+    @usableFromInline
+    func publishInTransaction<E: DomainEvent>(_ event: E, causedBy cause: EventContext?) {
         let channel = channel(of: E.self)
-        if !DeliveryThread.current.isDelivering, EventContext.handledByTask == nil {
-            for forwarder in channel.forwarders where !forwarder.hasRoom { try await forwarder.waitForRoom() }
+        guard let transaction = Transaction.current(of: self) else {
+            guard let cause else { return channel.publish(event, from: self) }
+            return channel.publishFully(event, from: self, causedBy: cause)
         }
-        return try channel.send(event, from: self)
+        let context = makeContext(causedBy: cause ?? EventContext.current)
+        let publish = { [self] in
+            guard let routes = channel.currentRoutes() else { return }
+            _ = channel.publish(event, context: context, to: routes, from: self, announcesLoss: true)
+        }
+        if !transaction.hold(publish) { publish() }
     }
 
-    func publishFailure<E: DomainEvent>(of type: E.Type, context: EventContext, error: any Error) {
-        guard E.self != HandlerFailed.self else { return }
-        publish(
-            HandlerFailed(event: channel(of: E.self).name, id: context.id.description, error: "\(error)"),
-            causedBy: context
+    func publishFailure<E: DomainEvent>(
+        of type: E.Type,
+        context: EventContext,
+        error: any Error,
+        site: SubscriptionSite
+    ) {
+        // Reports never cause further ones: a handler that throws on every event would go on for ever.
+        guard !(E.self is any SelfReport.Type) else { return }
+        let failure = HandlerFailed(
+            event: channel(of: E.self).name,
+            id: context.id.description,
+            error: "\(error)",
+            handler: site.description
         )
+        channel(of: HandlerFailed.self).publishFully(failure, from: self, causedBy: context)
     }
 
-    package func makeContext(causedBy cause: EventContext?) -> EventContext {
-        let number = offered.wrappingAdd(1, ordering: .relaxed).newValue
+    /// - Parameter isRoot: whether the event begins a chain of causes of its own.
+    package func makeContext(causedBy cause: EventContext?, isRoot: Bool = false) -> EventContext {
+        let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
+        let id = EventID(source: source, number: number)
         return EventContext(
-            id: EventID(source: source, number: number),
+            id: id,
             nanosecondsSinceEpoch: WallTime.now(),
             cause: cause?.id,
-            root: cause?.root
+            root: isRoot ? id : cause?.root
         )
-    }
-
-    // MARK: - Subscribing
-
-    /// Calls `handler` for each event, on the thread that publishes it.
-    ///
-    /// For events from other processes that is the thread that reads them. The subscription ends when it is released or
-    /// cancelled. What the handler throws is published as ``HandlerFailed``, or refused to the process that sent the event.
-    public func subscribe<E: DomainEvent>(
-        to type: E.Type,
-        _ handler: @escaping @Sendable (E) throws -> Void
-    ) -> Subscription {
-        let subscriber = InlineSubscriber(handler)
-        let channel = channel(of: type)
-        channel.add(subscriber)
-        return started(subscriber, on: channel)
-    }
-
-    /// Calls `handler` for each event on the main actor: in order, without making the publisher wait.
-    public func subscribe<E: DomainEvent>(
-        to type: E.Type,
-        on context: MainDelivery,
-        _ handler: @escaping @MainActor @Sendable (E) throws -> Void
-    ) -> Subscription {
-        subscribe(
-            to: type,
-            deferred: QueueMailbox<E>(queue: .main, publisher: self) { event in
-                // The main queue runs its blocks on the main actor's executor.
-                try MainActor.assumeIsolated { try handler(event) }
-            }
-        )
-    }
-
-    /// Calls `handler` for each event on a dispatch queue: in order and one at a time, also on a concurrent queue.
-    public func subscribe<E: DomainEvent>(
-        to type: E.Type,
-        on context: QueueDelivery,
-        _ handler: @escaping @Sendable (E) throws -> Void
-    ) -> Subscription {
-        subscribe(to: type, deferred: QueueMailbox<E>(queue: context.queue, publisher: self, handler: handler))
-    }
-
-    /// Calls an asynchronous `handler` for each event: in order, each call beginning when the one before has returned.
-    ///
-    /// A handler that belongs to an actor is entered on that actor: once the subscription was cancelled there, nothing of it
-    /// begins. An event from another process counts as handled when the call has returned.
-    public func subscribe<E: DomainEvent>(
-        to type: E.Type,
-        _ handler: @escaping @isolated(any) @Sendable (E) async throws -> Void
-    ) -> Subscription {
-        subscribe(to: type, deferred: TaskMailbox<E>(publisher: self, handler: handler))
-    }
-
-    /// The events of one type as an asynchronous sequence; any number of consumers, each of which sees every event.
-    ///
-    /// Subscribed from the moment this returns; each further iterator from when it is made.
-    public func events<E: DomainEvent>(of type: E.Type) -> EventSequence<E> {
-        EventSequence(publisher: self)
-    }
-
-    func subscribe<E: DomainEvent>(to type: E.Type, deferred subscriber: DeferredSubscriber<E>) -> Subscription {
-        let channel = channel(of: type)
-        channel.add(subscriber)
-        return started(subscriber, on: channel)
-    }
-
-    private func started(_ subscriber: AnySubscriber, on channel: AnyEventChannel) -> Subscription {
-        announceInterest(in: channel.name)
-        return Subscription(gate: subscriber.gate, channel: channel, publisher: self)
-    }
-
-    func announceInterest(in name: String) {
-        for observer in lock.withLock({ observers }) { observer.interestMayHaveChanged(in: name) }
     }
 
     // MARK: - Channels
@@ -207,7 +188,7 @@ public final class EventPublisher: @unchecked Sendable {
                 // Being made by another thread, for the only type that has this name; whoever is first tells the observers.
                 return (unsafeDowncast(known, to: EventChannel<E>.self), self.observers)
             }
-            let channel = EventChannel<E>(name: name, forwarders: forwarders[name] ?? [])
+            let channel = EventChannel<E>(name: name, forwarders: forwarders[name] ?? [], isMuted: isMuted)
             channelsByName[name] = channel
             return (channel, self.observers)
         }
@@ -219,7 +200,40 @@ public final class EventPublisher: @unchecked Sendable {
         return channel
     }
 
+    /// The one line of everything that is delivered on this queue.
+    func line(on executor: LineExecutor) -> DeliveryLine {
+        lock.withLock {
+            if let line = lines[executor.identity]?.line { return line }
+            lines = lines.filter { $0.value.line != nil }
+            let line = DeliveryLine(executor: executor)
+            lines[executor.identity] = WeakLine(line: line)
+            return line
+        }
+    }
+
+    // MARK: - Objects without a token
+
+    /// Subscribes an object that is not subscribed yet.
+    func keep(_ consumer: AnyObject, _ subscribe: () -> Subscription?) {
+        let (number, left) = lock.withLock { consumers.reserve(consumer) }
+        left?.cancel()
+        guard let number, let subscription = subscribe() else { return }
+        lock.withLock { consumers.complete(consumer, number: number, subscription) }?.cancel()
+    }
+
+    func drop(_ consumer: AnyObject) {
+        lock.withLock { consumers.remove(consumer) }?.cancel()
+    }
+
+    func removeDeadConsumers() {
+        for subscription in lock.withLock({ consumers.removeDead() }) { subscription.cancel() }
+    }
+
     // MARK: - For a bridge
+
+    func announceInterest(in name: String) {
+        for observer in lock.withLock({ observers }) { observer.interestMayHaveChanged(in: name) }
+    }
 
     /// The channel of the event type with this name, if the process has used the type with this publisher.
     package func channel(named name: String) -> AnyEventChannel? {
@@ -245,14 +259,16 @@ public final class EventPublisher: @unchecked Sendable {
 
     /// From when this returns, every event of this name that is published goes to `forwarder`, or no longer does.
     package func setForwarding(of name: String, to forwarder: any EventForwarder, wanted: Bool) {
-        lock.withLock {
+        let unused = lock.withLock {
             var list = forwarders[name] ?? []
             list.removeAll { $0 === forwarder }
             if wanted { list.append(forwarder) }
             forwarders[name] = list.isEmpty ? nil : list
             // Inside the lock: two changes must reach the channel in the order in which they reached the table.
-            channelsByName[name]?.setForwarders(list)
+            return channelsByName[name]?.setForwarders(list)
         }
+        // May hold the last reference to a handler that was removed meanwhile: let go of without the lock.
+        withExtendedLifetime(unused) {}
     }
 }
 

@@ -1,8 +1,7 @@
 /// Published once when a handler throws on an event that nobody waits for.
 ///
-/// The bridge's and the publisher's own events never cause further ones: a handler of `HandlerFailed` that throws is not
-/// reported.
-public struct HandlerFailed: DomainEvent {
+/// The bridge's and the publisher's own events never cause further ones: what a handler of one of those throws is not reported.
+public struct HandlerFailed: DomainEvent, SelfReport {
     /// The name of the event whose handler threw.
     public let event: String
 
@@ -12,12 +11,14 @@ public struct HandlerFailed: DomainEvent {
     /// The error in words.
     public let error: String
 
+    /// Where the handler was subscribed: module, file and line.
+    public let handler: String
+
     /// Makes the event.
-    public init(event: String, id: String, error: String) {
+    public init(event: String, id: String, error: String, handler: String) {
         self.event = event
         self.id = id
         self.error = error
+        self.handler = handler
     }
 }
-
-extension HandlerFailed: SelfReport {}

@@ -146,6 +146,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         let order = LaunchOrder(
             specification: specification.child,
             cookie: incarnation.cookie,
+            limits: specification.limits.link,
             poller: poller,
             output: { [publisher] line, isError in
                 publisher.publish(WorkerOutput(worker: specification.name, isError: isError, line: line))
@@ -205,13 +206,15 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
             routes[index].close(because: "it was stopped")
         }
         if let reason {
+            let incarnation = lock.withLock { incarnations[index] }
             publisher.publish(
                 WorkerExited(
                     worker: status.name,
-                    pid: lock.withLock { incarnations[index] }?.pid,
+                    pid: incarnation?.pid,
                     reason: reason.description,
                     next: status.state.description,
-                    wasAsked: status.deaths.last?.wasAsked ?? false
+                    wasAsked: status.deaths.last?.wasAsked ?? false,
+                    outbox: incarnation?.takenOver.map(WorkerExited.Outbox.init)
                 )
             )
         }

@@ -1,3 +1,4 @@
+import BridgeTransport
 public import DomainEvents
 
 /// A worker has finished its handshake and subscribed to what it has to.
@@ -22,6 +23,35 @@ public struct WorkerExited: DomainEvent, SelfReport {
     public let next: String
     /// Whether it was asked to end.
     public let wasAsked: Bool
+    /// What it left in the outbox that it shared with the host; nil if it shared none, so that what it had published and not sent
+    /// is gone, uncounted, or if it ended by breaking the protocol.
+    public let outbox: Outbox?
+
+    /// What a worker that has ended had left behind.
+    public struct Outbox: Sendable, Hashable, Codable {
+        /// How many events it had published and not sent: they have been delivered.
+        public let delivered: Int
+        /// How many events it had published and that cannot be read, because ``damage`` hides them; they are lost.
+        public let lost: UInt64
+        /// Whether it ended while it published: that event is dropped, and its `publish` never returned.
+        public let isTorn: Bool
+        /// What is wrong with its memory, in words; nil if nothing is.
+        public let damage: String?
+        /// The ids of events that it had begun to handle and not finished, oldest first, 16 at the most.
+        public let suspects: [String]
+    }
+}
+
+extension WorkerExited.Outbox {
+    private static let maximumSuspects = 16
+
+    init(_ found: TakeOver) {
+        delivered = found.events
+        lost = found.missing
+        isTorn = found.isTorn
+        damage = found.damage
+        suspects = found.suspects.prefix(Self.maximumSuspects).map(\.id)
+    }
 }
 
 /// A worker stays down, because starting it again was of no use.

@@ -2,10 +2,13 @@ import BridgePlatform
 import BridgeTransport
 import Supervision
 
-/// Starts workers as processes, with one end of a socket pair as their descriptor 3.
+/// Starts workers as processes, with one end of a socket pair as their descriptor 3, and memory for their outbox as 4.
 struct ProcessLauncher: WorkerLauncher {
     /// The link's number in the worker: the first one behind the standard streams.
     private static let linkDescriptor: CInt = 3
+
+    /// The number of the shared outbox.
+    private static let outboxDescriptor: CInt = 4
 
     /// What every program may need to know; nothing else of the supervisor's environment is passed on.
     private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"]
@@ -35,7 +38,8 @@ struct ProcessLauncher: WorkerLauncher {
         let error = try FileDescriptor.pipe()
         var request = SpawnRequest(executable: try Self.path(of: specification.executable))
         request.arguments = specification.arguments
-        request.environment = Self.environment(specification, cookie: order.cookie)
+        let memory = MemoryFile.forOutbox(order.limits)
+        request.environment = Self.environment(specification, cookie: order.cookie, hasOutbox: memory != nil)
         request.workingDirectory = specification.workingDirectory
         // Open until the child has its copies, and no longer: each is let go together with the closure below.
         let (link, outputEnd) = (SharedDescriptor(sockets.second), SharedDescriptor(output.writing))
@@ -43,10 +47,11 @@ struct ProcessLauncher: WorkerLauncher {
         request.standardOutput = .descriptor(outputEnd.rawValue)
         request.standardError = .descriptor(errorEnd.rawValue)
         request.descriptors = [.init(child: Self.linkDescriptor, parent: link.rawValue)]
+        if let memory { request.descriptors.append(.init(child: Self.outboxDescriptor, parent: memory.rawValue)) }
         let lines = order.output
         let outputPipe = try LinePipe.capture(output.reading, on: order.poller) { lines($0.text, false) }
         let errorPipe = try LinePipe.capture(error.reading, on: order.poller) { lines($0.text, true) }
-        let stream = UnixStream(sockets.first, poller: order.poller)
+        let stream = UnixStream(sockets.first, memory: memory, poller: order.poller)
         try ChildProcess.spawn(request) { [link, outputEnd, errorEnd] result in
             withExtendedLifetime((link, outputEnd, errorEnd)) {}
             switch result {
@@ -63,7 +68,11 @@ struct ProcessLauncher: WorkerLauncher {
         LaunchFailure(reason: .spawnFailed(error.description, errno: error.code))
     }
 
-    private static func environment(_ specification: ChildSpecification, cookie: String) -> [String: String] {
+    private static func environment(
+        _ specification: ChildSpecification,
+        cookie: String,
+        hasOutbox: Bool
+    ) -> [String: String] {
         var environment: [String: String] = [:]
         for name in inherited {
             if let value = CurrentProcess.environment(name) { environment[name] = value }
@@ -72,6 +81,7 @@ struct ProcessLauncher: WorkerLauncher {
         environment["EVENT_BRIDGE_FD"] = "\(linkDescriptor)"
         environment["EVENT_BRIDGE_NAME"] = specification.name
         environment["EVENT_BRIDGE_COOKIE"] = cookie
+        if hasOutbox { environment["EVENT_BRIDGE_OUTBOX_FD"] = "\(outboxDescriptor)" }
         return environment
     }
 

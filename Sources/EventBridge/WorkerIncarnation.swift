@@ -70,12 +70,21 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             process = launched.process
             processIdentifier = launched.process.processIdentifier
         }
-        try link.attach(launched.stream, delegate: self)
-        try launched.process.onExit { [self] reason in processExited(reason) }
+        try link.attach(launched.stream, delegate: self, takesOver: true)
+        do {
+            try launched.process.onExit { [self] reason in processExited(reason) }
+        } catch {
+            // Nobody will say that it is gone: the link must not wait for that.
+            link.close()
+            throw error
+        }
     }
 
     /// The number of its process, also after that has ended.
     var pid: Int32? { lock.withLock { processIdentifier } }
+
+    /// What it has left in the memory that it shared; nil before its end, and if there was none.
+    var takenOver: TakeOver? { link.takenOver }
 
     func signal(_ signal: ChildSignal) {
         lock.withLock { process }?.signal(signal)
@@ -200,10 +209,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     // MARK: - The end
 
-    func linkEnded(_ link: Link, _ end: LinkEnd) {
-        lock.withLock { isLinkEnded = true }
-        // Before anything else: events that come from now on go to the next incarnation, behind what this one has left.
-        route.renew(after: link)
+    func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {
         switch end {
         case .orderly: break
         case .violation(let text): owner?.incarnationViolated(self, .protocolViolation(text))
@@ -214,6 +220,12 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
                 self?.violateIfAlive("it closed its link without a goodbye and lives on")
             }
         }
+    }
+
+    func linkEnded(_ link: Link, _ end: LinkEnd) {
+        lock.withLock { isLinkEnded = true }
+        // Before anything else: events that come from now on go to the next incarnation, behind what this one has left.
+        route.renew(after: link)
         reportEnd()
     }
 

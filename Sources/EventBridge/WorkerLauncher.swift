@@ -1,4 +1,5 @@
 package import BridgePlatform
+package import BridgeProtocol
 package import BridgeTransport
 package import Supervision
 
@@ -16,6 +17,8 @@ package struct LaunchOrder: Sendable {
     package let specification: ChildSpecification
     /// By which the worker shows that it is the one that was started.
     package let cookie: String
+    /// What the host takes from the worker.
+    package let limits: LinkLimits
     package let poller: Poller
     /// A line of the worker's standard output or error.
     package let output: @Sendable (_ line: String, _ isError: Bool) -> Void

@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// Why ``EventRecorder/next(_:within:)`` has no event to return.
+/// Why ``EventRecorder/next(_:within:clock:)`` has no event to return.
 public struct EventNotRecorded: Error, Sendable, CustomStringConvertible {
     /// The name of the event that was waited for.
     public let event: String

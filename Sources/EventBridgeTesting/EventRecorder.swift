@@ -1,25 +1,59 @@
 public import DomainEvents
 
-/// Keeps every event of the types it was made for, in the order in which they were published.
+/// Keeps the events that a publisher publishes, in that order: all of them, or those of the types it was made for.
 ///
 /// ```swift
-/// let recorder = EventRecorder(publisher, for: BoxProvisioned.self, BoxRemoved.self)
+/// let recorder = EventRecorder(publisher)
 /// warehouse.order(7)
 /// let provisioned = try await recorder.next(BoxProvisioned.self)
 /// ```
 ///
-/// It records on the publishing thread: when `publish` has returned, the event is recorded. It stops when it is released.
+/// It records on the publishing thread, before any handler is called: when `publish` has returned, the event is recorded. It
+/// stops when it is released.
 public final class EventRecorder: Sendable {
-    private let publisher: EventPublisher
+    /// The publisher whose events it keeps.
+    public let publisher: EventPublisher
+
     private let log = RecordedEvents()
+    /// Nil if only some types are recorded.
+    private let registration: RecorderRegistration?
+
+    /// Records the events of all types from now on, also of types that are not used yet.
+    ///
+    /// To a bridge it counts as a subscriber of every type that this process uses.
+    public init(_ publisher: EventPublisher) {
+        self.publisher = publisher
+        let registration = RecorderRegistration(publisher, log)
+        self.registration = registration
+        publisher.addInterestObserver(registration)
+    }
+
+    /// A mock: records what is published to its ``publisher``, which delivers nothing.
+    ///
+    /// ```swift
+    /// let mock = EventRecorder()
+    /// DissolveBox(publisher: mock.publisher).dissolve(7)
+    /// #expect(mock.names == ["BoxItemsRedistributionFailed", "BoxRemovalFailed"])
+    /// ```
+    ///
+    /// `deliver` succeeds there at once; a request finds no answer.
+    public convenience init() {
+        self.init(.null())
+    }
 
     /// Records the events of these types from now on; more can be added with ``record(_:)``.
-    public init<each E: DomainEvent>(_ publisher: EventPublisher, for types: repeat (each E).Type) {
+    public init<First: DomainEvent, each E: DomainEvent>(
+        _ publisher: EventPublisher,
+        for first: First.Type,
+        _ others: repeat (each E).Type
+    ) {
         self.publisher = publisher
-        record(repeat each types)
+        registration = nil
+        record(first, repeat each others)
     }
 
     deinit {
+        if let registration { publisher.removeInterestObserver(registration) }
         // A subscription's handler holds the log, and the log the subscriptions.
         log.endSubscriptions()
     }
@@ -30,15 +64,16 @@ public final class EventRecorder: Sendable {
     }
 
     private func record<E: DomainEvent>(one type: E.Type) {
-        guard log.startRecording(type) else { return }
-        let log = log
-        log.keep(publisher.subscribe(to: type) { event in log.add(event) })
+        log.record(publisher.channel(of: type), of: publisher)
     }
 
-    /// All recorded events, also those that ``next(_:within:)`` has returned.
+    /// All recorded events, also those that ``next(_:within:clock:)`` has returned.
     public var all: [any DomainEvent] { log.all }
 
-    /// The recorded events of one type, also those that ``next(_:within:)`` has returned.
+    /// The names of all recorded events.
+    public var names: [String] { log.all.map { type(of: $0).eventName } }
+
+    /// The recorded events of one type, also those that ``next(_:within:clock:)`` has returned.
     public func events<E: DomainEvent>(_ type: E.Type) -> [E] {
         log.all.compactMap { $0 as? E }
     }
@@ -46,15 +81,21 @@ public final class EventRecorder: Sendable {
     /// The first event of this type that no `next` has returned yet; waits for it if it has not been published.
     ///
     /// Events of other types do not matter, whether they came before or not.
+    /// - Parameters:
+    ///   - limit: how long it waits.
+    ///   - clock: what measures that time; by default the machine's monotonic one, which setting its date does not touch.
     /// - Throws: ``EventNotRecorded``, which lists what was recorded instead, when the time is over or the type is not recorded
     ///   at all; `CancellationError` when the task is cancelled.
     @discardableResult
-    public func next<E: DomainEvent>(_ type: E.Type, within limit: Duration = .seconds(10)) async throws -> E {
+    public func next<E: DomainEvent>(
+        _ type: E.Type,
+        within limit: Duration = .seconds(10),
+        clock: any Clock<Duration> = ContinuousClock()
+    ) async throws -> E {
         let ticket = log.makeTicket()
         let log = log
         let watchdog = Task.detached {
-            // The machine's own monotonic time: setting its date neither shortens nor lengthens the wait.
-            try await ContinuousClock().sleep(for: limit)
+            try await clock.sleep(for: limit)
             log.giveUp(ticket, E.eventName, after: limit)
         }
         defer {

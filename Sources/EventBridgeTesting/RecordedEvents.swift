@@ -2,13 +2,17 @@ import DomainEvents
 import Locks
 
 /// The log behind a recorder, and who waits for what is not yet in it.
-final class RecordedEvents: @unchecked Sendable {
+final class RecordedEvents: EventObserver, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private var events: [any DomainEvent] = []
     private var isTaken: Set<Int> = []
+    /// Taken before `lock` and while a channel is told: whoever is second must find the type recorded.
+    private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
-    private var subscriptions: [Subscription] = []
+    /// Nil when the recorder was released.
+    private var subscriptions: [Subscription]? = []
+    private var recordsAll = false
     private var waiters: [Waiter] = []
     /// The waits that have not returned, and what ended those that had not begun.
     private var open: Set<Int> = []
@@ -24,20 +28,27 @@ final class RecordedEvents: @unchecked Sendable {
 
     var all: [any DomainEvent] { lock.withLock { events } }
 
-    func startRecording<E: DomainEvent>(_ type: E.Type) -> Bool {
-        lock.withLock { types.insert(ObjectIdentifier(type)).inserted }
+    func recordAll() {
+        lock.withLock { recordsAll = true }
     }
 
-    func keep(_ subscription: Subscription) {
-        lock.withLock { subscriptions.append(subscription) }
+    /// Records what passes this channel from now on, unless it does so already.
+    func record(_ channel: AnyEventChannel, of publisher: EventPublisher) {
+        let tooLate = recording.withLock { () -> Subscription? in
+            guard lock.withLock({ types.insert(ObjectIdentifier(channel.eventType)).inserted }) else { return nil }
+            let subscription = channel.subscribe(self, publisher: publisher)
+            return lock.withLock {
+                guard subscriptions != nil else { return subscription }
+                if let subscription { subscriptions?.append(subscription) }
+                return nil
+            }
+        }
+        tooLate?.cancel()
     }
 
     func endSubscriptions() {
-        let ended = lock.withLock {
-            defer { subscriptions = [] }
-            return subscriptions
-        }
-        for subscription in ended { subscription.cancel() }
+        let ended = lock.withLock { subscriptions.take() }
+        for subscription in ended ?? [] { subscription.cancel() }
     }
 
     func makeTicket() -> Int {
@@ -55,7 +66,7 @@ final class RecordedEvents: @unchecked Sendable {
         }
     }
 
-    func add<E: DomainEvent>(_ event: E) {
+    func observe<E: DomainEvent>(_ event: E) {
         let resume: (() -> Void)? = lock.withLock {
             events.append(event)
             for (index, waiter) in waiters.enumerated() {
@@ -80,7 +91,7 @@ final class RecordedEvents: @unchecked Sendable {
     ) {
         let result: Result<E, any Error>? = lock.withLock {
             if isCancelled { return .failure(CancellationError()) }
-            guard types.contains(ObjectIdentifier(type)) else {
+            guard recordsAll || types.contains(ObjectIdentifier(type)) else {
                 return .failure(failure(name, "\(name) is not among the types that this recorder was made for"))
             }
             for (index, event) in events.enumerated() where !isTaken.contains(index) {
@@ -126,4 +137,22 @@ final class RecordedEvents: @unchecked Sendable {
     private func failure(_ name: String, _ problem: String) -> EventNotRecorded {
         EventNotRecorded(name, problem: problem, recorded: events, taken: isTaken)
     }
+}
+
+/// Has a recorder told of every event type that is used for the first time.
+final class RecorderRegistration: InterestObserver {
+    private weak let publisher: EventPublisher?
+    private let log: RecordedEvents
+
+    init(_ publisher: EventPublisher, _ log: RecordedEvents) {
+        self.publisher = publisher
+        self.log = log
+        log.recordAll()
+    }
+
+    func channelWasMade(_ channel: AnyEventChannel) {
+        if let publisher { log.record(channel, of: publisher) }
+    }
+
+    func interestMayHaveChanged(in name: String) {}
 }

@@ -14,7 +14,7 @@ protocol EventReceiver: Sendable {
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        completion: () -> any IncomingCompletion
+        completion: () -> any HandlingCompletion
     ) -> LocalOutcome
 }
 
@@ -32,7 +32,7 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        completion: () -> any IncomingCompletion
+        completion: () -> any HandlingCompletion
     ) -> LocalOutcome {
         guard channel.hasSubscribers else { return .unwanted }
         let event: E

@@ -117,7 +117,8 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
                 route.announced.insert(named.number)
                 interest.wanted.append(Interest.Name(number: named.number, name: named.name))
             }
-            if !interest.wanted.isEmpty { link.queue(.interest(interest)) }
+            // Also if it is empty: a worker runs no code of its own before it knows what the host wants.
+            link.queue(.interest(interest))
         }
         updateTargets()
         link.pump()
@@ -260,7 +261,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         payload: UnsafeRawBufferPointer,
         context: EventContext,
         origin: Route,
-        completion: () -> any IncomingCompletion
+        completion: () -> any HandlingCompletion
     ) -> EventDisposition {
         tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: origin.peerName))
         _ = entry.send(payload, context: context, except: origin, announcesLoss: true)
@@ -347,7 +348,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
 }
 
 /// Acknowledges an event when its last handler has returned.
-private final class LinkCompletion: IncomingCompletion {
+private final class LinkCompletion: HandlingCompletion {
     private let link: Link
     private let sequence: UInt64
 
@@ -366,6 +367,6 @@ private final class LinkCompletion: IncomingCompletion {
 }
 
 /// For an event that nobody waits for.
-private final class UnwatchedCompletion: IncomingCompletion {
+private final class UnwatchedCompletion: HandlingCompletion {
     func handlersReturned(failure: (any Error)?) {}
 }

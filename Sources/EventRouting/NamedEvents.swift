@@ -93,7 +93,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     func deliverHere(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        completion: () -> any IncomingCompletion
+        completion: () -> any HandlingCompletion
     ) -> LocalOutcome {
         guard let receiver = lock.withLock({ receiver }) else { return .unwanted }
         return receiver.receive(payload, context: context, completion: completion)

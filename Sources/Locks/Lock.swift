@@ -66,7 +66,7 @@ package final class Lock: @unchecked Sendable {
 }
 
 /// Memory for one `T` that shares its cache lines with nothing else.
-package func allocateAlone<T>(_ type: T.Type) -> UnsafeMutablePointer<T> {
+package func allocateAlone<T: ~Copyable>(_ type: T.Type) -> UnsafeMutablePointer<T> {
     // 128 bytes are two lines of x86-64, which are fetched in pairs, and one line of Apple's processors.
     let line = 128
     let size = (MemoryLayout<T>.size + line - 1) / line * line

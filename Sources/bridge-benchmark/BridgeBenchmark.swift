@@ -35,7 +35,7 @@ struct BridgeBenchmark {
                 let count = numbers.dropFirst().first ?? max(200, min(20_000, 2_000_000_000 / bytes))
                 try await BenchmarkHost.blobs(Int(bytes), count)
             case "W4": try await BenchmarkHost.starts(Int(numbers.first ?? 30))
-            case "W5": InProcessWork.run()
+            case "W5": await InProcessWork.run()
             default: end(usage, ExitCode.usage)
             }
         } catch {

@@ -1,31 +1,295 @@
 import BridgePlatform
+import Dispatch
 import DomainEvents
+import Locks
+import Synchronization
 
 /// W5: in one process, without a bridge.
+///
+/// Every handler compares the event's title with the expected one, as the peers' do, and the sum of the numbers is checked at
+/// the end.
 enum InProcessWork {
+    static func run() async {
+        memory()
+        for observers in [1, 10, 100] { inline(observers) }
+        manyTypes(1_000)
+        twoThreads(pairs: 20)
+        await queue()
+        await task()
+        await sequence()
+    }
+
+    // MARK: - What subscribers do
+
+    /// Adds up the numbers of the events that it is given.
     private final class Sum: @unchecked Sendable {
-        // Sendable: only the publishing thread is here.
-        var value: Int64 = 0
+        // Sendable: handlers of one subscription run one at a time, each seeing what the one before did; it is read when they
+        // are done.
+        private(set) var value: Int64 = 0
+        private(set) var count: Int64 = 0
+
+        func add(_ event: BenchmarkEvent) {
+            add(event.id, event.title)
+        }
+
+        @inline(__always)
+        func add(_ id: Int64, _ title: String) {
+            guard title == Title.of(id) else { Report.fail("event \(id) has the title \(title)") }
+            value &+= id
+            count &+= 1
+        }
+
+        func reset() {
+            value = 0
+            count = 0
+        }
+
+        func check(_ work: String, posts: Int64, observers: Int64 = 1) {
+            guard value == posts * (posts - 1) / 2 * observers, count == posts * observers else {
+                Report.fail("\(work): the sum is \(value) of \(count) events")
+            }
+        }
     }
 
-    static func run() {
-        for observers in [1, 10, 100] { measure(observers) }
+    private static func publish(_ posts: Int64, to publisher: EventPublisher) {
+        for id in 0..<posts { publisher.publish(BenchmarkEvent(id: id, title: Title.of(id))) }
     }
 
-    private static func measure(_ observers: Int) {
-        let publisher = EventPublisher()
+    // MARK: - Handlers on the publishing thread
+
+    private static func inline(_ observers: Int) {
+        let posts: Int64 = Int64(4_000_000 / observers)
+        let time = timeInline(EventPublisher(), observers, posts)
+        Report.deliveries("obs\(observers)", count: posts * Int64(observers), nanoseconds: time)
+    }
+
+    private static func timeInline(_ publisher: EventPublisher, _ observers: Int, _ posts: Int64) -> UInt64 {
         let sum = Sum()
         let subscriptions = (0..<observers).map { _ in
-            publisher.subscribe(to: BenchmarkEvent.self) { event in sum.value &+= event.id }
+            publisher.subscribe(to: BenchmarkEvent.self) { event in sum.add(event) }
         }
-        let posts: Int64 = Int64(4_000_000 / observers)
-        for id in 0..<posts / 10 { publisher.publish(BenchmarkEvent(id: id, title: Title.of(id))) }
-        sum.value = 0
+        publish(posts / 10, to: publisher)
+        sum.reset()
         let begin = MonotonicClock.now()
-        for id in 0..<posts { publisher.publish(BenchmarkEvent(id: id, title: Title.of(id))) }
+        publish(posts, to: publisher)
         let time = MonotonicClock.now() - begin
-        guard sum.value == posts * (posts - 1) / 2 * Int64(observers) else { Report.fail("the sum is \(sum.value)") }
+        sum.check("W5-obs\(observers)", posts: posts, observers: Int64(observers))
         withExtendedLifetime(subscriptions) {}
-        Report.deliveries(observers, count: posts * Int64(observers), nanoseconds: time)
+        return time
     }
+
+    /// One subscriber, with so many event types in use beside its own.
+    private static func manyTypes(_ count: Int) {
+        let publisher = EventPublisher()
+        let tags = EventType.all
+        var subscriptions: [Subscription] = []
+        for outer in tags {
+            for inner in tags where subscriptions.count < count {
+                subscriptions.append(outer.pair(inner, publisher))
+            }
+        }
+        guard subscriptions.count == count else { Report.fail("there are \(subscriptions.count) event types") }
+        let posts: Int64 = 4_000_000
+        let time = timeInline(publisher, 1, posts)
+        withExtendedLifetime(subscriptions) {}
+        Report.deliveries("types\(count)", count: posts, nanoseconds: time)
+    }
+
+    // MARK: - Two publishing threads
+
+    /// Two threads that publish events of two types, beside one that publishes alone: the worst of random pairs.
+    private static func twoThreads(pairs: Int) {
+        let posts: Int64 = 1_000_000
+        var ratios: [Double] = []
+        var worst: (alone: UInt64, together: UInt64) = (1, 0)
+        for _ in 0..<pairs {
+            let publisher = EventPublisher()
+            // Neighbours in memory, too: subscribed one after the other, in random order.
+            let types = EventType.all.shuffled()
+            let publishing = types.map { $0.subscribe(publisher) }
+            let pair = [publishing[0], publishing[1]]
+            for publish in pair { publish(posts / 10) }
+            let alone = pair.map { publish in time { publish(posts) } }.max() ?? 1
+            let together = atOnce(pair.map { publish in { publish(posts) } })
+            let ratio = Double(together) / Double(alone)
+            if Double(worst.together) / Double(worst.alone) < ratio { worst = (alone, together) }
+            ratios.append(ratio)
+        }
+        Report.ratios(
+            "threads2",
+            ratios.sorted(),
+            nanosecondsPerDelivery: Double(worst.together) / Double(posts)
+        )
+    }
+
+    private static func time(_ body: () -> Void) -> UInt64 {
+        let begin = MonotonicClock.now()
+        body()
+        return MonotonicClock.now() - begin
+    }
+
+    /// Runs all on threads of their own, begun together; returns the longest time.
+    private static func atOnce(_ bodies: [@Sendable () -> Void]) -> UInt64 {
+        let ready = Atomic<Int>(0)
+        let longest = Atomic<UInt64>(0)
+        DispatchQueue.concurrentPerform(iterations: bodies.count) { index in
+            ready.wrappingAdd(1, ordering: .acquiringAndReleasing)
+            while ready.load(ordering: .acquiring) < bodies.count {}
+            longest.max(time(bodies[index]), ordering: .relaxed)
+        }
+        return longest.load(ordering: .relaxed)
+    }
+
+    // MARK: - Handlers elsewhere
+
+    private static let elsewhere: Int64 = 1_000_000
+
+    /// From the first `publish` to the end of the last handler.
+    private static func queue() async {
+        let publisher = EventPublisher()
+        let sum = Sum()
+        let subscription = publisher.subscribe(
+            to: BenchmarkEvent.self,
+            on: .queue(DispatchQueue(label: "benchmark"))
+        ) { event in sum.add(event) }
+        await timeElsewhere("queue", publisher, sum)
+        withExtendedLifetime(subscription) {}
+    }
+
+    private static func task() async {
+        let publisher = EventPublisher()
+        let sum = Sum()
+        let subscription = publisher.subscribe(to: BenchmarkEvent.self) { (event: BenchmarkEvent) async in
+            sum.add(event)
+        }
+        await timeElsewhere("async", publisher, sum)
+        withExtendedLifetime(subscription) {}
+    }
+
+    /// In bursts, each of which is waited for: what is measured is work, not how fast a thread is woken.
+    private static func timeElsewhere(_ name: String, _ publisher: EventPublisher, _ sum: Sum) async {
+        let burst: Int64 = 1_000
+        let begin = MonotonicClock.now()
+        for first in stride(from: 0, to: elsewhere, by: Int64.Stride(burst)) {
+            for id in first..<first + burst - 1 { publisher.publish(BenchmarkEvent(id: id, title: Title.of(id))) }
+            let last = first + burst - 1
+            do {
+                // Handled when it returns, and with it all that came before.
+                try await publisher.deliver(BenchmarkEvent(id: last, title: Title.of(last)), within: .seconds(60))
+            } catch {
+                Report.fail("\(name): \(error)")
+            }
+        }
+        let time = MonotonicClock.now() - begin
+        sum.check("W5-\(name)", posts: elsewhere)
+        Report.deliveries(name, count: elsewhere, nanoseconds: time)
+    }
+
+    private static func sequence() async {
+        let publisher = EventPublisher()
+        let events = publisher.events(of: BenchmarkEvent.self)
+        let begin = MonotonicClock.now()
+        let producer = Task.detached {
+            for id in 0..<elsewhere {
+                // `send` waits for the consumer now and then; its own cost is not what is measured.
+                let event = BenchmarkEvent(id: id, title: Title.of(id))
+                if id.isMultiple(of: 1_000) { try await publisher.send(event) } else { publisher.publish(event) }
+            }
+        }
+        let sum = Sum()
+        do {
+            for try await event in events {
+                sum.add(event)
+                if sum.count == elsewhere { break }
+            }
+            try await producer.value
+        } catch {
+            Report.fail("events(of:): \(error)")
+        }
+        let time = MonotonicClock.now() - begin
+        sum.check("W5-sequence", posts: elsewhere)
+        Report.deliveries("sequence", count: elsewhere, nanoseconds: time)
+    }
+
+    // MARK: - Memory
+
+    /// First of all, as what is seen is the growth of the most memory ever used.
+    private static func memory() {
+        let count = 20_000
+        let publisher = EventPublisher()
+        let types = EventType.all
+        var subscriptions = types.map { $0.idle(publisher) }
+        subscriptions.reserveCapacity(count + types.count)
+        let before = CurrentProcess.peakResidentBytes()
+        for index in 0..<count { subscriptions.append(types[index % types.count].idle(publisher)) }
+        Report.bytes("subscription", Double(CurrentProcess.peakResidentBytes() - before) / Double(count))
+        withExtendedLifetime(subscriptions) {}
+    }
+}
+
+// MARK: - Event types
+
+/// An event type for each tag.
+///
+/// Without a title: threads that count references to the same sixteen strings would wait for each other there.
+private struct TaggedEvent<Tag: Sendable>: DomainEvent {
+    let id: Int64
+
+    static var eventName: String { String(reflecting: Self.self) }
+}
+
+/// An event type for each pair of tags.
+private enum Pair<First, Second> {}
+
+/// One of the event types, with what is done with it.
+///
+/// Closures, which the compiler makes for each type: as with a user's own types, nothing is looked up while publishing.
+private struct EventType: Sendable {
+    /// Subscribes to the events of this type; what it returns publishes so many.
+    let subscribe: @Sendable (_ publisher: EventPublisher) -> @Sendable (_ posts: Int64) -> Void
+    /// Subscribes to the events of this type and does nothing with them.
+    let idle: @Sendable (_ publisher: EventPublisher) -> Subscription
+    /// Subscribes to an event type that is made of this one and another.
+    let pair: @Sendable (_ other: EventType, _ publisher: EventPublisher) -> Subscription
+    private let tag: any Sendable.Type
+
+    init<Tag: Sendable>(_ tag: Tag.Type) {
+        self.tag = tag
+        subscribe = { publisher in
+            // Written by the handlers of one publishing thread at a time.
+            let sum = allocateAlone(Int64.self)
+            sum.initialize(to: 0)
+            nonisolated(unsafe) let total = sum
+            let subscription = publisher.subscribe(to: TaggedEvent<Tag>.self) { event in total.pointee &+= event.id }
+            return { posts in
+                total.pointee = 0
+                for id in 0..<posts { publisher.publish(TaggedEvent<Tag>(id: id)) }
+                guard total.pointee == posts * (posts - 1) / 2 else {
+                    Report.fail("W5-threads2: the sum is \(total.pointee)")
+                }
+                withExtendedLifetime(subscription) {}
+            }
+        }
+        idle = { publisher in publisher.subscribe(to: TaggedEvent<Tag>.self) { _ in } }
+        pair = { other, publisher in
+            func open<Other: Sendable>(_ other: Other.Type) -> Subscription {
+                publisher.subscribe(to: TaggedEvent<Pair<Tag, Other>>.self) { _ in }
+            }
+            return open(other.tag)
+        }
+    }
+
+    /// Forty types that the language brings: what counts is that they are different.
+    static let all = [
+        EventType(Int.self), EventType(Int8.self), EventType(Int16.self), EventType(Int32.self),
+        EventType(Int64.self), EventType(UInt.self), EventType(UInt8.self), EventType(UInt16.self),
+        EventType(UInt32.self), EventType(UInt64.self), EventType(Bool.self), EventType(Float.self),
+        EventType(Double.self), EventType(String.self), EventType(Character.self), EventType(Substring.self),
+        EventType([Int].self), EventType([Int8].self), EventType([Int16].self), EventType([Int32].self),
+        EventType([Int64].self), EventType([UInt].self), EventType([UInt8].self), EventType([UInt16].self),
+        EventType([UInt32].self), EventType([UInt64].self), EventType([Bool].self), EventType([Float].self),
+        EventType([Double].self), EventType([String].self), EventType(Int?.self), EventType(Int8?.self),
+        EventType(Int16?.self), EventType(Int32?.self), EventType(Int64?.self), EventType(UInt?.self),
+        EventType(UInt8?.self), EventType(UInt16?.self), EventType(UInt32?.self), EventType(UInt64?.self),
+    ]
 }

@@ -56,11 +56,26 @@ enum Report {
         )
     }
 
-    static func deliveries(_ observers: Int, count: Int64, nanoseconds: UInt64) {
+    static func deliveries(_ variant: String, count: Int64, nanoseconds: UInt64) {
         line(
-            "W5-obs\(observers)",
+            "W5-\(variant)",
             [("ns_per_delivery", decimal(Double(nanoseconds) / Double(count))), ("n", "\(count)"), ("ok", "true")]
         )
+    }
+
+    /// How much longer something took than it does alone.
+    static func ratios(_ variant: String, _ sorted: [Double], nanosecondsPerDelivery: Double) {
+        line(
+            "W5-\(variant)",
+            [
+                ("ratio_median", decimal(sorted[sorted.count / 2])), ("ratio_worst", decimal(sorted[sorted.count - 1])),
+                ("ns_per_delivery", decimal(nanosecondsPerDelivery)), ("n", "\(sorted.count)"), ("ok", "true"),
+            ]
+        )
+    }
+
+    static func bytes(_ variant: String, _ bytes: Double) {
+        line("W5-\(variant)", [("bytes", decimal(bytes)), ("ok", "true")])
     }
 
     static func fail(_ sentence: String) -> Never {

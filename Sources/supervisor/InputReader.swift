@@ -106,7 +106,7 @@ final class InputReader: Sendable {
         }
         switch error.code {
         case .eventTooLarge, .notEncodable: throw InputMistake(error.description)
-        case .outboxFull, .workerUnavailable:
+        case .outboxFull, .workerUnavailable, .nobodySubscribed, .timedOut, .insideTransaction:
             // Not the line's fault.
             outcome.eventsWereNotHandled()
             diagnostics.sayAt("\(name):\(number): \(error.description)")

@@ -68,8 +68,24 @@ struct WorkerReporter: Sendable {
             // The sentence that it is given up follows, and does not say this.
             diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason)")
         }
+        if let outbox = event.outbox { left(outbox, by: event.worker) }
         // Otherwise that sentence could come after the run's last one.
         if !event.next.hasPrefix(Self.givingUp) { statesChanged() }
+    }
+
+    private func left(_ outbox: WorkerExited.Outbox, by worker: String) {
+        var parts: [String] = []
+        if outbox.delivered > 0 {
+            parts.append("\(outbox.delivered) published events that it had not sent, now delivered")
+        }
+        if outbox.isTorn { parts.append("an event that it was publishing, dropped") }
+        if let damage = outbox.damage {
+            outcome.eventsWereNotHandled()
+            parts.append("a damaged outbox (\(damage)), with which \(outbox.lost) events are lost")
+        }
+        if !outbox.suspects.isEmpty { parts.append("unfinished events: \(outbox.suspects.joined(separator: ", "))") }
+        guard !parts.isEmpty else { return }
+        diagnostics.say("worker \"\(worker)\" left \(parts.joined(separator: "; "))")
     }
 
     private func gaveUp(_ event: WorkerGaveUp) {
@@ -110,7 +126,10 @@ struct WorkerReporter: Sendable {
     private func handlerFailed(_ event: HandlerFailed, reporter: String?) {
         outcome.eventsWereNotHandled()
         diagnostics.sayOfEvent(
-            "a handler in \(reporter ?? "the supervisor") failed on \(event.event) (\(event.id)): \(event.error)"
+            """
+            the handler at \(event.handler) in \(reporter ?? "the supervisor") failed on \(event.event) (\(event.id)): \
+            \(event.error)
+            """
         )
     }
 }

@@ -47,7 +47,7 @@ private final class Guarded: @unchecked Sendable {
 
 @Suite("A condition wakes those who wait for it")
 struct ConditionTests {
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func everyWaiterIsWokenByABroadcast() {
         let guarded = Guarded()
         let condition = Condition(lock: guarded.lock)
@@ -61,7 +61,7 @@ struct ConditionTests {
         #expect(guarded.count == 3)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func aWaitEndsAtItsDeadlineAndNotBefore() {
         let lock = Lock()
         let condition = Condition(lock: lock)
@@ -72,14 +72,14 @@ struct ConditionTests {
         #expect(monotonicNow() >= deadline)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func aDeadlineInThePastEndsTheWaitAtOnce() {
         let lock = Lock()
         let condition = Condition(lock: lock)
         #expect(lock.withLock { condition.wait(untilNanoseconds: 0) } == false)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func theFarthestDeadlineIsAWaitThatASignalEnds() {
         let guarded = Guarded()
         let condition = Condition(lock: guarded.lock)

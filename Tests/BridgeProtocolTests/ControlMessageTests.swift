@@ -243,7 +243,7 @@ struct ControlMessageTests {
         }
     }
 
-    @Test("200,000 mutants of every message and event are read or refused", .timeLimit(.minutes(1)))
+    @Test("200,000 mutants of every message and event are read or refused", .timeLimit(.minutes(5)))
     func mutants() {
         var random = SeededGenerator.announced()
         let originals =

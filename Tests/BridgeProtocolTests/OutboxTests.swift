@@ -24,7 +24,7 @@ private final class Sender {
             number: number ?? sequence,
             attempt: attempt
         )
-        memory.initializeMemory(as: UInt8.self, repeating: UInt8(truncatingIfNeeded: sequence), count: length)
+        memory?.initializeMemory(as: UInt8.self, repeating: UInt8(truncatingIfNeeded: sequence), count: length)
     }
 
     /// The bytes that the window lets out, as the pieces that they are handed out in.

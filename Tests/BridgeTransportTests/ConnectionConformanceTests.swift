@@ -3,7 +3,7 @@ import BridgeTransport
 import Testing
 
 /// What every stream does, whatever carries it.
-@Suite("Streams", .timeLimit(.minutes(1)))
+@Suite("Streams", .timeLimit(.minutes(5)))
 struct ConnectionConformanceTests {
     private let poller: Poller
 

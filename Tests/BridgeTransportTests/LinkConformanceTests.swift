@@ -7,7 +7,7 @@ import Testing
 @testable import BridgeTransport
 
 /// What two proper links do together, whatever carries them.
-@Suite("Links", .timeLimit(.minutes(1)))
+@Suite("Links", .timeLimit(.minutes(5)))
 struct LinkConformanceTests {
     @Test("the handshake's messages reach both sides", arguments: Carrier.allCases)
     func handshake(carrier: Carrier) throws {

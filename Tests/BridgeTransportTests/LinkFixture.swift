@@ -24,6 +24,7 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
     let messages = Shared<[ControlMessage]>([])
     let refused = Shared<[Refused]>([])
     let end = Shared<LinkEnd?>(nil)
+    let isReadToEnd = Shared(false)
     /// What becomes of an event.
     let dispose: @Sendable (Link, EventHead) throws -> EventDisposition
     /// What is done about a message.
@@ -60,6 +61,10 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
         refused.change { $0.append(Refused(sequence: head.sequence, payload: bytes, refusal: refusal)) }
     }
 
+    func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {
+        isReadToEnd.change { $0 = true }
+    }
+
     func linkEnded(_ link: Link, _ end: LinkEnd) {
         self.end.change { $0 = end }
     }
@@ -80,6 +85,7 @@ final class LinkPair: Sendable {
     init(
         _ carrier: Carrier,
         limits: LinkLimits = LinkLimits(),
+        takesOver: Bool = false,
         wrapHost: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
         wrapWorker: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
         hostDispose: @escaping @Sendable (Link, EventHead) throws -> EventDisposition = { _, _ in .handled },
@@ -104,7 +110,7 @@ final class LinkPair: Sendable {
         )
         let (near, far) = try carrier.pair(poller)
         worker.queue(.hello(Self.hello(limits)))
-        try host.attach(wrapHost(near, poller), delegate: hostDelegate)
+        try host.attach(wrapHost(near, poller), delegate: hostDelegate, takesOver: takesOver)
         try worker.attach(wrapWorker(far, poller), delegate: workerDelegate)
         workerDelegate.messages.wait { !$0.isEmpty }
         hostDelegate.messages.wait { !$0.isEmpty }

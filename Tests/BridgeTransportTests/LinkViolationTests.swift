@@ -5,7 +5,7 @@ import DomainEvents
 import Testing
 
 /// What a host's link does about a peer that speaks the protocol by hand, and not always well.
-@Suite("A link and a peer of another make", .timeLimit(.minutes(1)))
+@Suite("A link and a peer of another make", .timeLimit(.minutes(5)))
 struct LinkViolationTests {
     private struct Fixture {
         let poller: Poller

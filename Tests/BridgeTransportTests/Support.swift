@@ -57,7 +57,10 @@ enum Carrier: CaseIterable, Sendable {
         // A pair gives its ends up one at a time only through copies of their numbers.
         let first = try FileDescriptor.duplicate(pair.first.rawValue)
         let second = try FileDescriptor.duplicate(pair.second.rawValue)
-        return (UnixStream(first, poller: poller), UnixStream(second, poller: poller))
+        let memory = MemoryFile.forOutbox(LinkLimits())
+        return (
+            UnixStream(first, memory: memory, poller: poller), UnixStream(second, memory: memory, poller: poller)
+        )
     }
 }
 
@@ -82,12 +85,12 @@ final class Shared<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Returns once `condition` holds, at most after 40 seconds; says whether it does.
+    /// Returns once `condition` holds, at most after four minutes; says whether it does.
     ///
     /// The limit is no statement about speed: it turns a hang, which no test could report, into a failure.
     @discardableResult
     func wait(until condition: (Value) -> Bool) -> Bool {
-        let deadline = MonotonicClock.now() + 40_000_000_000
+        let deadline = MonotonicClock.now() + 240_000_000_000
         return lock.withLock {
             while !condition(content) {
                 if !changed.wait(untilNanoseconds: deadline), !condition(content) { return false }
@@ -132,6 +135,7 @@ extension ByteStream {
 class PassingStream: ByteStream, @unchecked Sendable {
     // Sendable: constant; subclasses guard what they add.
     let inner: any ByteStream
+    var memory: MemoryFile? { inner.memory }
 
     init(_ inner: any ByteStream) {
         self.inner = inner

@@ -54,7 +54,7 @@ private struct Sample: Codable {
 
 @Suite("Mutants")
 struct MutationTests {
-    @Test("a hundred thousand mutants are read or refused", .timeLimit(.minutes(5)))
+    @Test("a hundred thousand mutants are read or refused", .timeLimit(.minutes(20)))
     func mutants() throws {
         var random = SeededGenerator.announced()
         let encoder = CBOREncoder()

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("supervisor check")
 struct CheckTests {
-    @Test("says that a right configuration is right", .timeLimit(.minutes(1)))
+    @Test("says that a right configuration is right", .timeLimit(.minutes(5)))
     func right() async throws {
         let workspace = try Workspace()
         try workspace.write(
@@ -16,7 +16,7 @@ struct CheckTests {
         #expect(result.errors == [])
     }
 
-    @Test("names all mistakes at once, with file, line, column and key", .timeLimit(.minutes(1)))
+    @Test("names all mistakes at once, with file, line, column and key", .timeLimit(.minutes(5)))
     func mistakes() async throws {
         let workspace = try Workspace()
         try workspace.write("plain", "no program")
@@ -52,14 +52,14 @@ struct CheckTests {
         #expect(result.errors[3].contains("which is no file that can be executed"))
     }
 
-    @Test("says that a file is not there", .timeLimit(.minutes(1)))
+    @Test("says that a file is not there", .timeLimit(.minutes(5)))
     func missing() async throws {
         let result = try await Workspace().run("check", "nothing.json5")
         #expect(result.status == .exited(code: 66))
         #expect(result.errors == ["nothing.json5: the configuration cannot be read: No such file or directory"])
     }
 
-    @Test("and its siblings answer a wrong command line with status 64", .timeLimit(.minutes(1)))
+    @Test("and its siblings answer a wrong command line with status 64", .timeLimit(.minutes(5)))
     func usage() async throws {
         let workspace = try Workspace()
         for arguments in [[], ["rnu"], ["run"], ["status"], ["check", "a", "b"]] {

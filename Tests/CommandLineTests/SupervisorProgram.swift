@@ -19,7 +19,8 @@ final class SupervisorProgram: @unchecked Sendable {
         let errors: [String]
     }
 
-    private static let deadline: UInt64 = 40_000_000_000
+    /// Turns a hang into a failure, before the tests' own time limit, which could not end the program.
+    private static let deadline: UInt64 = 240_000_000_000
 
     private let lock = Lock()
     private var output: [String] = []

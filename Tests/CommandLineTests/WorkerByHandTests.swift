@@ -5,7 +5,7 @@ import Testing
 struct WorkerByHandTests {
     @Test(
         "says in one line what it is, and exits with status 64",
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(5)),
         arguments: ["provisioning-worker", "canvas-worker"]
     )
     func friendlyLine(name: String) async throws {

@@ -36,7 +36,7 @@ private struct GeneratedType: Sendable {
     }
 }
 
-@Suite("Each event type has a channel of its own", .timeLimit(.minutes(1)))
+@Suite("Each event type has a channel of its own", .timeLimit(.minutes(5)))
 struct ChannelTests {
     @Test func twoThousandTypesAreFoundWhileTheTableGrowsUnderItsReaders() async {
         let types = GeneratedType.all(below: Int.self, depth: 10)
@@ -117,7 +117,7 @@ private final class Interest: InterestObserver {
     func channelWasMade(_ channel: AnyEventChannel) { log.write("made \(channel.name)") }
 }
 
-@Suite("A bridge learns who wants what", .timeLimit(.minutes(1)))
+@Suite("A bridge learns who wants what", .timeLimit(.minutes(5)))
 struct InterestTests {
     private let publisher = EventPublisher()
 
@@ -174,7 +174,7 @@ private final class Carrier: EventForwarder {
     }
 }
 
-@Suite("What a link wants goes into its outbox first", .timeLimit(.minutes(1)))
+@Suite("What a link wants goes into its outbox first", .timeLimit(.minutes(5)))
 struct ForwarderTests {
     private let publisher = EventPublisher()
 

@@ -2,7 +2,7 @@ import Dispatch
 import DomainEvents
 import Testing
 
-@Suite("A handler knows what it is handling", .timeLimit(.minutes(1)))
+@Suite("A handler knows what it is handling", .timeLimit(.minutes(5)))
 struct ContextTests {
     private let publisher = EventPublisher()
 
@@ -126,7 +126,7 @@ struct ContextTests {
     }
 }
 
-@Suite("Publishers are independent", .timeLimit(.minutes(1)))
+@Suite("Publishers are independent", .timeLimit(.minutes(5)))
 struct PublisherTests {
     @Test func anEventReachesOnlyTheSubscribersOfItsPublisher() {
         let (first, second) = (EventPublisher(), EventPublisher())

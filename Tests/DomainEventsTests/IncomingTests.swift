@@ -3,7 +3,7 @@ import DomainEvents
 import Testing
 
 /// Writes down each time it is called.
-private final class Completion: IncomingCompletion {
+private final class Completion: HandlingCompletion {
     let log = Log<Refused?>()
     func handlersReturned(failure: (any Error)?) { log.write(failure as? Refused) }
 }
@@ -19,7 +19,7 @@ extension IncomingOutcome {
     }
 }
 
-@Suite("An event from another process is accounted for", .timeLimit(.minutes(1)))
+@Suite("An event from another process is accounted for", .timeLimit(.minutes(5)))
 struct IncomingTests {
     private let publisher = EventPublisher()
     private let completion = Completion()

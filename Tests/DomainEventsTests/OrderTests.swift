@@ -2,7 +2,7 @@ import Dispatch
 import DomainEvents
 import Testing
 
-@Suite("Events arrive in the order in which they were published", .timeLimit(.minutes(1)))
+@Suite("Events arrive in the order in which they were published", .timeLimit(.minutes(5)))
 struct OrderTests {
     private let publisher = EventPublisher()
     private let numbers = Array(0..<2_000)
@@ -84,7 +84,7 @@ struct OrderTests {
     }
 }
 
-@Suite("What a handler publishes follows the event in hand", .timeLimit(.minutes(1)))
+@Suite("What a handler publishes follows the event in hand", .timeLimit(.minutes(5)))
 struct NestedPublishTests {
     private let publisher = EventPublisher()
 

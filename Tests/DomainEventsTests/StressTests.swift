@@ -14,6 +14,12 @@ private struct Tick: DomainEvent {
     let number: Int
 }
 
+/// What a handler of ticks publishes now and then.
+private struct Tock: DomainEvent {
+    let thread: Int
+    let number: Int
+}
+
 /// Sees to it that each thread's ticks come once and in order, and, for one that is always subscribed, without a gap.
 ///
 /// Handlers of one subscription may run on several threads at once, but those of one thread's ticks never do: each place of
@@ -23,21 +29,50 @@ private final class OrderCheck: Sendable {
     let received = Counter()
     private let isGapless: Bool
     private let last: [Counter]
+    /// The last tick of each thread that may still have been published before the subscription was cancelled.
+    private let allowed: [Atomic<Int>.Box]
 
     init(threads: Int, isGapless: Bool) {
         self.isGapless = isGapless
         last = (0..<threads).map { _ in Counter() }
+        allowed = (0..<threads).map { _ in Atomic<Int>.Box(.max) }
+    }
+
+    /// `cancel()` has returned: what is published from now on must not arrive.
+    func ended(published: [Counter]) {
+        for (thread, counter) in published.enumerated() {
+            // The next one may have been under way already.
+            allowed[thread].value.store(counter.count + 1, ordering: .sequentiallyConsistent)
+        }
     }
 
     func see(_ tick: Tick) {
+        see(thread: tick.thread, number: tick.number)
+    }
+
+    func see(thread: Int, number: Int) {
         received.add()
-        let before = last[tick.thread].count
-        if isGapless ? tick.number != before + 1 : tick.number <= before { violations.add() }
-        last[tick.thread].add(tick.number - before)
+        let before = last[thread].count
+        if isGapless ? number != before + 1 : number <= before { violations.add() }
+        if number > allowed[thread].value.load(ordering: .sequentiallyConsistent) { violations.add() }
+        last[thread].add(number - before)
     }
 }
 
-@Suite("Nothing is lost, repeated, reordered or leaked under load", .serialized, .timeLimit(.minutes(2)))
+extension Atomic<Int> {
+    fileprivate final class Box: Sendable {
+        let value: Atomic<Int>
+        init(_ initial: Int) { value = Atomic(initial) }
+    }
+}
+
+/// A subscription that changes hands, and what its handler checks.
+private struct Passing: Sendable {
+    let subscription: Subscription
+    let check: OrderCheck
+}
+
+@Suite("Nothing is lost, repeated, reordered or leaked under load", .serialized, .timeLimit(.minutes(5)))
 struct StressTests {
     private static let threads = 8
 
@@ -92,7 +127,21 @@ struct StressTests {
                 return check.violations.count
             }
             // Subscriptions change hands here: one thread makes them, another cancels or releases them.
-            let shared = (0..<16).map { _ in Holder<Subscription>() }
+            let shared = (0..<16).map { _ in Holder<Passing>() }
+            let tocks = OrderCheck(threads: Self.threads, isGapless: true)
+            let more = [
+                // What a handler publishes keeps its order, too; and handlers cancel and release what others have made.
+                publisher.subscribe(to: Tick.self) { [weak publisher] tick in
+                    if tick.number.isMultiple(of: 16) {
+                        publisher?.publish(Tock(thread: tick.thread, number: tick.number / 16))
+                    }
+                    if tick.number % 97 == 0 { shared[tick.number % 16].current?.subscription.cancel() }
+                    if tick.number % 89 == 0 { shared[tick.number % 16].swap(nil) }
+                },
+                publisher.subscribe(to: Tock.self, on: .queue(queues[0])) {
+                    tocks.see(thread: $0.thread, number: $0.number)
+                },
+            ]
             await onThreads(Self.threads) { thread in
                 var random = SeededRandom(seed: seed &+ UInt64(thread))
                 var number = 0
@@ -111,11 +160,13 @@ struct StressTests {
                         let check = OrderCheck(threads: Self.threads, isGapless: false)
                         passing.write(check)
                         let made = Self.subscribe(random.below(6), publisher, queues, live, check)
-                        shared[random.below(shared.count)].swap(made)
+                        shared[random.below(shared.count)].swap(Passing(subscription: made, check: check))
                     case 85..<95:
                         shared[random.below(shared.count)].swap(nil)
                     default:
-                        shared[random.below(shared.count)].current?.cancel()
+                        guard let passing = shared[random.below(shared.count)].current else { continue }
+                        passing.subscription.cancel()
+                        passing.check.ended(published: published)
                     }
                 }
             }
@@ -125,7 +176,11 @@ struct StressTests {
                 #expect(check.violations.count == 0, "seed \(seed)")
                 #expect(check.received.count == total, "seed \(seed)")
             }
-            for holder in shared { if let last = holder.swap(nil) { await last.cancelAndWait() } }
+            let tockTotal = published.reduce(0) { $0 + $1.count / 16 }
+            while tocks.received.count < tockTotal { await Task.yield() }
+            #expect(tocks.violations.count == 0, "seed \(seed)")
+            for holder in shared { if let last = holder.swap(nil) { await last.subscription.cancelAndWait() } }
+            for subscription in more { await subscription.cancelAndWait() }
             for subscription in kept { await subscription.cancelAndWait() }
             consumed.cancel()
             #expect(try await consumed.value == 0, "seed \(seed)")

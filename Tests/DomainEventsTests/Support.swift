@@ -177,6 +177,14 @@ func monotonicNow() -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
+/// The rounds of a test that provokes a race: so many, but none that begins after two seconds.
+///
+/// Where other work wants the processors too, each yield of a round costs a time slice, and all rounds could take minutes.
+func rounds(atMost count: Int) -> some Sequence<Int> {
+    let end = monotonicNow() + 2_000_000_000
+    return sequence(first: 0) { $0 + 1 < count && monotonicNow() < end ? $0 + 1 : nil }
+}
+
 /// A repeatable source of random values (SplitMix64), whose seed failures name and `DOMAIN_EVENTS_SEED` sets.
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
@@ -199,3 +207,67 @@ struct SeededRandom: RandomNumberGenerator {
 
     mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
 }
+
+/// A clock that stands still until a test moves it on.
+///
+/// `@unchecked Sendable` is sound: everything mutable is guarded by `lock`.
+final class HandClock: Clock, @unchecked Sendable {
+    struct Instant: InstantProtocol {
+        let sinceStart: Duration
+        func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart + duration) }
+        func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }
+        static func < (left: Instant, right: Instant) -> Bool { left.sinceStart < right.sinceStart }
+    }
+
+    private let lock = Lock()
+    private var time = Instant(sinceStart: .zero)
+    private var sleepers: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
+    private var cancelled: Set<Int> = []
+    private var numbers = 0
+    /// One line for each sleeper that has lain down.
+    let asleep = Log<Int>()
+
+    var now: Instant { lock.withLock { time } }
+    var minimumResolution: Duration { .nanoseconds(1) }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        let number = lock.withLock {
+            numbers += 1
+            return numbers
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let isCancelled = lock.withLock {
+                    if cancelled.contains(number) { return true }
+                    sleepers[number] = (deadline, continuation)
+                    return false
+                }
+                if isCancelled { continuation.resume(throwing: CancellationError()) } else { asleep.write(number) }
+            }
+        } onCancel: {
+            let sleeper = lock.withLock {
+                cancelled.insert(number)
+                return sleepers.removeValue(forKey: number)
+            }
+            sleeper?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    func advance(by duration: Duration) {
+        let due = lock.withLock {
+            time = time.advanced(by: duration)
+            let due = sleepers.filter { $0.value.deadline <= time }
+            for number in due.keys { sleepers[number] = nil }
+            return due.values.map(\.continuation)
+        }
+        for continuation in due { continuation.resume() }
+    }
+}
+
+/// How often a test repeats what it tries to catch, from the environment for long runs.
+func rounds(_ standard: Int) -> Int {
+    getenv("DOMAIN_EVENTS_ROUNDS_FACTOR").flatMap { Int(String(cString: $0)) }.map { $0 * standard } ?? standard
+}
+
+/// Lets other threads run, for a wait that another thread is about to end.
+func yieldNow() { sched_yield() }

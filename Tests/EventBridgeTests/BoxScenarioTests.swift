@@ -21,7 +21,7 @@ enum Home: String, CaseIterable, Sendable, CustomTestStringConvertible {
 struct BoxScenarioTests {
     @Test(
         "Boxes are filled evenly, moved and removed, and failures are told",
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(5)),
         arguments: Home.allCases
     )
     func presenterFollowsEvents(home: Home) async throws {
@@ -53,6 +53,43 @@ struct BoxScenarioTests {
         let emptied = try await presenter.list { $0.rows.count == 1 && $0.notices.count == 2 }
         #expect(emptied.rows.map(\.boxID) == [books])
         #expect(Set(emptied.rows[0].items.map(\.title)) == ["Item 2", "Item 3", "Item 4"])
+
+        await backend.shutdown()
+    }
+
+    @Test("A request gets the answer to itself, or its failure", .timeLimit(.minutes(5)), arguments: Home.allCases)
+    func requestsAreAnswered(home: Home) async throws {
+        let directory = try TemporaryDirectory()
+        let publisher = EventPublisher()
+        let backend = try await Backend(home, publisher: publisher, store: directory.path + "/boxes.json")
+
+        // Many at once, and others' events between them: each gets its own.
+        try await withThrowingTaskGroup(of: (String, BoxProvisioned).self) { group in
+            for number in 1...20 {
+                group.addTask {
+                    let label = "Box \(number)"
+                    let box = try await publisher.request(
+                        BoxOrdered(label: label, capacity: 5),
+                        awaiting: BoxProvisioned.self,
+                        orThrowing: BoxProvisioningFailed.self,
+                        within: patience
+                    )
+                    return (label, box)
+                }
+                publisher.publish(BoxOrdered(label: "Nobody asked", capacity: 5))
+            }
+            for try await (label, box) in group { #expect(box.label == label) }
+        }
+
+        let failure = await #expect(throws: RequestFailed<BoxProvisioningFailed>.self) {
+            try await publisher.request(
+                BoxOrdered(label: "Nothing", capacity: 7),
+                awaiting: BoxProvisioned.self,
+                orThrowing: BoxProvisioningFailed.self,
+                within: patience
+            )
+        }
+        #expect(failure?.event.label == "Nothing")
 
         await backend.shutdown()
     }
@@ -92,7 +129,10 @@ private struct Backend {
                         executable: .beside("provisioning-worker"),
                         arguments: ["--store", store],
                         environment: workerEnvironment,
-                        subscribes: Self.requests
+                        subscribes: Self.requests,
+                        handshakeTimeout: patience,
+                        heartbeat: Heartbeat(every: .seconds(60)),
+                        shutdown: .draining(grace: patience, terminate: patience)
                     )
                 ]
             )

@@ -48,7 +48,7 @@ struct RoutingTests {
 
     @Test(
         "Each of three workers gets what the host publishes, and all answers come back in order",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(5))
     )
     func hostAndThreeWorkers() async throws {
         let answers = Collected<Answer>()
@@ -75,7 +75,7 @@ struct RoutingTests {
 
     @Test(
         "What a worker publishes reaches another through the host, undecoded there, and not itself",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(5))
     )
     func workerToWorker() async throws {
         let atReceiver = Collected<Int>()
@@ -111,7 +111,7 @@ struct RoutingTests {
         await bridge.shutdown()
     }
 
-    @Test("Interest that comes and goes while the link is up is followed", .timeLimit(.minutes(1)))
+    @Test("Interest that comes and goes while the link is up is followed", .timeLimit(.minutes(5)))
     func interestIsFollowed() async throws {
         let notes = Collected<Int>()
         let answers = Collected<Answer>()
@@ -142,7 +142,7 @@ struct RoutingTests {
         always.cancel()
     }
 
-    @Test("An event carries its cause, its root and its origin across processes", .timeLimit(.minutes(1)))
+    @Test("An event carries its cause, its root and its origin across processes", .timeLimit(.minutes(5)))
     func contextCrosses() async throws {
         let contexts = Collected<EventContext>()
         let origin = Collected<EventContext>()
@@ -181,7 +181,7 @@ struct RoutingTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    @Test("An event that its own check rejects reaches no handler and is refused by name", .timeLimit(.minutes(1)))
+    @Test("An event that its own check rejects reaches no handler and is refused by name", .timeLimit(.minutes(5)))
     func invalidEventIsRefused() async throws {
         let refused = Collected<EventRefused>()
         let handled = Collected<Int>()
@@ -205,7 +205,7 @@ struct RoutingTests {
         subscription.cancel()
     }
 
-    @Test("A payload with wrong fields is refused with the field's path", .timeLimit(.minutes(1)))
+    @Test("A payload with wrong fields is refused with the field's path", .timeLimit(.minutes(5)))
     func wrongFieldsAreRefused() async throws {
         let refused = Collected<EventRefused>()
         let subscription = publisher.subscribe(to: EventRefused.self) { refused.add($0) }
@@ -227,7 +227,7 @@ struct RoutingTests {
         subscription.cancel()
     }
 
-    @Test("What is published while a worker is down is kept for it", .timeLimit(.minutes(1)))
+    @Test("What is published while a worker is down is kept for it", .timeLimit(.minutes(5)))
     func eventsAreKept() async throws {
         let numbers = Collected<Int>()
         let exits = Collected<WorkerExited>()
@@ -261,7 +261,7 @@ struct RoutingTests {
 
     @Test(
         "A worker that does not subscribe to what it is specified to makes the start fail by name",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(5))
     )
     func missingSubscriptionIsNamed() async throws {
         let error = await #expect(throws: BridgeError.self) {
@@ -278,7 +278,7 @@ struct RoutingTests {
         #expect(error?.description.contains("Note") == false)
     }
 
-    @Test("The order of delivery: into every outbox, then the handlers here", .timeLimit(.minutes(1)))
+    @Test("The order of delivery: into every outbox, then the handlers here", .timeLimit(.minutes(5)))
     func causeComesBeforeEffect() async throws {
         // The worker sees the question before the note that a local handler of the question publishes.
         let seen = Collected<String>()
@@ -304,7 +304,7 @@ struct RoutingTests {
 
     @Test(
         "Nobody sees an effect before its cause, however quick the first of two receivers is",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(5))
     )
     func effectNeverOvertakesItsCause() async throws {
         let seen = Collected<String>()

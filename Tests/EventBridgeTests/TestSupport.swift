@@ -54,13 +54,19 @@ final class Collected<Value: Sendable>: @unchecked Sendable {
     }
 }
 
-/// Descriptors and children that this process has; equal before and after whatever cleans up behind itself.
-struct Possessions: Equatable, CustomStringConvertible {
-    let descriptors: Int
+/// Descriptors and children that this process has; nothing new is among them after whatever cleans up behind itself.
+struct Possessions: CustomStringConvertible {
+    /// Each with what it leads to, so that a new one is not taken for one that was there before and has gone meanwhile.
+    let descriptors: Set<String>
     let children: Set<Int32>
 
     init() throws {
-        descriptors = try CurrentProcess.openDescriptorCount()
+        descriptors = Set(
+            try CurrentProcess.openDescriptors().map { descriptor in
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
+                return "\(descriptor): \(target ?? "closed meanwhile")"
+            }
+        )
         var children: Set<Int32> = []
         let own = CurrentProcess.identifier
         for task in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task") {
@@ -70,7 +76,11 @@ struct Possessions: Equatable, CustomStringConvertible {
         self.children = children
     }
 
-    var description: String { "\(descriptors) descriptors, children \(children.sorted())" }
+    func isWithin(_ other: Possessions) -> Bool {
+        descriptors.isSubset(of: other.descriptors) && children.isSubset(of: other.children)
+    }
+
+    var description: String { "descriptors \(descriptors.sorted()), children \(children.sorted())" }
 }
 
 /// What workers of tests get: no crash report, which takes longer than the test, and the sanitizer's options, so that a race in
@@ -81,15 +91,18 @@ let workerEnvironment: [String: String] = {
     return environment
 }()
 
+/// What a worker has for its handshake, and to end in, where a test is not about that: a slow or busy machine misses no deadline.
+let patience = Duration.seconds(240)
+
 /// A specification of the worker that goes wrong on demand.
 func faulty(
     _ misbehaviour: String,
     name: String = "faulty",
     restart: RestartType = .permanent,
     backoff: Backoff = .exponential(from: .milliseconds(10), to: .milliseconds(100)),
-    handshakeTimeout: Duration = .seconds(10),
-    heartbeat: Heartbeat = Heartbeat(),
-    shutdown: ShutdownSequence = .draining(),
+    handshakeTimeout: Duration = patience,
+    heartbeat: Heartbeat = Heartbeat(every: .seconds(60)),
+    shutdown: ShutdownSequence = .draining(grace: patience, terminate: patience),
     subscribes: [any DomainEvent.Type]
 ) -> WorkerSpecification {
     WorkerSpecification(

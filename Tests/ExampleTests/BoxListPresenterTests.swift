@@ -71,7 +71,7 @@ struct BoxListPresenterTests {
         #expect(presenter.state.first?.items.count == 1)
     }
 
-    @Test("Waiting ends when the list looks as expected", .timeLimit(.minutes(1)))
+    @Test("Waiting ends when the list looks as expected", .timeLimit(.minutes(5)))
     func waitsForList() async throws {
         let presenter = BoxListPresenter(publisher: publisher)
         let publisher = publisher
@@ -84,7 +84,7 @@ struct BoxListPresenterTests {
         #expect(list.rows.last?.boxID == BoxID(100))
     }
 
-    @Test("Waiting ends when the task is cancelled", .timeLimit(.minutes(1)))
+    @Test("Waiting ends when the task is cancelled", .timeLimit(.minutes(5)))
     func waitingIsCancelled() async throws {
         let presenter = BoxListPresenter(publisher: publisher)
         let task = Task { try await presenter.list { _ in false } }

@@ -158,7 +158,7 @@ struct ProvisioningTests {
 
     @Test(
         "Requests of several threads are each answered once and leave a store that can be loaded",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(5))
     )
     func answersSeveralThreads() throws {
         let scene = scene

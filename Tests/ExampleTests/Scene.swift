@@ -77,7 +77,7 @@ final class Scene: Sendable {
     }
 }
 
-private final class NobodyWaits: IncomingCompletion {
+private final class NobodyWaits: HandlingCompletion {
     func handlersReturned(failure: (any Error)?) {}
 }
 

@@ -41,7 +41,7 @@ private final class Guarded: @unchecked Sendable {
 
 @Suite("A lock lets one thread in at a time")
 struct LockTests {
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func noIncrementIsLostBetweenThreads() {
         let guarded = Guarded()
         onThreads(4) { _ in
@@ -50,7 +50,7 @@ struct LockTests {
         #expect(guarded.count == 40_000)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func tryLockFailsOnAnotherThreadWhileHeld() {
         let lock = Lock()
         let taken = Atomic<Bool>(true)
@@ -84,7 +84,7 @@ private final class Occupant {
 
 @Suite("A thread-specific slot belongs to its thread")
 struct ThreadSpecificTests {
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func eachThreadSeesItsOwnObjectAndLetsGoOfItAtItsEnd() {
         let before = releases.load(ordering: .relaxed)
         let slot = ThreadSpecific<Occupant>()

@@ -13,7 +13,7 @@ import Darwin
 ///
 /// `SUPERVISION_SEED` repeats a run, `SUPERVISION_SEQUENCES` sets its length.
 @Suite struct RandomSequenceTests {
-    @Test(.timeLimit(.minutes(5))) func invariantsHoldInRandomSequences() {
+    @Test(.timeLimit(.minutes(20))) func invariantsHoldInRandomSequences() {
         let seed = getenv("SUPERVISION_SEED").flatMap { UInt64(String(cString: $0)) } ?? .random(in: .min ... .max)
         let sequences = getenv("SUPERVISION_SEQUENCES").flatMap { Int(String(cString: $0)) } ?? 20_000
         print("SUPERVISION_SEED=\(seed)")

@@ -5,7 +5,7 @@ import Testing
 
 /// The owner of the machine: what it asks of its environment, in which order, and from many threads.
 @Suite struct SupervisorTests {
-    @Test(.timeLimit(.minutes(1))) func lifeFromStartToStopIsPerformedInOrder() {
+    @Test(.timeLimit(.minutes(5))) func lifeFromStartToStopIsPerformedInOrder() {
         let environment = FakeEnvironment(names: ["a", "b"])
         let supervisor = environment.makeSupervisor()
         supervisor.startRequested()
@@ -33,7 +33,7 @@ import Testing
         #expect(environment.reported == supervisor.status)
     }
 
-    @Test(.timeLimit(.minutes(1))) func startupFailureIsTold() {
+    @Test(.timeLimit(.minutes(5))) func startupFailureIsTold() {
         let environment = FakeEnvironment(names: ["a"])
         let supervisor = environment.makeSupervisor()
         supervisor.startRequested()
@@ -46,7 +46,7 @@ import Testing
         )
     }
 
-    @Test(.timeLimit(.minutes(1))) func inputsFromInsideACallAreActedUponAfterIt() {
+    @Test(.timeLimit(.minutes(5))) func inputsFromInsideACallAreActedUponAfterIt() {
         let environment = FakeEnvironment(names: ["a", "b"])
         let supervisor = environment.makeSupervisor()
         environment.answersLaunches = true
@@ -55,7 +55,7 @@ import Testing
         #expect(environment.overlaps == 0)
     }
 
-    @Test(.timeLimit(.minutes(1))) func timerThatFiresBeforeItsHandleIsKnownIsTaken() {
+    @Test(.timeLimit(.minutes(5))) func timerThatFiresBeforeItsHandleIsKnownIsTaken() {
         let environment = FakeEnvironment(names: ["a"])
         let supervisor = environment.makeSupervisor()
         environment.answersLaunches = true
@@ -66,7 +66,7 @@ import Testing
         #expect(environment.handles == 0, "the supervisor keeps no handle of a timer that has fired")
     }
 
-    @Test(.timeLimit(.minutes(1))) func nothingIsDoneForAnEnvironmentThatIsGone() {
+    @Test(.timeLimit(.minutes(5))) func nothingIsDoneForAnEnvironmentThatIsGone() {
         var environment: FakeEnvironment? = FakeEnvironment(names: ["a"])
         let supervisor = environment?.makeSupervisor()
         supervisor?.startRequested()
@@ -75,7 +75,7 @@ import Testing
         #expect(supervisor?.status.first?.pid == nil)
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: RestartStrategy.allCases)
+    @Test(.timeLimit(.minutes(5)), arguments: RestartStrategy.allCases)
     func inputsFromTwoThreadsAreServedOneAtATimeAndInOrder(strategy: RestartStrategy) {
         let environment = FakeEnvironment(names: ["a", "b"])
         let supervisor = environment.makeSupervisor(strategy: strategy)

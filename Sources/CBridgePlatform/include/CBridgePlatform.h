@@ -31,6 +31,18 @@ int cbp_peer_credentials(int descriptor, int32_t *_Nonnull pid, uint32_t *_Nonnu
 /// Columns of the terminal, 0 if it is none or does not know.
 int cbp_terminal_width(int descriptor);
 
+// Memory files
+
+/// A file of `size` bytes, all 0, that has no name and takes memory only where it was written; nobody can change its
+/// size. Close-on-exec.
+int cbp_memory_file_create(size_t size);
+/// Maps the file, shared, for reading and writing; NULL and errno. Neither a core dump nor a forked child has it.
+void *_Nullable cbp_memory_file_map(int descriptor, size_t size);
+int cbp_memory_file_unmap(void *_Nonnull address, size_t size);
+/// Lets the pages go that back this part of a mapping, which holds 0 from then on; does nothing where the system has no
+/// such thing.
+void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
+
 // Threads
 
 /// Starts a thread in which no signal is delivered that another thread could take. `stack_size` 0 is the default,

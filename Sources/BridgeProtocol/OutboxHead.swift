@@ -1,0 +1,63 @@
+import Synchronization
+
+/// The head page of a shared outbox, from the side of the worker that writes it.
+///
+/// Plain stores, each ordered behind what was stored before it: whenever the worker is killed, what the page says is true.
+package struct OutboxHead: @unchecked Sendable {
+    // Sendable: the words are atomic. The page stays for as long as the outbox that it belongs to, and so do its users.
+    private let base: UnsafeMutableRawPointer
+
+    init?(_ memory: any OutboxMemory) {
+        guard let base = memory.bytes.baseAddress, memory.bytes.count >= OutboxLayout.headBytes else { return nil }
+        self.base = base
+        for offset in stride(from: 0, to: OutboxLayout.headBytes, by: 8) { store(0, at: offset) }
+        store(OutboxLayout.mark, at: OutboxLayout.Field.mark)
+    }
+
+    /// `offset` is a multiple of 8 inside the memory, whose beginning is that of a page.
+    func store(_ value: UInt64, at offset: Int) {
+        (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self).pointee.store(value, ordering: .releasing)
+    }
+
+    /// One caller at a time.
+    func add(_ value: UInt64, at offset: Int) {
+        store(load(at: offset) &+ value, at: offset)
+    }
+
+    private func load(at offset: Int) -> UInt64 {
+        (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self).pointee.load(ordering: .relaxed)
+    }
+
+    // MARK: - Handling
+
+    /// An event has arrived, and handlers may get it from now on.
+    ///
+    /// One caller at a time: the bits of several events lie in one word.
+    package func opened(_ sequence: UInt64) {
+        let (offset, bit) = place(of: sequence)
+        store(load(at: offset) | bit, at: offset)
+    }
+
+    /// The last handler of an event has returned.
+    ///
+    /// One caller at a time.
+    package func closed(_ sequence: UInt64) {
+        let (offset, bit) = place(of: sequence)
+        store(load(at: offset) & ~bit, at: offset)
+    }
+
+    private func place(of sequence: UInt64) -> (offset: Int, bit: UInt64) {
+        let index = Int(sequence % OutboxLayout.openEvents)
+        return (OutboxLayout.Field.open + index / 64 * 8, 1 << UInt64(index % 64))
+    }
+
+    /// The reading thread goes into the handlers of an event.
+    package func handlingBegan(_ sequence: UInt64) {
+        store(sequence, at: OutboxLayout.Field.handlingBegun)
+    }
+
+    /// The reading thread has come out of the handlers of an event.
+    package func handlingFinished(_ sequence: UInt64) {
+        store(sequence, at: OutboxLayout.Field.handlingFinished)
+    }
+}

@@ -1,0 +1,49 @@
+/// Where things lie in the memory of a shared outbox: a head page, then chunks of frames.
+///
+/// The numbers are part of the protocol (`docs/wire-protocol.md`). All are 64-bit integers in the machine's own byte order: both
+/// processes run on the same machine.
+package enum OutboxLayout {
+    /// The head page's length, and where the first slot begins.
+    package static let headBytes = 4_096
+
+    /// What chunks are made of: a chunk is one slot, or several in a row for a frame that is larger.
+    package static let slotBytes = 256 << 10
+
+    /// What a chunk begins with: its own length and the offset of the next one.
+    package static let chunkHeadBytes = 16
+
+    /// Where the numbers of the head page lie.
+    package enum Field {
+        /// ``OutboxLayout/mark``, once the rest is in order.
+        package static let mark = 0
+        /// The offset of the chunk that holds the oldest event; 0 for none.
+        package static let firstChunk = 8
+        /// The newest event whose frame somebody began to write.
+        package static let begun = 16
+        /// The newest event whose frame is whole: as sequences count from 1, also how many there were.
+        package static let accepted = 24
+        /// The lengths of all those frames together.
+        package static let acceptedBytes = 32
+        /// The newest received event that the reading thread has begun to handle.
+        package static let handlingBegun = 64
+        /// The newest received event that the reading thread is done with.
+        package static let handlingFinished = 72
+        /// The received events that were begun and not finished: bit `sequence mod openEvents`.
+        package static let open = 2_048
+    }
+
+    /// How many events the bits in ``Field/open`` tell apart.
+    package static let openEvents: UInt64 = 16_384
+
+    /// `evoutbx1` in memory.
+    package static let mark = UInt64(littleEndian: 0x3178_6274_756F_7665)
+
+    /// How large a file has to be that holds so many bytes of events, however they lie.
+    ///
+    /// A frame never straddles two chunks, so that up to a half of each may be empty; and gaps may lie between those in use. The
+    /// file takes memory only where it was written, so that length costs nothing.
+    package static func fileBytes(outboxBytes: Int, frameBytes: Int) -> Int {
+        let slots = (outboxBytes + frameBytes) / slotBytes + 2
+        return headBytes + 4 * slots * slotBytes
+    }
+}

@@ -1,0 +1,16 @@
+/// Memory that a worker shares with its host, and which the host reads when the worker has died.
+package protocol OutboxMemory: AnyObject, Sendable {
+    /// All of it; stays where it is for as long as the object lives.
+    var bytes: UnsafeMutableRawBufferPointer { get }
+
+    /// Lets go of what backs these bytes, which are of no use any more.
+    func giveBack(_ range: Range<Int>)
+}
+
+/// The same memory from the host's side: it is copied, never looked at in place, as somebody may still be writing to it.
+package protocol OutboxSource: AnyObject, Sendable {
+    var byteCount: Int { get }
+
+    /// Copies what lies at `offset`; fewer bytes than asked for mean that there are no more.
+    func copy(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int
+}

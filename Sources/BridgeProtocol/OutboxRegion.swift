@@ -1,0 +1,85 @@
+/// Gives a worker's frame store its chunks out of shared memory, and keeps the trail by which the host finds the frames.
+///
+/// The chunks in use form a list from the oldest event to the newest; what the host sees of it is in order at every moment.
+final class OutboxRegion {
+    let head: OutboxHead
+    private let memory: any OutboxMemory
+    private let base: UnsafeMutableRawPointer
+    private var isTaken: [Bool]
+
+    /// Nil if the memory is too small to hold anything.
+    init?(_ memory: any OutboxMemory) {
+        let slots = (memory.bytes.count - OutboxLayout.headBytes) / OutboxLayout.slotBytes
+        guard slots > 0, let base = memory.bytes.baseAddress, let head = OutboxHead(memory) else { return nil }
+        self.memory = memory
+        self.base = base
+        self.head = head
+        isTaken = Array(repeating: false, count: slots)
+    }
+
+    // MARK: - Chunks
+
+    /// Room for a chunk with `capacity` bytes of frames at least; nil if there is none.
+    func takeChunk(capacity: Int) -> UnsafeMutableRawBufferPointer? {
+        let count = (capacity + OutboxLayout.chunkHeadBytes - 1) / OutboxLayout.slotBytes + 1
+        // As low as possible: what lies beyond stays unwritten.
+        var found = 0
+        for slot in isTaken.indices {
+            found = isTaken[slot] ? 0 : found + 1
+            guard found == count else { continue }
+            let first = slot + 1 - count
+            for taken in first...slot { isTaken[taken] = true }
+            let chunk = base + OutboxLayout.headBytes + first * OutboxLayout.slotBytes
+            return UnsafeMutableRawBufferPointer(
+                start: chunk + OutboxLayout.chunkHeadBytes,
+                count: count * OutboxLayout.slotBytes - OutboxLayout.chunkHeadBytes
+            )
+        }
+        return nil
+    }
+
+    /// Gives a chunk back that no event lies in any more.
+    func giveBack(frames: UnsafeMutableRawPointer, capacity: Int) {
+        let start = offset(ofChunk: frames)
+        let first = (start - OutboxLayout.headBytes) / OutboxLayout.slotBytes
+        let count = (capacity + OutboxLayout.chunkHeadBytes) / OutboxLayout.slotBytes
+        for slot in first..<(first + count) { isTaken[slot] = false }
+        memory.giveBack(start..<(start + count * OutboxLayout.slotBytes))
+    }
+
+    private func offset(ofChunk frames: UnsafeMutableRawPointer) -> Int { frames - OutboxLayout.chunkHeadBytes - base }
+
+    // MARK: - The trail
+
+    /// The oldest event lies in this chunk from now on.
+    func listBegins(with frames: UnsafeMutableRawPointer?) {
+        head.store(frames.map { UInt64(offset(ofChunk: $0)) } ?? 0, at: OutboxLayout.Field.firstChunk)
+    }
+
+    /// Puts a chunk at the end of the list, behind `last`, which holds `used` bytes of frames.
+    func append(
+        _ frames: UnsafeMutableRawPointer,
+        capacity: Int,
+        behind last: (frames: UnsafeMutableRawPointer, used: Int, capacity: Int)?
+    ) {
+        let start = offset(ofChunk: frames)
+        head.store(UInt64(capacity + OutboxLayout.chunkHeadBytes), at: start)
+        head.store(0, at: start + 8)
+        guard let last else { return listBegins(with: frames) }
+        if last.capacity - last.used >= FrameDecoder.headBytes {
+            (last.frames + last.used).storeBytes(of: 0, as: UInt32.self)
+        }
+        head.store(UInt64(start), at: offset(ofChunk: last.frames) + 8)
+    }
+
+    /// The frame of this event is about to be written.
+    func began(_ sequence: UInt64) {
+        head.store(sequence, at: OutboxLayout.Field.begun)
+    }
+
+    /// The frame of this event is whole: from here on it outlives the process.
+    func accepted(_ sequence: UInt64, frameLength: Int) {
+        head.add(UInt64(frameLength), at: OutboxLayout.Field.acceptedBytes)
+        head.store(sequence, at: OutboxLayout.Field.accepted)
+    }
+}

@@ -1,0 +1,143 @@
+/// Why a shared outbox cannot be read to its end, as a sentence's end.
+package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// Finds in a dead worker's shared outbox the events that it had accepted and the host has not received.
+///
+/// What lies there is what any peer could have sent, and somebody may still be writing to it: every byte is copied once and looked
+/// at in the copy; no number is believed that the file's length does not bear out; and no more is read than the file is long.
+package struct OutboxRemainder: ~Copyable {
+    private let source: any OutboxSource
+    private let state: OutboxState
+    private let limits: LinkLimits
+    private let decoder: FrameDecoder
+    private var buffer = ReceiveBuffer()
+
+    /// Where the next bytes are read from, and how many the chunk has left there.
+    private var position = 0
+    private var unread = 0
+    private var nextChunk: UInt64
+    /// How much may still be read: a list of chunks that comes back to itself ends here.
+    private var budget: Int
+
+    package init(_ source: some OutboxSource, state: OutboxState, limits: LinkLimits) {
+        self.source = source
+        self.state = state
+        self.limits = limits
+        decoder = FrameDecoder(limit: limits.frameBytes)
+        nextChunk = state.firstChunk
+        budget = source.byteCount
+    }
+
+    /// Visits the events behind `received`, oldest first; what the body is given is valid during the call only.
+    ///
+    /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. What was visited before stands.
+    package mutating func forEachEvent(
+        after received: UInt64,
+        _ body: (_ head: EventHead, _ payload: UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        guard state.accepted >= received else {
+            throw OutboxDamage("it counts \(state.accepted) events, though \(received) had come")
+        }
+        guard state.accepted > received else { return }
+        var last: UInt64?
+        while last != state.accepted {
+            let length = try findFrame(after: last ?? received)
+            let frame = UnsafeRawBufferPointer(rebasing: buffer.readable[FrameDecoder.headBytes..<length])
+            let (head, payloadOffset) = try decode(frame, after: last ?? received)
+            // The oldest chunk may begin with events that the host had received.
+            guard last.map({ head.sequence == $0 &+ 1 }) ?? (head.sequence <= received &+ 1) else {
+                throw OutboxDamage("event \(head.sequence) lies where \((last ?? received) &+ 1) was expected")
+            }
+            if head.sequence > received {
+                try body(head, UnsafeRawBufferPointer(rebasing: frame[payloadOffset...]))
+            }
+            last = head.sequence
+            buffer.consume(length)
+        }
+    }
+
+    private func decode(
+        _ frame: UnsafeRawBufferPointer,
+        after last: UInt64
+    ) throws(OutboxDamage) -> (head: EventHead, payloadOffset: Int) {
+        do {
+            return try EventFrame.decode(frame, limits: limits)
+        } catch {
+            throw OutboxDamage("what lies behind event \(last) is no event: \(error)")
+        }
+    }
+
+    /// Sees to it that a whole frame lies at the beginning of the buffer, and says how long it is.
+    private mutating func findFrame(after last: UInt64) throws(OutboxDamage) -> Int {
+        while true {
+            let rest = buffer.readable.count + unread
+            guard rest >= FrameDecoder.headBytes else {
+                try openNextChunk(after: last)
+                continue
+            }
+            do {
+                switch try decoder.next(in: buffer.readable) {
+                case .frame(let length): return length
+                case .needsBytes(let total):
+                    guard total <= rest else {
+                        throw OutboxDamage("the frame behind event \(last) has \(total) bytes where \(rest) are left")
+                    }
+                    buffer.makeRoom(for: total)
+                    try fill()
+                }
+            } catch let damage as OutboxDamage {
+                throw damage
+            } catch FrameError.empty {
+                try openNextChunk(after: last)
+            } catch {
+                throw OutboxDamage("behind event \(last), \(error)")
+            }
+        }
+    }
+
+    private mutating func fill() throws(OutboxDamage) {
+        let wanted = min(buffer.writable.count, unread)
+        guard wanted <= budget else { throw OutboxDamage("its chunks lead back to where they came from") }
+        let count = source.copy(at: position, into: UnsafeMutableRawBufferPointer(rebasing: buffer.writable[..<wanted]))
+        guard count == wanted else { throw OutboxDamage("it could not be read beyond byte \(position)") }
+        buffer.wasFilled(by: count)
+        position += count
+        unread -= count
+        budget -= count
+    }
+
+    private mutating func openNextChunk(after last: UInt64) throws(OutboxDamage) {
+        buffer.consume(buffer.readable.count)
+        guard let start = Int(exactly: nextChunk), start >= OutboxLayout.headBytes,
+            (start - OutboxLayout.headBytes) % OutboxLayout.slotBytes == 0,
+            start <= source.byteCount - OutboxLayout.slotBytes
+        else {
+            throw OutboxDamage(
+                nextChunk == 0
+                    ? "it ends behind event \(last), though \(state.accepted) events were counted"
+                    : "byte \(nextChunk) is not where a chunk begins"
+            )
+        }
+        let (length, next) = withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 2) { words in
+            words.initialize(repeating: 0)
+            _ = source.copy(at: start, into: UnsafeMutableRawBufferPointer(words))
+            return (words[0], words[1])
+        }
+        // A head counts as read as well: a list of empty chunks has an end, too.
+        guard let bytes = Int(exactly: length), bytes >= OutboxLayout.slotBytes, bytes <= source.byteCount - start,
+            budget >= OutboxLayout.chunkHeadBytes
+        else {
+            throw OutboxDamage("a chunk of \(length) bytes begins at byte \(start) of \(source.byteCount)")
+        }
+        budget -= OutboxLayout.chunkHeadBytes
+        position = start + OutboxLayout.chunkHeadBytes
+        unread = bytes - OutboxLayout.chunkHeadBytes
+        nextChunk = next
+    }
+}

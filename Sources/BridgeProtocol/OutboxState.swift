@@ -1,0 +1,44 @@
+/// What the head page of a shared outbox said at one moment: a copy, from the side of the host.
+///
+/// The numbers are the worker's word and no more than that.
+package struct OutboxState: Sendable {
+    package let firstChunk: UInt64
+    /// The newest event whose frame somebody began to write.
+    package let begun: UInt64
+    /// The newest event whose frame is whole.
+    package let accepted: UInt64
+    package let acceptedBytes: UInt64
+    private let handlingBegun: UInt64
+    private let handlingFinished: UInt64
+    private let open: [UInt64]
+
+    /// Nil if nobody uses the memory as an outbox: its worker keeps its frames to itself.
+    package init?(_ source: some OutboxSource) {
+        let words = [UInt64](unsafeUninitializedCapacity: OutboxLayout.headBytes / 8) { buffer, count in
+            count = source.copy(at: 0, into: UnsafeMutableRawBufferPointer(buffer)) / 8
+        }
+        typealias Field = OutboxLayout.Field
+        guard words.count == OutboxLayout.headBytes / 8, words[Field.mark / 8] == OutboxLayout.mark else { return nil }
+        firstChunk = words[Field.firstChunk / 8]
+        begun = words[Field.begun / 8]
+        accepted = words[Field.accepted / 8]
+        acceptedBytes = words[Field.acceptedBytes / 8]
+        handlingBegun = words[Field.handlingBegun / 8]
+        handlingFinished = words[Field.handlingFinished / 8]
+        open = Array(words[(Field.open / 8)...])
+    }
+
+    /// Whether the worker was writing a frame that never became whole.
+    package var isTorn: Bool { begun > accepted }
+
+    /// The event that the reading thread was in the handlers of.
+    package var handledNow: UInt64? { handlingBegun == handlingFinished ? nil : handlingBegun }
+
+    /// Whether an event had begun in the worker and was not finished: handed to its handlers, and not all of them had returned.
+    ///
+    /// Of events that the host has sent and not seen acknowledged; of others the answer means nothing.
+    package func isOpen(_ sequence: UInt64) -> Bool {
+        let index = Int(sequence % OutboxLayout.openEvents)
+        return open[index / 64] & (1 << UInt64(index % 64)) != 0
+    }
+}

@@ -1,0 +1,21 @@
+package import BridgePlatform
+package import BridgeProtocol
+
+extension MemoryMapping: OutboxMemory {}
+
+extension MemoryFile: OutboxSource {
+    /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system has none to give, and the
+    /// worker keeps its outbox to itself.
+    package static func forOutbox(_ limits: LinkLimits) -> MemoryFile? {
+        // How much a worker keeps is its own affair, and the same for all: not what its host keeps for it.
+        let hardLimit = LinkLimits().outboxHardBytes
+        return try? make(
+            byteCount: OutboxLayout.fileBytes(outboxBytes: hardLimit, frameBytes: limits.frameBytes)
+        )
+    }
+
+    package func copy(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        // Memory cannot fail to be read; should it, nothing is what the reader makes of it.
+        (try? read(at: offset, into: buffer)) ?? 0
+    }
+}

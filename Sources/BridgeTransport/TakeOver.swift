@@ -1,0 +1,31 @@
+/// What the host found in the shared outbox of a worker that has died.
+package struct TakeOver: Sendable, Hashable {
+    /// How many events the worker had accepted and the stream had not brought; they were routed like all others.
+    package var events = 0
+
+    /// How many events the worker had counted as accepted and could not be found.
+    package var missing: UInt64 = 0
+
+    /// Whether the worker died while it wrote an event; that one had not been accepted, and is dropped.
+    package var isTorn = false
+
+    /// What is wrong with the memory, in words; nil if it was in order.
+    package var damage: String?
+
+    /// Events of ours that had begun in the worker and were not finished, oldest first.
+    package var suspects: [Suspect] = []
+
+    package init() {}
+}
+
+/// An event that a worker had begun to handle when it died.
+package struct Suspect: Sendable, Hashable {
+    /// The event's identity, as its description.
+    package let id: String
+    package let name: String
+    /// How often it was handed to an incarnation of the worker, this one included.
+    package let attempt: Int
+    /// Whether the worker's reading thread was in its handlers; otherwise it was with queues or tasks, where it may still have
+    /// waited for its turn.
+    package let isInline: Bool
+}

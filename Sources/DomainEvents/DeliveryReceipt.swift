@@ -1,0 +1,21 @@
+/// What became of an event that was delivered.
+public struct DeliveryReceipt: Sendable, Hashable {
+    /// The event's identity.
+    public let id: EventID
+
+    /// How many handlers had it, by the name of their process.
+    public let handlers: [String: Int]
+}
+
+/// Thrown by a request that was answered with the event of its failure.
+public struct RequestFailed<Failure: DomainEvent>: Error, Sendable, CustomStringConvertible {
+    /// The event that says why.
+    public let event: Failure
+
+    init(_ event: Failure) {
+        self.event = event
+    }
+
+    /// The event in words.
+    public var description: String { "\(event)" }
+}

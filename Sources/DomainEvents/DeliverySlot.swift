@@ -1,0 +1,69 @@
+import Locks
+public import Synchronization
+
+/// What one thread is doing with subscribers at this moment, for other threads to read.
+///
+/// Publishing counts no references and takes no lock: it writes down what it uses, and whoever takes a subscriber away looks
+/// here whether somebody still does (hazard pointers; M. Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free
+/// Objects", IEEE TPDS 15(6), 2004). Each slot stands alone on its cache lines and is written by its own thread only.
+@usableFromInline
+struct DeliverySlot: ~Copyable {
+    /// The routes whose inline handlers are being called; 0 for none.
+    ///
+    /// They are not released meanwhile.
+    @usableFromInline let routes = Atomic<UInt>(0)
+    /// The routes to which a reference is being taken; 0 for none.
+    let borrowed = Atomic<UInt>(0)
+    /// The gate of the handler that is being entered, and with ``isRunning`` set the one of the handler that runs; 0 for none.
+    @usableFromInline let gate = Atomic<UInt>(0)
+
+    // Only its own thread looks at what follows. It lies here because it is written with each event, and must not share a cache line with
+    // what other threads read.
+
+    /// Whether an event is in hand.
+    @usableFromInline var isDelivering = false
+    /// Whether a handler has published something that waits for its turn.
+    @usableFromInline var hasDeferred = false
+    /// Who resolves the context of the event in hand if a handler asks; valid only while delivering.
+    @usableFromInline var publisher: Unmanaged<EventPublisher>?
+
+    /// Set in ``gate`` once the handler is being called.
+    @usableFromInline static var isRunning: UInt { 1 }
+
+    init() {}
+}
+
+/// The slots of all threads that have ever published and still live.
+enum DeliverySlots {
+    private static let lock = Lock()
+    // Guarded by `lock`: the compiler cannot see that.
+    nonisolated(unsafe) private static var all: [UnsafeMutablePointer<DeliverySlot>] = []
+
+    static func make() -> UnsafeMutablePointer<DeliverySlot> {
+        let slot = allocateAlone(DeliverySlot.self)
+        slot.initialize(to: DeliverySlot())
+        lock.withLock { all.append(slot) }
+        return slot
+    }
+
+    static func remove(_ slot: UnsafeMutablePointer<DeliverySlot>) {
+        lock.withLock { all.removeAll { $0 == slot } }
+        slot.deinitialize(count: 1)
+        UnsafeMutableRawPointer(slot).deallocate()
+    }
+
+    /// Whether some thread calls the handlers of these routes, or is about to take a reference to them.
+    static func isUsing(routes address: UInt) -> Bool {
+        lock.withLock {
+            all.contains { slot in
+                slot.pointee.routes.load(ordering: .sequentiallyConsistent) == address
+                    || slot.pointee.borrowed.load(ordering: .sequentiallyConsistent) == address
+            }
+        }
+    }
+
+    /// Whether some thread has this value in its ``DeliverySlot/gate``.
+    static func contains(gate value: UInt) -> Bool {
+        lock.withLock { all.contains { $0.pointee.gate.load(ordering: .sequentiallyConsistent) == value } }
+    }
+}

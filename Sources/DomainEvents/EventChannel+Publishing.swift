@@ -1,0 +1,124 @@
+public import Synchronization
+
+extension EventChannel {
+    // MARK: - Handlers on this thread, and nothing else
+
+    /// Publishes an event: the common case is handlers on this thread, with a context only if one of them asks for it.
+    @inlinable
+    func publish(_ event: E, from publisher: EventPublisher) {
+        let address = current.load(ordering: .relaxed)
+        // Nobody gets the events. A subscription that this thread knows of has been stored before.
+        if address == 0 { return }
+        DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
+            if thread.isDelivering { return publishFully(event, from: publisher, causedBy: nil) }
+            publish(event, to: address, from: publisher, on: thread)
+        }
+    }
+
+    @inlinable
+    func publish(_ event: E, to address: UInt, from publisher: EventPublisher, on thread: DeliveryThread) {
+        let slot = thread.slot
+        var address = address
+        while true {
+            _ = slot.pointee.routes.exchange(address, ordering: .sequentiallyConsistent)
+            let now = current.load(ordering: .sequentiallyConsistent)
+            if now == address { break }
+            address = now
+        }
+        guard let pointer = UnsafeRawPointer(bitPattern: address) else {
+            slot.pointee.routes.store(0, ordering: .releasing)
+            return
+        }
+        // Named in the slot while it was current, so not released before the slot is empty again.
+        Unmanaged<Routes<E>>.fromOpaque(pointer)._withUnsafeGuaranteedRef { routes in
+            if routes.isPlain {
+                thread.isDelivering = true
+                thread.publisher = .passUnretained(publisher)
+                call(routes, event, on: thread, from: publisher)
+                leave(address, slot)
+                thread.finish()
+                // The thread has pointed to the publisher without holding it.
+                withExtendedLifetime(publisher) {}
+            } else {
+                leave(address, slot)
+                publishFully(event, from: publisher, causedBy: nil)
+            }
+        }
+    }
+
+    @inlinable
+    func leave(_ address: UInt, _ slot: UnsafeMutablePointer<DeliverySlot>) {
+        _ = slot.pointee.routes.exchange(0, ordering: .sequentiallyConsistent)
+        if current.load(ordering: .sequentiallyConsistent) != address { sweep() }
+    }
+
+    /// Calls the inline handlers; the caller makes sure that the routes stay.
+    @inlinable
+    func call(_ routes: Routes<E>, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
+        let slot = thread.slot
+        guard slot.pointee.gate.load(ordering: .relaxed) == 0 else {
+            return callCounted(routes, event, on: thread, from: publisher)
+        }
+        guard routes.inlineCount > 0 else { return }
+        var index = 0
+        repeat {
+            routes.first[index]._withUnsafeGuaranteedRef { subscriber in
+                let gate = subscriber.gate
+                _ = slot.pointee.gate.exchange(gate.address, ordering: .sequentiallyConsistent)
+                if index > 0 { routes.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) } }
+                if !gate.isClosed {
+                    slot.pointee.gate.store(gate.address | DeliverySlot.isRunning, ordering: .releasing)
+                    do {
+                        try subscriber.handler(event)
+                    } catch {
+                        failed(error, at: subscriber, on: thread, from: publisher)
+                    }
+                }
+            }
+            index += 1
+        } while index < routes.inlineCount
+        _ = slot.pointee.gate.exchange(0, ordering: .sequentiallyConsistent)
+        routes.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) }
+    }
+
+    /// Tells whoever waits for the calls behind this gate that one has returned; it is no longer in the slot.
+    @inlinable
+    func wakeWaiters(of gate: CallGate) {
+        if gate.state.load(ordering: .sequentiallyConsistent) & CallGate.awaitedBit != 0 { gate.wakeWaiters() }
+    }
+
+    /// Within another handler's call the slot is taken: the gates count.
+    @usableFromInline
+    func callCounted(_ routes: Routes<E>, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
+        for subscriber in routes.inline where subscriber.gate.enter() {
+            do {
+                try subscriber.handler(event)
+            } catch {
+                failed(error, at: subscriber, on: thread, from: publisher)
+            }
+            subscriber.gate.exit()
+        }
+    }
+
+    @usableFromInline
+    func failed(
+        _ error: any Error,
+        at subscriber: InlineSubscriber<E>,
+        on thread: DeliveryThread,
+        from publisher: EventPublisher
+    ) {
+        if thread.collectsFailures {
+            if thread.failure == nil { thread.failure = error }
+        } else if let context = thread.resolvedContext() {
+            publisher.publishFailure(of: E.self, context: context, error: error, site: subscriber.site)
+        }
+    }
+
+    /// Publishes an event with all that may be involved: other processes, other publishers, queues, tasks, an event in hand.
+    @usableFromInline
+    func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
+        guard let routes = currentRoutes() else { return }
+        let context = publisher.makeContext(causedBy: cause ?? EventContext.current)
+        _ = publish(event, context: context, to: routes, from: publisher, announcesLoss: true)
+    }
+}

@@ -1,0 +1,142 @@
+/// An object that takes events: held weakly, subscribed once, without a token to keep.
+///
+/// ```swift
+/// final class Tracking: EventConsumer {
+///     func consume(_ event: CanvasEvent) { switch event { … } }
+/// }
+/// publisher.subscribe(tracking)
+/// ```
+///
+/// It is called where the publisher delivers by default: on the publishing thread, unless
+/// ``EventPublisher/init(deliveringOn:)-(QueueDelivery)`` was used.
+public protocol EventConsumer<Event>: AnyObject, Sendable {
+    /// The events that it takes.
+    associatedtype Event: DomainEvent
+
+    /// Called for each event, in order.
+    ///
+    /// What it throws is published as ``HandlerFailed``, or goes to whoever waits for the event.
+    func consume(_ event: Event) throws
+}
+
+/// An object on the main actor that takes events: held weakly, subscribed once, without a token to keep.
+@MainActor
+public protocol MainActorEventConsumer<Event>: AnyObject, Sendable {
+    /// The events that it takes.
+    associatedtype Event: DomainEvent
+
+    /// Called for each event, in order with all that the publisher delivers on the main actor.
+    func consume(_ event: Event) throws
+}
+
+/// An actor that takes events: held weakly, subscribed once, without a token to keep.
+public protocol EventConsumingActor<Event>: Actor {
+    /// The events that it takes.
+    associatedtype Event: DomainEvent
+
+    /// Called for each event: in order, each call beginning when the one before has returned.
+    func consume(_ event: Event) async throws
+}
+
+extension EventPublisher {
+    /// Subscribes an object until it dies or ``unsubscribe(_:)-(EventConsumer)`` is called; a second time does nothing.
+    ///
+    /// The object is held weakly. Its death ends the subscription: at the latest with the next event.
+    public func subscribe<C: EventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
+        keep(consumer) {
+            subscribe(to: C.Event.self, file: file, line: line) { [weak consumer, weak self] event in
+                guard let consumer else { return self?.removeDeadConsumers() ?? () }
+                try consumer.consume(event)
+            }
+        }
+    }
+
+    /// Subscribes an object on the main actor until it dies or ``unsubscribe(_:)-(MainActorEventConsumer)`` is called; a second
+    /// time does nothing.
+    public func subscribe<C: MainActorEventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
+        keep(consumer) {
+            subscribe(to: C.Event.self, on: .main, file: file, line: line) { [weak consumer, weak self] event in
+                guard let consumer else { return self?.removeDeadConsumers() ?? () }
+                try consumer.consume(event)
+            }
+        }
+    }
+
+    /// Subscribes an actor until it dies or ``unsubscribe(_:)-(EventConsumingActor)`` is called; a second time does nothing.
+    public func subscribe<C: EventConsumingActor>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
+        keep(consumer) {
+            let handler: TaskSubscriber<C.Event>.Handler = .entering { [weak consumer, weak self] event, gate in
+                guard let consumer else { return self?.removeDeadConsumers() ?? () }
+                try await consumer.consume(event, behind: gate)
+            }
+            let site = SubscriptionSite(file: file, line: line)
+            return subscribe(
+                to: C.Event.self,
+                deferred: TaskSubscriber(site: site, publisher: self, handler: handler)
+            )
+        }
+    }
+
+    /// Ends the subscription of an object; does nothing if it has none.
+    public func unsubscribe<C: EventConsumer>(_ consumer: C) { drop(consumer) }
+
+    /// Ends the subscription of an object on the main actor; does nothing if it has none.
+    ///
+    /// On the main actor: nothing of it runs afterwards.
+    public func unsubscribe<C: MainActorEventConsumer>(_ consumer: C) { drop(consumer) }
+
+    /// Ends the subscription of an actor; does nothing if it has none.
+    public func unsubscribe<C: EventConsumingActor>(_ consumer: C) { drop(consumer) }
+}
+
+extension EventConsumingActor {
+    /// Enters the gate on this actor: once it was closed here, no call begins.
+    fileprivate func consume(_ event: Event, behind gate: CallGate) async throws {
+        guard gate.enter() else { return }
+        defer { gate.exit() }
+        try await consume(event)
+    }
+}
+
+/// The objects that are subscribed without a token.
+struct ConsumerTable {
+    private struct Entry {
+        weak var consumer: AnyObject?
+        /// Tells it from another one of the same object, made when this one had been removed.
+        let number: Int
+        /// Nil while it is being subscribed.
+        var subscription: Subscription?
+    }
+
+    private var entries: [ObjectIdentifier: Entry] = [:]
+    private var lastNumber = 0
+
+    /// Makes an entry, unless the object has one.
+    ///
+    /// - Returns: The number of the one it made, and the subscription of a dead object that had the same address.
+    mutating func reserve(_ consumer: AnyObject) -> (number: Int?, left: Subscription?) {
+        let key = ObjectIdentifier(consumer)
+        if let entry = entries[key], entry.consumer != nil { return (nil, nil) }
+        lastNumber += 1
+        let entry = Entry(consumer: consumer, number: lastNumber)
+        return (lastNumber, entries.updateValue(entry, forKey: key)?.subscription)
+    }
+
+    /// - Returns: The subscription, if the entry was removed meanwhile.
+    mutating func complete(_ consumer: AnyObject, number: Int, _ subscription: Subscription) -> Subscription? {
+        let key = ObjectIdentifier(consumer)
+        guard entries[key]?.number == number else { return subscription }
+        entries[key]?.subscription = subscription
+        return nil
+    }
+
+    mutating func remove(_ consumer: AnyObject) -> Subscription? {
+        entries.removeValue(forKey: ObjectIdentifier(consumer))?.subscription
+    }
+
+    mutating func removeDead() -> [Subscription] {
+        let dead = entries.filter { $0.value.consumer == nil }
+        for key in dead.keys { entries[key] = nil }
+        return dead.values.compactMap(\.subscription)
+    }
+}

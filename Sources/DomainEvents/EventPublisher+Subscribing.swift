@@ -1,0 +1,163 @@
+extension EventPublisher {
+    /// Calls `handler` for each event where this publisher delivers by default: on the thread that publishes it, unless
+    /// ``init(deliveringOn:)-(QueueDelivery)`` was used.
+    ///
+    /// For events from other processes the publishing thread is the one that reads them. The subscription ends when it is released
+    /// or cancelled. What the handler throws is published as ``HandlerFailed``, or goes to whoever waits for the event.
+    public func subscribe<E: DomainEvent>(
+        to type: E.Type,
+        file: StaticString = #fileID,
+        line: UInt = #line,
+        _ handler: @escaping @Sendable (E) throws -> Void
+    ) -> Subscription {
+        let site = SubscriptionSite(file: file, line: line)
+        if let defaultExecutor { return subscribe(to: type, on: defaultExecutor, at: site, handler) }
+        let subscriber = InlineSubscriber(site: site, handler)
+        let channel = channel(of: type)
+        channel.add(subscriber)
+        return started(subscriber, on: channel)
+    }
+
+    /// Calls `handler` for each event on the main actor: in order, without making the publisher wait.
+    ///
+    /// Everything that one publisher delivers there is one line: events of different types keep their order, too.
+    public func subscribe<E: DomainEvent>(
+        to type: E.Type,
+        on context: MainDelivery,
+        file: StaticString = #fileID,
+        line: UInt = #line,
+        _ handler: @escaping @MainActor @Sendable (E) throws -> Void
+    ) -> Subscription {
+        subscribe(to: type, on: .main, at: SubscriptionSite(file: file, line: line)) { event in
+            // The main queue runs its blocks on the main actor's executor.
+            try MainActor.assumeIsolated { try handler(event) }
+        }
+    }
+
+    /// Calls `handler` for each event on a queue: in order and one at a time, also on a concurrent queue.
+    ///
+    /// Everything that one publisher delivers on one queue is one line: events of different types keep their order, too.
+    public func subscribe<E: DomainEvent>(
+        to type: E.Type,
+        on context: QueueDelivery,
+        file: StaticString = #fileID,
+        line: UInt = #line,
+        _ handler: @escaping @Sendable (E) throws -> Void
+    ) -> Subscription {
+        subscribe(to: type, on: context.executor, at: SubscriptionSite(file: file, line: line), handler)
+    }
+
+    /// Calls `handler` for each event on the actor from which this is called: in order, one call after the other.
+    ///
+    /// The closure may use the actor's state as the surrounding code does. Each subscription is a line of its own: where the
+    /// order of events of different types matters, make them cases of one enum, or subscribe on a queue.
+    public func subscribe<E: DomainEvent>(
+        to type: E.Type,
+        on context: CallerDelivery,
+        file: StaticString = #fileID,
+        line: UInt = #line,
+        @_inheritActorContext _ handler: @escaping @isolated(any) @Sendable (E) async throws -> Void
+    ) -> Subscription {
+        let site = SubscriptionSite(file: file, line: line)
+        return subscribe(to: type, deferred: TaskSubscriber(site: site, publisher: self, handler: .closure(handler)))
+    }
+
+    /// Calls an asynchronous `handler` for each event: in order, each call beginning when the one before has returned.
+    ///
+    /// A handler that belongs to an actor is entered on that actor: once the subscription was cancelled there, nothing of it
+    /// begins. An event from another process counts as handled when the call has returned. Each subscription is a line of its own:
+    /// where the order of events of different types matters, make them cases of one enum.
+    public func subscribe<E: DomainEvent>(
+        to type: E.Type,
+        file: StaticString = #fileID,
+        line: UInt = #line,
+        _ handler: @escaping @isolated(any) @Sendable (E) async throws -> Void
+    ) -> Subscription {
+        let site = SubscriptionSite(file: file, line: line)
+        return subscribe(to: type, deferred: TaskSubscriber(site: site, publisher: self, handler: .closure(handler)))
+    }
+
+    // MARK: - Sequences
+
+    /// The events of one type as an asynchronous sequence; any number of consumers, each of which sees every event.
+    ///
+    /// Subscribed from the moment this returns; each further iterator from when it is made.
+    /// - Parameter buffering: what happens when a consumer is slow; loss throws ``EventsMissed``.
+    public func events<E: DomainEvent>(
+        of type: E.Type,
+        buffering: EventBuffering<E> = .waiting(),
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) -> EventSequence<E> {
+        EventSequence(consumers(buffering, file, line))
+    }
+
+    /// The events of one type and the places where the consumer has missed some; never throws.
+    ///
+    /// Otherwise like ``events(of:buffering:file:line:)``.
+    public func eventsAndGaps<E: DomainEvent>(
+        of type: E.Type,
+        buffering: EventBuffering<E> = .waiting(),
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) -> EventAndGapSequence<E> {
+        EventAndGapSequence(consumers(buffering, file, line))
+    }
+
+    /// The events of one type with their contexts, for loops, which have no handler's scope.
+    ///
+    /// Otherwise like ``events(of:buffering:file:line:)``.
+    public func deliveries<E: DomainEvent>(
+        of type: E.Type,
+        buffering: EventBuffering<E> = .waiting(),
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) -> DeliverySequence<E> {
+        DeliverySequence(consumers(buffering, file, line))
+    }
+
+    private func consumers<E>(_ buffering: EventBuffering<E>, _ file: StaticString, _ line: UInt) -> Consumers<E> {
+        Consumers(publisher: self, buffering: buffering, site: SubscriptionSite(file: file, line: line))
+    }
+
+    // MARK: - Other publishers
+
+    /// Passes events of one type on to another publisher, for a subsystem that has its own; they keep identity and cause.
+    ///
+    /// The other publisher's subscribers, queues and processes get them as this one's do: nobody sees an effect before its
+    /// cause. It is held weakly. Each publisher gets an event once, also where publishers pass events on in a circle.
+    public func forward<E: DomainEvent>(_ type: E.Type, to other: EventPublisher) -> Subscription {
+        let gate = CallGate()
+        let channel = channel(of: type)
+        _ = other.channel(of: type)
+        channel.add(PublisherLink(to: other, gate: gate))
+        announceInterest(in: channel.name)
+        return Subscription(gate: gate, channel: channel, publisher: self)
+    }
+
+    // MARK: - Common
+
+    private func subscribe<E: DomainEvent>(
+        to type: E.Type,
+        on executor: LineExecutor,
+        at site: SubscriptionSite,
+        _ handler: @escaping @Sendable (E) throws -> Void
+    ) -> Subscription {
+        let line = line(on: executor)
+        return subscribe(
+            to: type,
+            deferred: LineSubscriber(site: site, line: line, publisher: self, handler: handler)
+        )
+    }
+
+    func subscribe<E: DomainEvent>(to type: E.Type, deferred subscriber: DeferredSubscriber<E>) -> Subscription {
+        let channel = channel(of: type)
+        channel.add(subscriber)
+        return started(subscriber, on: channel)
+    }
+
+    private func started(_ subscriber: AnySubscriber, on channel: AnyEventChannel) -> Subscription {
+        announceInterest(in: channel.name)
+        return Subscription(gate: subscriber.gate, channel: channel, publisher: self)
+    }
+}

@@ -1,0 +1,35 @@
+import Locks
+
+/// Counts the handlers that still work on one event that somebody waits for.
+@usableFromInline
+final class HandlingTracker: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var remaining: Int
+    private var unfinished: [SubscriptionSite: Int] = [:]
+    private var failure: (any Error)?
+    private let completion: any HandlingCompletion
+
+    /// - Parameter sites: where the handlers were subscribed, for whoever wants to know which are not done; may be empty.
+    init(handlers: Int, sites: [SubscriptionSite] = [], completion: any HandlingCompletion) {
+        remaining = handlers
+        self.completion = completion
+        for site in sites { unfinished[site, default: 0] += 1 }
+    }
+
+    func handlerReturned(at site: SubscriptionSite?, failure error: (any Error)?) {
+        let isLast = lock.withLock {
+            if failure == nil { failure = error }
+            if let site, let count = unfinished[site] { unfinished[site] = count > 1 ? count - 1 : nil }
+            remaining -= 1
+            return remaining == 0
+        }
+        // Nobody else reads `failure` once the last handler has reported.
+        if isLast { completion.handlersReturned(failure: failure) }
+    }
+
+    /// Where the handlers that have not returned were subscribed.
+    var unfinishedSites: [SubscriptionSite] {
+        lock.withLock { unfinished.keys.sorted { $0.description < $1.description } }
+    }
+}

@@ -1,0 +1,76 @@
+/// Who gets the events of one type, as one immutable value: changes put another in its place.
+@usableFromInline
+final class Routes<E: DomainEvent>: @unchecked Sendable {
+    // Sendable: nothing changes after `init`; `first` points to memory that this object owns.
+
+    /// The subscribers on the publishing thread, without counted references; `inline` holds them.
+    @usableFromInline let first: UnsafeMutablePointer<Unmanaged<InlineSubscriber<E>>>
+    @usableFromInline let inlineCount: Int
+    let inline: [InlineSubscriber<E>]
+    let deferred: [DeferredSubscriber<E>]
+    let forwarders: [any EventForwarder]
+    /// Other publishers that get these events too.
+    let links: [PublisherLink]
+
+    /// The locks of the deferred subscribers, as ``LineLocks`` numbers them.
+    let lockMask: UInt32
+    let hasKeys: Bool
+    /// Whether there is nothing but handlers on the publishing thread.
+    @usableFromInline let isPlain: Bool
+
+    init(
+        inline: [InlineSubscriber<E>] = [],
+        deferred: [DeferredSubscriber<E>] = [],
+        forwarders: [any EventForwarder] = [],
+        links: [PublisherLink] = []
+    ) {
+        self.inline = inline
+        self.deferred = deferred
+        self.forwarders = forwarders
+        self.links = links
+        inlineCount = inline.count
+        first = .allocate(capacity: max(inline.count, 1))
+        for (index, subscriber) in inline.enumerated() {
+            (first + index).initialize(to: .passUnretained(subscriber))
+        }
+        lockMask = deferred.reduce(0) { $0 | $1.lockMask }
+        hasKeys = deferred.contains { $0.hasKeys }
+        isPlain = deferred.isEmpty && forwarders.isEmpty && links.isEmpty
+    }
+
+    deinit {
+        first.deallocate()
+    }
+
+    var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
+
+    var hasSubscribers: Bool { inlineCount > 0 || !deferred.isEmpty || !links.isEmpty }
+    var isEmpty: Bool { !hasSubscribers && forwarders.isEmpty }
+
+    func with(
+        inline: [InlineSubscriber<E>]? = nil,
+        deferred: [DeferredSubscriber<E>]? = nil,
+        forwarders: [any EventForwarder]? = nil,
+        links: [PublisherLink]? = nil
+    ) -> Routes {
+        Routes(
+            inline: inline ?? self.inline,
+            deferred: deferred ?? self.deferred,
+            forwarders: forwarders ?? self.forwarders,
+            links: links ?? self.links
+        )
+    }
+}
+
+/// Another publisher that gets events of this one too, as long as it lives.
+final class PublisherLink: Sendable {
+    let gate: CallGate
+    private weak let target: EventPublisher?
+
+    init(to target: EventPublisher, gate: CallGate) {
+        self.target = target
+        self.gate = gate
+    }
+
+    var publisher: EventPublisher? { gate.isClosed ? nil : target }
+}

@@ -1,0 +1,131 @@
+import Locks
+import Synchronization
+
+/// The events that are published inside a transaction and wait for its end.
+final class Transaction: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let publisher: EventPublisher
+    /// A transaction of another publisher around this one.
+    private let outer: Transaction?
+    private let lock = Lock()
+    private var held: [() -> Void] = []
+    private var isOpen = true
+    /// How many events of tasks that have outlived the transaction are held still while the others are being published.
+    private var late: Int?
+
+    private static let lateLimit = 1_024
+
+    /// The transactions that the current task is in, innermost first.
+    @TaskLocal static var current: Transaction?
+
+    init(of publisher: EventPublisher, inside outer: Transaction?) {
+        self.publisher = publisher
+        self.outer = outer
+    }
+
+    /// The transaction of this publisher that the current task is in.
+    static func current(of publisher: EventPublisher) -> Transaction? {
+        var transaction = current
+        while let candidate = transaction {
+            if candidate.publisher === publisher, candidate.lock.withLock({ candidate.isOpen }) { return candidate }
+            transaction = candidate.outer
+        }
+        return nil
+    }
+
+    /// Keeps what will publish an event; false if the transaction has ended meanwhile.
+    func hold(_ publish: @escaping () -> Void) -> Bool {
+        lock.withLock {
+            guard isOpen, late ?? 0 < Self.lateLimit else { return false }
+            late = late.map { $0 + 1 }
+            held.append(publish)
+            return true
+        }
+    }
+
+    /// Ends the transaction: what tasks publish that have outlived it is published at once.
+    ///
+    /// - Returns: What was held; nil if it had ended before.
+    func end() -> [() -> Void]? {
+        lock.withLock {
+            guard isOpen else { return nil }
+            isOpen = false
+            defer { held = [] }
+            return held
+        }
+    }
+
+    /// Takes what is held, to be published; the transaction has ended when there is nothing, and this returns nil.
+    ///
+    /// Until then tasks that have outlived it are held still: else their next event would overtake those before it. Not without
+    /// end, should one of them publish faster than this is published.
+    func takeHeld() -> [() -> Void]? {
+        lock.withLock {
+            late = late ?? 0
+            if held.isEmpty { isOpen = false }
+            defer { held = [] }
+            return held.isEmpty ? nil : held
+        }
+    }
+}
+
+extension EventPublisher {
+    /// Holds what is published to this publisher inside `body` until that has returned; drops it if `body` throws.
+    ///
+    /// Publish what happened only once it is saved:
+    ///
+    /// ```swift
+    /// try publisher.transaction {
+    ///     warehouse.remove(box)                 // publishes BoxRemoved
+    ///     try context.save()                    // throws: nobody ever hears of it
+    /// }
+    /// ```
+    ///
+    /// The events keep their order, and their identities and causes are those of the moment when they were published. It holds
+    /// for the task (or, outside tasks, the thread) that runs `body` and for child tasks. A transaction inside another one of the
+    /// same publisher joins it: its events are held until the outer one ends. If the inner one throws and the outer one goes
+    /// on, the inner one's events are held still; whoever undoes a part uses a transaction for that part alone.
+    ///
+    /// Inside a transaction ``send(_:)`` takes the event and does not wait for room; ``deliver(_:within:clock:)`` and
+    /// ``request(_:awaiting:within:clock:where:)`` throw, as they would wait for what is held.
+    public func transaction<R>(_ body: () throws -> R) rethrows -> R {
+        if Transaction.current(of: self) != nil { return try body() }
+        let transaction = beginTransaction()
+        defer { endTransaction(transaction, keeping: false) }
+        let result = try Transaction.$current.withValue(transaction, operation: body)
+        endTransaction(transaction, keeping: true)
+        return result
+    }
+
+    /// Holds what is published to this publisher inside `body` until that has returned; drops it if `body` throws or the task was
+    /// cancelled meanwhile.
+    ///
+    /// - Throws: What `body` throws; `CancellationError` if the task was cancelled before `body` returned, and then the events were
+    ///   dropped.
+    public func transaction<R>(_ body: () async throws -> R) async throws -> R {
+        if Transaction.current(of: self) != nil { return try await body() }
+        let transaction = beginTransaction()
+        defer { endTransaction(transaction, keeping: false) }
+        let result = try await Transaction.$current.withValue(transaction, operation: body)
+        try Task.checkCancellation()
+        endTransaction(transaction, keeping: true)
+        return result
+    }
+
+    private func beginTransaction() -> Transaction {
+        openTransactions.wrappingAdd(1, ordering: .relaxed)
+        return Transaction(of: self, inside: Transaction.current)
+    }
+
+    /// Publishes what was held, or lets go of it.
+    ///
+    /// Done twice, the second time does nothing.
+    private func endTransaction(_ transaction: Transaction, keeping isKept: Bool) {
+        if isKept {
+            while let held = transaction.takeHeld() { for publish in held { publish() } }
+        } else if transaction.end() == nil {
+            return
+        }
+        openTransactions.wrappingSubtract(1, ordering: .relaxed)
+    }
+}

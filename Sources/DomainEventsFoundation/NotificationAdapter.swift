@@ -1,0 +1,213 @@
+public import DomainEvents
+public import Foundation
+import Locks
+import Synchronization
+
+/// Lets typed events and Foundation's notifications meet: observers that are there get events as notifications, and typed
+/// subscribers get what is posted.
+///
+/// ```swift
+/// let adapter = NotificationAdapter(publisher) { error in logger.error("\(error)") }
+/// adapter.exchange(BoxProvisioned.self)                     // both ways, under the event's name
+/// adapter.post(BoxRemoved.self, as: .boxWasRemoved)         // events to notifications
+/// adapter.publish(CanvasSaved.self, from: .canvasDidSave)   // notifications to events
+/// ```
+///
+/// - An event's fields are the notification's `userInfo`: nested types are dictionaries, numbers, dates, data, UUIDs, URLs and
+///   decimals are themselves, an event that is a single value or an array is the entry `value`. The notification's `object` is
+///   a ``PostedEvent``.
+/// - What is posted with a wrong dictionary is reported to `onError`, and no subscriber hears of it.
+/// - Publishing does not wait for observers: notifications are posted on a queue of the adapter's own, in the order in which the
+///   events were published, whatever their types. (On Linux `post` waits for the whole operation queue that an observer names.)
+///   Observers that name no queue run there.
+/// - A posted notification is published where it is posted, before `post` returns; inside a handler, when that has returned.
+/// - Nothing goes round in circles: no publisher and no center gets an event twice, also through several adapters and centers. Give
+///   a publisher and a center one adapter: two of them post everything twice.
+///
+/// It ends when it is released or cancelled. All members may be used from any thread.
+public final class NotificationAdapter: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let publisher: EventPublisher
+    private let center: NotificationCenter
+    private let delivery: QueueDelivery
+    private let onError: @Sendable (NotificationError) -> Void
+    private let isOpen = OpenState()
+
+    private let lock = Lock()
+    private var ways: Set<Way> = []
+    private var subscriptions: [Subscription] = []
+    private var observers: [any NSObjectProtocol] = []
+
+    /// An event type and the notification's name that it goes with, in one direction.
+    private struct Way: Hashable {
+        let event: ObjectIdentifier
+        let name: Notification.Name
+        let posts: Bool
+    }
+
+    /// Makes an adapter that carries nothing yet.
+    ///
+    /// - Parameters:
+    ///   - publisher: where events are published.
+    ///   - center: where notifications are posted.
+    ///   - queue: where notifications are posted from; nil for a queue of the adapter's own. With `.queue(.main)` observers run
+    ///     on the main thread, as those of an application expect.
+    ///   - onError: told of each notification that did not become an event and of each event that could not be posted; called
+    ///     where that was.
+    public init(
+        _ publisher: EventPublisher,
+        center: NotificationCenter = .default,
+        postingOn queue: QueueDelivery? = nil,
+        onError: @escaping @Sendable (NotificationError) -> Void
+    ) {
+        self.publisher = publisher
+        self.center = center
+        delivery = queue ?? .queue(DispatchQueue(label: "notifications"))
+        self.onError = onError
+    }
+
+    deinit {
+        cancel()
+    }
+
+    /// Carries events of this type both ways.
+    ///
+    /// - Parameter name: the notification's name; the event's own if there is none.
+    public func exchange<E: DomainEvent>(
+        _ type: E.Type,
+        as name: Notification.Name? = nil,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) {
+        post(type, as: name, file: file, line: line)
+        publish(type, from: name)
+    }
+
+    /// Posts a notification for each event of this type from now on.
+    ///
+    /// Does nothing if it does so already under this name.
+    /// - Parameter name: the notification's name; the event's own if there is none.
+    public func post<E: DomainEvent>(
+        _ type: E.Type,
+        as name: Notification.Name? = nil,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) {
+        let name = name ?? Notification.Name(E.eventName)
+        guard begin(Way(event: ObjectIdentifier(type), name: name, posts: true)) else { return }
+        let post = makePost(of: type, as: name)
+        let subscription = publisher.subscribe(to: type, on: delivery, file: file, line: line, post)
+        let isKept = lock.withLock {
+            if isOpen.value { subscriptions.append(subscription) }
+            return isOpen.value
+        }
+        if !isKept { subscription.cancel() }
+    }
+
+    /// Publishes an event for each notification of this name from now on.
+    ///
+    /// Does nothing if it does so already.
+    /// - Parameter name: the notification's name; the event's own if there is none.
+    public func publish<E: DomainEvent>(_ type: E.Type, from name: Notification.Name? = nil) {
+        let name = name ?? Notification.Name(E.eventName)
+        guard begin(Way(event: ObjectIdentifier(type), name: name, posts: false)) else { return }
+        let publish = makePublish(of: type, from: name)
+        let observer = center.addObserver(forName: name, object: nil, queue: nil, using: publish)
+        let isKept = lock.withLock {
+            if isOpen.value { observers.append(observer) }
+            return isOpen.value
+        }
+        if !isKept { center.removeObserver(observer) }
+    }
+
+    /// - Returns: Whether the adapter does not go this way yet.
+    private func begin(_ way: Way) -> Bool {
+        lock.withLock { isOpen.value && ways.insert(way).inserted }
+    }
+
+    /// Ends the adapter: after this has returned, no notification is posted for an event.
+    ///
+    /// A notification that another thread is just posting may still be published. Further calls do nothing.
+    public func cancel() {
+        let (observers, subscriptions) = lock.withLock {
+            isOpen.close()
+            defer { (self.observers, self.subscriptions) = ([], []) }
+            return (self.observers, self.subscriptions)
+        }
+        for observer in observers { center.removeObserver(observer) }
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    // MARK: - The two ways
+
+    private func makePost<E: DomainEvent>(of type: E.Type, as name: Notification.Name) -> @Sendable (E) -> Void {
+        let (here, there) = (NotificationStations.number(of: publisher), NotificationStations.number(of: center))
+        return { [center, onError] event in
+            // A handler always has one.
+            guard let context = EventContext.current else { return }
+            let route = NotificationRoute(of: context)
+            guard route.going(to: there) != nil else { return }
+            do {
+                let userInfo = try UserInfoEncoder.encode(event)
+                // The center is not on the route: where it goes next is up to each observer.
+                let origin = PostedEvent(context: context, route: route.going(to: here) ?? route)
+                center.post(name: name, object: origin, userInfo: userInfo)
+            } catch {
+                onError(NotificationError(.notEncodable, name, E.eventName, error))
+            }
+        }
+    }
+
+    private func makePublish<E: DomainEvent>(
+        of type: E.Type,
+        from name: Notification.Name
+    ) -> @Sendable (Notification) -> Void {
+        let (here, there) = (NotificationStations.number(of: publisher), NotificationStations.number(of: center))
+        // The center keeps what it calls: an adapter that nobody releases must not keep its publisher for ever.
+        return { [weak publisher, isOpen, onError] notification in
+            guard isOpen.value, let publisher else { return }
+            let posted = notification.object as? PostedEvent
+            let route = posted?.route ?? .empty
+            guard route.going(to: here) != nil, let onward = route.going(to: there) else { return }
+            do throws(NotificationError) {
+                let event = try Self.event(type, from: notification)
+                let id = EventID(origin: onward.origin, incarnation: there, number: isOpen.nextNumber())
+                let root = posted?.context.root ?? EventContext.current?.root
+                publisher.publish(event, causedBy: EventContext(id: id, nanosecondsSinceEpoch: 0, root: root))
+            } catch {
+                onError(error)
+            }
+        }
+    }
+
+    private static func event<E: DomainEvent>(
+        _ type: E.Type,
+        from notification: Notification
+    ) throws(NotificationError) -> E {
+        let event: E
+        do {
+            event = try UserInfoDecoder.decode(type, from: notification.userInfo)
+        } catch {
+            throw NotificationError(.notDecodable, notification.name, E.eventName, error)
+        }
+        do {
+            try event.validate()
+        } catch {
+            throw NotificationError(.invalid, notification.name, E.eventName, error)
+        }
+        return event
+    }
+}
+
+/// Whether an adapter still carries anything, for observers that are called while it ends.
+private final class OpenState: Sendable {
+    private let isClosed = Atomic<Bool>(false)
+    private let numbers = Atomic<UInt64>(0)
+
+    var value: Bool { !isClosed.load(ordering: .acquiring) }
+
+    func close() { isClosed.store(true, ordering: .releasing) }
+
+    /// Numbers the notifications that became events.
+    func nextNumber() -> UInt64 { numbers.wrappingAdd(1, ordering: .relaxed).newValue }
+}

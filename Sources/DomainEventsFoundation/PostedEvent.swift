@@ -1,0 +1,16 @@
+public import DomainEvents
+
+/// The `object` of a notification that was an event.
+///
+/// Observers need not look at it. It tells adapters where the event has been, and whoever wants to know which event it was.
+public final class PostedEvent: Sendable {
+    /// The event's identity, cause and root.
+    public let context: EventContext
+
+    let route: NotificationRoute
+
+    init(context: EventContext, route: NotificationRoute) {
+        self.context = context
+        self.route = route
+    }
+}

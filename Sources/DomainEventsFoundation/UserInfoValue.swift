@@ -1,0 +1,97 @@
+import Foundation
+
+/// Reads single values of a notification's dictionary, in Swift's types or Foundation's, and says what it found instead.
+enum UserInfoValue {
+    /// What stands in the dictionary as itself.
+    private static let kept: Set<ObjectIdentifier> = [
+        ObjectIdentifier(Data.self), ObjectIdentifier(Date.self), ObjectIdentifier(Decimal.self),
+        ObjectIdentifier(URL.self), ObjectIdentifier(UUID.self),
+    ]
+
+    static func isKept(_ type: any Any.Type) -> Bool { kept.contains(ObjectIdentifier(type)) }
+
+    static func isNull(_ value: Any) -> Bool {
+        value is NSNull || (value as? any MaybeAbsent)?.isAbsent == true
+    }
+
+    // MARK: - Reading
+
+    static func bool(_ value: Any) -> Bool? {
+        if let bool = exact(value, Bool.self) { return bool }
+        // Foundation's booleans are numbers; what tells them apart is the type that they were made of.
+        guard let number = value as? NSNumber, ["B", "c"].contains(String(cString: number.objCType)) else { return nil }
+        return number.boolValue
+    }
+
+    static func integer<T: FixedWidthInteger>(_ value: Any, _ type: T.Type) -> T? {
+        if let integer = exact(value, T.self) { return integer }
+        // The cast of a number is exact or fails: nothing is rounded or cut off.
+        guard exact(value, Bool.self) == nil, let number = value as? NSNumber else { return nil }
+        return number as? T
+    }
+
+    static func double(_ value: Any) -> Double? {
+        if let double = exact(value, Double.self) { return double }
+        guard exact(value, Bool.self) == nil, let number = value as? NSNumber else { return nil }
+        if number is NSDecimalNumber || ["d", "f"].contains(String(cString: number.objCType)) {
+            return number.doubleValue
+        }
+        return number as? Double
+    }
+
+    static func float(_ value: Any) -> Float? {
+        if let float = exact(value, Float.self) { return float }
+        guard let double = double(value) else { return nil }
+        let float = Float(double)
+        return float.isFinite == double.isFinite ? float : nil
+    }
+
+    static func keptValue<T>(_ value: Any, _ type: T.Type) -> T? {
+        if let value = value as? T { return value }
+        guard T.self == Decimal.self, let integer = integer(value, Int64.self) else { return nil }
+        return Decimal(integer) as? T
+    }
+
+    /// The value if it has that very type: a cast alone would also turn numbers of Foundation into booleans.
+    private static func exact<T>(_ value: Any, _ type: T.Type) -> T? {
+        Swift.type(of: value) == T.self ? value as? T : nil
+    }
+
+    static func dictionary(_ value: Any) -> [String: Any]? {
+        if let dictionary = value as? [String: Any] { return dictionary }
+        // Other keys are somebody else's.
+        return (value as? [AnyHashable: Any]).map(strings)
+    }
+
+    static func strings(_ dictionary: [AnyHashable: Any]) -> [String: Any] {
+        var strings: [String: Any] = [:]
+        for (key, value) in dictionary {
+            if let key = key as? String { strings[key] = value }
+        }
+        return strings
+    }
+
+    // MARK: - Telling
+
+    private static let shown = 40
+
+    /// What the value is, in a few words; objects of the program are not asked to describe themselves.
+    static func describe(_ value: Any) -> String {
+        if isNull(value) { return "null" }
+        if let bool = exact(value, Bool.self) { return "\(bool)" }
+        if let text = value as? String { return text.count > shown ? "\"\(text.prefix(shown))…\"" : "\"\(text)\"" }
+        if let number = value as? NSNumber { return "the number \(number)" }
+        if value is [AnyHashable: Any] { return "a dictionary" }
+        if value is [Any] { return "an array" }
+        return "of type \(Swift.type(of: value))"
+    }
+}
+
+/// Finds the nil in a dictionary whose values may be anything.
+private protocol MaybeAbsent {
+    var isAbsent: Bool { get }
+}
+
+extension Optional: MaybeAbsent {
+    fileprivate var isAbsent: Bool { self == nil }
+}

@@ -1,0 +1,11 @@
+// The C library has another name on each system, and locks lie below the module that hides such things.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Lets other threads run before this one goes on: for a wait of a few instructions that another thread is about to end.
+package func yieldThread() {
+    sched_yield()
+}

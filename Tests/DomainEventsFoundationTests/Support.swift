@@ -1,0 +1,77 @@
+import DomainEvents
+import DomainEventsFoundation
+import Foundation
+import Locks
+
+/// Keeps what handlers on other threads saw, in order.
+final class Log<Value: Sendable>: @unchecked Sendable {
+    // Sendable: `values` is guarded by `lock`.
+    private let lock = Lock()
+    private var values: [Value] = []
+
+    var all: [Value] { lock.withLock { values } }
+
+    func add(_ value: Value) { lock.withLock { values.append(value) } }
+}
+
+/// A notification center of its own, a publisher, and a queue that notifications are posted from, which tests can wait for.
+final class Scene: Sendable {
+    let center = NotificationCenter()
+    let publisher: EventPublisher
+    private let queue = DispatchQueue(label: "posting")
+    let errors = Log<NotificationError>()
+    let adapter: NotificationAdapter
+    private let line: PostingLine
+
+    init(publisher: EventPublisher = EventPublisher()) {
+        self.publisher = publisher
+        line = PostingLine(publisher, queue)
+        adapter = NotificationAdapter(publisher, center: center, postingOn: .queue(queue)) { [errors] in errors.add($0)
+        }
+    }
+
+    /// Returns when everything that was published before has been posted.
+    func waitForPosts() async throws { try await line.wait() }
+
+    /// Counts the notifications of a name until the scene ends.
+    func observe(_ name: String) -> Log<NotificationContent> {
+        let log = Log<NotificationContent>()
+        _ = center.addObserver(forName: Notification.Name(name), object: nil, queue: nil) { notification in
+            log.add(NotificationContent(notification))
+        }
+        return log
+    }
+
+    func post(_ name: String, _ userInfo: [AnyHashable: Any]? = nil) {
+        center.post(name: Notification.Name(name), object: nil, userInfo: userInfo)
+    }
+}
+
+/// Waits for what a publisher delivers on a queue: everything there is one line, so its last event is handled last.
+final class PostingLine: Sendable {
+    private struct PostingLineMark: DomainEvent {}
+
+    private let publisher: EventPublisher
+    private let subscription: Subscription
+
+    init(_ publisher: EventPublisher, _ queue: DispatchQueue) {
+        self.publisher = publisher
+        subscription = publisher.subscribe(to: PostingLineMark.self, on: .queue(queue)) { _ in }
+    }
+
+    func wait() async throws { try await publisher.deliver(PostingLineMark(), within: .seconds(50)) }
+}
+
+/// What a test looks at in a notification, which itself is not for other threads.
+struct NotificationContent: @unchecked Sendable {
+    // Sendable: the dictionaries of these tests hold values only.
+    let userInfo: [AnyHashable: Any]
+    let posted: PostedEvent?
+
+    init(_ notification: Notification) {
+        userInfo = notification.userInfo ?? [:]
+        posted = notification.object as? PostedEvent
+    }
+
+    subscript<T>(_ key: String, as type: T.Type = T.self) -> T? { userInfo[key] as? T }
+}

@@ -1,0 +1,241 @@
+import BridgePlatform
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import ExampleDomain
+import FoundationEssentials
+import Supervision
+import Testing
+
+@Suite("What a worker has published arrives, however it ends", .serialized)
+struct SharedOutboxTests {
+    private let publisher = EventPublisher()
+
+    /// A file in which a worker counts.
+    private struct Counter {
+        let path: String
+
+        init(in directory: TemporaryDirectory, _ name: String) throws {
+            path = directory.path + "/" + name
+            try Data(count: 8).write(to: URL(fileURLWithPath: path))
+        }
+
+        func value() throws -> Int64 {
+            try Data(contentsOf: URL(fileURLWithPath: path)).withUnsafeBytes { $0.loadUnaligned(as: Int64.self) }
+        }
+    }
+
+    private static func seed() -> UInt64 {
+        let given = CurrentProcess.environment("OUTBOX_TEST_SEED").flatMap { UInt64($0) }
+        let seed = given ?? UInt64.random(in: 0 ... .max)
+        print("OUTBOX_TEST_SEED=\(seed)")
+        return seed
+    }
+
+    /// Far beyond the window of 4,096 events.
+    private static let farBursts: ClosedRange<Int64> = 4_300...7_000
+
+    /// Whether these are 1, 2, 3, ...
+    private static func isConsecutive(_ numbers: [Int64], from first: Int64 = 1) -> Bool {
+        numbers.enumerated().allSatisfy { $1 == first + Int64($0) }
+    }
+
+    @Test(
+        "a worker killed in the middle of a burst loses nothing that it had published",
+        .timeLimit(.minutes(3)),
+        arguments: [("burst", 40), ("burst-outside", 10)]
+    )
+    func killedInBurst(_ misbehaviour: String, rounds: Int) async throws {
+        let directory = try TemporaryDirectory()
+        var random = SplitMix64(seed: Self.seed())
+        let done = Collected<WorkDone>()
+        let exits = Collected<WorkerExited>()
+        let ready = Collected<WorkerReady>()
+        let subscriptions = [
+            publisher.subscribe(to: WorkDone.self) { done.add($0) },
+            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
+            publisher.subscribe(to: WorkerReady.self) { ready.add($0) },
+        ]
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty(misbehaviour, subscribes: [WorkRequested.self])],
+            intensity: RestartIntensity(restarts: 1_000, within: .seconds(1))
+        )
+        try await bridge.start()
+        var roundsWithRest = 0
+        var seen = 0
+        for round in 1...rounds {
+            await ready.wait { $0.count == round }
+            let counter = try Counter(in: directory, "\(round)")
+            publisher.publish(WorkRequested(number: 200_000, text: counter.path))
+            let limit = Int64.random(in: round % 5 == 0 ? 1...4_300 : Self.farBursts, using: &random)
+            while try counter.value() < limit { await Task.yield() }
+            #expect(ProcessSignal.kill(try #require(ready.all.last?.pid)))
+            let exit = try #require(await exits.wait { $0.count == round }.last)
+            // Whatever the worker has left comes before this is told.
+            let arrived = done.all.dropFirst(seen)
+            seen += arrived.count
+            #expect(arrived.allSatisfy { $0.text == counter.path })
+            let numbers = arrived.map(\.number)
+            let accepted = try counter.value()
+            #expect(accepted >= limit)
+            // The last one may have been accepted and not counted.
+            #expect(numbers.count == accepted || numbers.count == accepted + 1)
+            #expect(Self.isConsecutive(numbers))
+            let outbox = try #require(exit.outbox)
+            #expect(outbox.damage == nil)
+            #expect(outbox.lost == 0)
+            if misbehaviour == "burst" { #expect(outbox.suspects.count == 1) }
+            if outbox.delivered > 100 { roundsWithRest += 1 }
+        }
+        // In a handler nothing of the link is read, so that the window stays shut behind the first 4,096.
+        if misbehaviour == "burst" { #expect(roundsWithRest >= rounds * 4 / 5) }
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test(
+        "a worker that kills itself right after its last publish loses nothing, whoever else holds its link",
+        .timeLimit(.minutes(5)),
+        arguments: ["burst", "burst-held"]
+    )
+    func killedRightAfterPublish(_ misbehaviour: String) async throws {
+        let done = Collected<WorkDone>()
+        let exits = Collected<WorkerExited>()
+        let subscriptions = [
+            publisher.subscribe(to: WorkDone.self) { done.add($0) },
+            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
+        ]
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty(misbehaviour, restart: .temporary, subscribes: [WorkRequested.self])]
+        )
+        try await bridge.start()
+        publisher.publish(WorkRequested(number: 20_000, text: ""))
+        await exits.wait { $0.count == 1 }
+        #expect(done.all.count == 20_000)
+        #expect(Self.isConsecutive(done.all.map(\.number)))
+        #expect(exits.all.first?.outbox?.delivered ?? 0 > 10_000)
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test("a worker that does not use the memory ends without a word of it", .timeLimit(.minutes(5)))
+    func memoryIsNotUsed() async throws {
+        let exits = Collected<WorkerExited>()
+        let subscription = publisher.subscribe(to: WorkerExited.self) { exits.add($0) }
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty("torn-frame", restart: .temporary, subscribes: [WorkRequested.self])]
+        )
+        try? await bridge.start()
+        await exits.wait { $0.count == 1 }
+        #expect(exits.all.first?.outbox == nil)
+        await bridge.shutdown()
+        subscription.cancel()
+    }
+
+    @Test("a worker in memory that breaks off loses nothing that it had published", .timeLimit(.minutes(5)))
+    func workerInMemory() async throws {
+        struct BreaksOff: Error {}
+        let done = Collected<WorkDone>()
+        let exits = Collected<WorkerExited>()
+        let subscriptions = [
+            publisher.subscribe(to: WorkDone.self) { done.add($0) },
+            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
+        ]
+        let worker = InMemoryWorker(restart: .temporary) { publisher in
+            for number: Int64 in 1...20_000 {
+                publisher.publish(WorkDone(number: number, text: "", attempt: 1))
+            }
+            throw BreaksOff()
+        }
+        _ = try? await BridgeHost.inMemory(publisher, workers: [worker])
+        await exits.wait { $0.count == 1 }
+        // From the very first: a worker runs no code of its own before the host has said what it wants.
+        #expect(done.all.map(\.number) == Array(1...20_000))
+        #expect(exits.all.first?.outbox != nil)
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test("a worker that scribbles over its memory harms itself only", .timeLimit(.minutes(5)))
+    func scribbledMemory() async throws {
+        var random = SplitMix64(seed: Self.seed())
+        let done = Collected<WorkDone>()
+        let exits = Collected<WorkerExited>()
+        let ready = Collected<WorkerReady>()
+        let subscriptions = [
+            publisher.subscribe(to: WorkDone.self) { done.add($0) },
+            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
+            publisher.subscribe(to: WorkerReady.self) { ready.add($0) },
+        ]
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [
+                faulty("scribble", subscribes: [WorkRequested.self]),
+                faulty("none", name: "sound", subscribes: [WorkRequested.self]),
+            ],
+            intensity: RestartIntensity(restarts: 1_000, within: .seconds(1))
+        )
+        try await bridge.start()
+        for round in 1...10 {
+            publisher.publish(WorkRequested(number: 5_000 + Int64.random(in: 0..<1_000, using: &random), text: ""))
+            await exits.wait { $0.count == round }
+            await ready.wait { $0.count == round + 2 }
+        }
+        #expect(exits.all.allSatisfy { $0.worker == "faulty" })
+        // The sound worker has answered them all.
+        await done.wait { $0.count { $0.number >= 5_000 } >= 10 }
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test("A bridge whose workers were killed in bursts leaves no descriptor, child or memory", .timeLimit(.minutes(5)))
+    func nothingIsLeft() async {
+        await #expect(processExitsWith: .success) {
+            try await killInBurst()
+            let before = try Possessions()
+            for _ in 0..<3 { try await killInBurst() }
+            // A thread that has just reported the end of its link still has to let go of the memory.
+            let deadline = MonotonicClock.now() + 120_000_000_000
+            while try !Possessions().isWithin(before) || hasMemoryFile(), MonotonicClock.now() < deadline {
+                await Task.yield()
+            }
+            guard try Possessions().isWithin(before), !hasMemoryFile() else {
+                CurrentProcess.report("before: \(before); after: \(try Possessions()), \(hasMemoryFile())")
+                CurrentProcess.exitImmediately(1)
+            }
+        }
+    }
+}
+
+/// A bridge's life with a worker that dies of a burst.
+private func killInBurst() async throws {
+    let publisher = EventPublisher()
+    let exits = Collected<WorkerExited>()
+    let subscriptions = [
+        publisher.subscribe(to: WorkDone.self) { _ in },
+        publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
+    ]
+    let bridge = try BridgeHost(
+        publisher: publisher,
+        workers: [
+            faulty("burst", restart: .temporary, subscribes: [WorkRequested.self]),
+            // Started with the outbox's descriptor before its runtime has taken that over.
+            faulty("leak-descriptor", name: "parent", subscribes: []),
+        ]
+    )
+    try await bridge.start()
+    publisher.publish(WorkRequested(number: 10_000, text: ""))
+    await exits.wait { !$0.isEmpty }
+    await bridge.shutdown()
+    for subscription in subscriptions { subscription.cancel() }
+}
+
+/// Whether this process has a memory file open or mapped.
+private func hasMemoryFile() -> Bool {
+    let maps = (try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8)) ?? ""
+    let links = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [])
+        .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+    return (links + [maps]).contains { $0.contains("memfd:event-bridge") }
+}

@@ -1,0 +1,63 @@
+import DomainEvents
+import Locks
+import Testing
+
+private struct ConnectionPrepared: DomainEvent {}
+
+// Whoever forgets to keep a subscription is told so by the compiler: `subscribe` is not `@discardableResult`, so a call whose
+// result is unused is a warning, and in this package an error. That cannot be a test; what follows from it can.
+
+@Suite("Scenario: a subscription lives as long as somebody keeps it")
+struct UnretainedSubscriptionScenario {
+    private final class Counter: @unchecked Sendable {
+        // Sendable: `number` is guarded by `lock`.
+        private let lock = Lock()
+        private var number = 0
+
+        var value: Int { lock.withLock { number } }
+
+        func count() { lock.withLock { number += 1 } }
+    }
+
+    /// As in the application that forgot it, but on purpose.
+    private final class ConnectionController {
+        private var subscription: Subscription?
+
+        init(publisher: EventPublisher, counter: Counter, keepsIt: Bool) {
+            let subscription = publisher.subscribe(to: ConnectionPrepared.self) { _ in counter.count() }
+            if keepsIt { self.subscription = subscription }
+        }
+    }
+
+    private let publisher = EventPublisher()
+    private let counter = Counter()
+
+    @Test func itEndsAtOnceIfNobodyKeepsIt() {
+        let controller = ConnectionController(publisher: publisher, counter: counter, keepsIt: false)
+        publisher.publish(ConnectionPrepared())
+        #expect(counter.value == 0)
+        #expect(!publisher.isWanted("ConnectionPrepared"))
+        withExtendedLifetime(controller) {}
+    }
+
+    @Test func itEndsWithWhoeverKeepsIt() {
+        do {
+            let controller = ConnectionController(publisher: publisher, counter: counter, keepsIt: true)
+            publisher.publish(ConnectionPrepared())
+            withExtendedLifetime(controller) {}
+        }
+        publisher.publish(ConnectionPrepared())
+        #expect(counter.value == 1)
+        #expect(!publisher.isWanted("ConnectionPrepared"))
+    }
+
+    /// Loud in its effect, too: whoever has to be sure that an event is heard asks for it.
+    @Test func whoeverDeliversToNobodyIsTold() async throws {
+        let controller = ConnectionController(publisher: publisher, counter: counter, keepsIt: false)
+        let error = await #expect(throws: DeliveryError.self) {
+            try await publisher.deliver(ConnectionPrepared(), within: .seconds(50))
+        }
+        #expect(error?.code == .nobodySubscribed)
+        withExtendedLifetime(controller) {}
+    }
+}
