@@ -168,6 +168,16 @@ let package = Package(
         // MARK: - Fixtures
 
         .target(
+            name: "ChaosLedger",
+            dependencies: [
+                "BridgePlatform",
+                "DomainEvents",
+                "Locks",
+                "Supervision",
+            ],
+            path: "Fixtures/ChaosLedger"
+        ),
+        .target(
             name: "ExampleDomain",
             dependencies: [
                 "DomainEvents",
@@ -192,6 +202,37 @@ let package = Package(
                 "ExampleServices",
             ],
             path: "Fixtures/canvas-worker"
+        ),
+        .executableTarget(
+            name: "chaos-checker",
+            dependencies: [
+                "BridgePlatform",
+                "ChaosLedger",
+            ],
+            path: "Fixtures/chaos-checker"
+        ),
+        .executableTarget(
+            name: "chaos-driver",
+            dependencies: [
+                "BridgePlatform",
+                "ChaosLedger",
+                "DomainEvents",
+                "EventBridge",
+                "Locks",
+                "Supervision",
+            ],
+            path: "Fixtures/chaos-driver"
+        ),
+        .executableTarget(
+            name: "chaos-worker",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeWorker",
+                "ChaosLedger",
+                "DomainEvents",
+                "Locks",
+            ],
+            path: "Fixtures/chaos-worker"
         ),
         .executableTarget(
             name: "faulty-worker",
@@ -252,9 +293,13 @@ let package = Package(
             name: "CommandLineTests",
             dependencies: [
                 "BridgePlatform",
+                "ChaosLedger",
                 "JSONText",
                 "Locks",
                 "canvas-worker",
+                "chaos-checker",
+                "chaos-driver",
+                "chaos-worker",
                 "faulty-worker",
                 "provisioning-worker",
                 "supervisor",

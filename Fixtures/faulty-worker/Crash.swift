@@ -4,11 +4,17 @@ import Glibc
 import Darwin
 #endif
 
-/// A death by SIGABRT.
+/// Deaths: by SIGABRT, or as a mistake in Swift ends.
 enum Crash {
     static func now() -> Never {
         // Without the runtime's own handler, which takes seconds to print a backtrace that no test wants.
         signal(SIGABRT, SIG_DFL)
         abort()
+    }
+
+    /// A trap of Swift's own: there is no such character.
+    static func trap(_ text: String) {
+        let characters = Array(text)
+        _ = characters[characters.count]
     }
 }

@@ -17,13 +17,30 @@ enum FaultyHandlers {
     }
 
     static func subscribe(_ misbehaviour: Misbehaviour, _ publisher: EventPublisher) -> [Subscription] {
-        [
+        if case .crashBeside(on: let text) = misbehaviour { return crashBeside(text, publisher) }
+        return [
             publisher.subscribe(to: WorkRequested.self) { event in
                 if Burst.isMeant(by: misbehaviour) { return Burst.run(misbehaviour, event, publisher) }
                 try misbehave(misbehaviour, over: event, publisher)
                 let attempt = EventContext.current?.attempt ?? 1
                 publisher.publish(WorkDone(number: event.number, text: event.text, attempt: attempt))
             }
+        ]
+    }
+
+    /// One handler answers in a task and one crashes inline, so that an event of the former can be open when the latter does.
+    private static func crashBeside(_ text: String, _ publisher: EventPublisher) -> [Subscription] {
+        [
+            publisher.subscribe(to: WorkRequested.self) { event async in
+                guard event.text != text else { return }
+                let attempt = EventContext.current?.attempt ?? 1
+                if event.text == "waits" {
+                    // Later on only as long as it takes for another event to come in between, if one could.
+                    try? await Task.sleep(for: attempt == 1 ? .seconds(3_600) : .milliseconds(100))
+                }
+                publisher.publish(WorkDone(number: event.number, text: event.text, attempt: attempt))
+            },
+            publisher.subscribe(to: WorkRequested.self) { if $0.text == text { Crash.now() } },
         ]
     }
 
@@ -37,6 +54,9 @@ enum FaultyHandlers {
         }
         switch misbehaviour {
         case .hang: hang()
+        case .hangOn(let pattern) where isMeant(pattern): hang()
+        case .hangOnceOn(let pattern) where isMeant(pattern):
+            if EventContext.current?.attempt == 1 { hang() }
         case .spin: spin()
         case .slow(let milliseconds): usleep(milliseconds.multipliedReportingOverflow(by: 1000).partialValue)
         case .flood: flood(event, publisher)
@@ -44,6 +64,9 @@ enum FaultyHandlers {
         case .crash(on: let pattern) where isMeant(pattern): Crash.now()
         case .crashOnce(on: let pattern) where isMeant(pattern):
             if EventContext.current?.attempt == 1 { Crash.now() }
+        case .trap(on: let pattern) where isMeant(pattern): Crash.trap(event.text)
+        case .crashUnless(let path):
+            if access(path, F_OK) != 0 { Crash.now() }
         case .exit(on: let pattern) where isMeant(pattern): exit(0)
         case .fail(on: let pattern) where isMeant(pattern):
             throw HandlerRefuses(description: "work \(event.number) (\"\(event.text)\") is refused on purpose")

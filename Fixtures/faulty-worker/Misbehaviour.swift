@@ -47,6 +47,10 @@ enum Misbehaviour: Equatable {
     case floodOutput
     /// `hang`: the handler never returns.
     case hang
+    /// `hang-on:EVENT`: the handler never returns, each time.
+    case hangOn(String)
+    /// `hang-once-on:EVENT`: the handler never returns when the event is delivered for the first time.
+    case hangOnceOn(String)
     /// `spin`: the handler never returns and keeps a processor busy.
     case spin
     /// `grandchild`: leaves a process behind that holds standard output and standard error open.
@@ -59,6 +63,13 @@ enum Misbehaviour: Equatable {
     case crash(on: String)
     /// `crash-once-on:EVENT`: dies of SIGABRT in the handler when the event is delivered for the first time.
     case crashOnce(on: String)
+    /// `trap-on:EVENT`: traps in the handler, as an index that is out of range does, each time.
+    case trap(on: String)
+    /// `crash-beside:EVENT`: dies of SIGABRT in the handler, each time. Others are answered by an async handler; the first delivery
+    /// of one with the text `waits` is never, so that it is open when the worker dies.
+    case crashBeside(on: String)
+    /// `crash-unless:PATH`: dies of SIGABRT in the handler, each time, while there is no file of this name.
+    case crashUnless(path: String)
     /// `exit-on:EVENT`: ends with status 0 in the handler.
     case exit(on: String)
     /// `throw-on:EVENT`: the handler throws.
@@ -86,8 +97,13 @@ enum Misbehaviour: Equatable {
         case "slow":
             guard let milliseconds = Self.milliseconds(value) else { return nil }
             self = .slow(milliseconds: milliseconds)
+        case "hang-on": self = .hangOn(value)
+        case "hang-once-on": self = .hangOnceOn(value)
         case "crash-on": self = .crash(on: value)
         case "crash-once-on": self = .crashOnce(on: value)
+        case "trap-on": self = .trap(on: value)
+        case "crash-beside": self = .crashBeside(on: value)
+        case "crash-unless": self = .crashUnless(path: value)
         case "exit-on": self = .exit(on: value)
         case "throw-on": self = .fail(on: value)
         default: return nil
@@ -103,7 +119,10 @@ enum Misbehaviour: Equatable {
 
     /// All names, for a message.
     static var names: String {
-        let valued = ["crash-on:EVENT", "crash-once-on:EVENT", "exit-on:EVENT", "slow:DURATION", "throw-on:EVENT"]
+        let valued = [
+            "crash-on:EVENT", "crash-once-on:EVENT", "crash-beside:EVENT", "crash-unless:PATH", "exit-on:EVENT",
+            "hang-on:EVENT", "hang-once-on:EVENT", "slow:DURATION", "throw-on:EVENT", "trap-on:EVENT",
+        ]
         return (plain.keys + valued).sorted().joined(separator: ", ")
     }
 }

@@ -47,6 +47,11 @@ package enum CurrentProcess {
         _exit(code)
     }
 
+    /// Stops all threads of this process, as SIGSTOP from elsewhere does, until somebody continues it.
+    package static func stop() {
+        raise(SIGSTOP)
+    }
+
     /// The most memory that this process has had at once, in bytes.
     package static func peakResidentBytes() -> Int {
         var usage = rusage()
@@ -58,6 +63,18 @@ package enum CurrentProcess {
         getrusage(RUSAGE_SELF, &usage)
         return usage.ru_maxrss
         #endif
+    }
+
+    /// How much memory of this process lies in RAM now, in bytes; nil where nobody says.
+    package static func residentBytes() -> Int? {
+        let count = cbp_resident_bytes()
+        return count > 0 ? Int(clamping: count) : nil
+    }
+
+    /// How many bytes of the heap are in use; nil where nobody counts them, as under a sanitizer.
+    package static func heapBytesInUse() -> Int? {
+        let count = cbp_heap_bytes_in_use()
+        return count > 0 ? Int(clamping: count) : nil
     }
 
     /// How many descriptors this process has open.

@@ -12,10 +12,16 @@ package struct Acknowledgement: Sendable, Hashable {
     /// Window credit is given back regardless.
     package var after: UInt64
 
-    package init(mark: UInt64, ranges: [ClosedRange<UInt64>] = [], after: UInt64 = 0) {
+    /// How many of the events of the whole link so far found no handler when they arrived.
+    ///
+    /// For the sender's books only.
+    package var unwanted: UInt64
+
+    package init(mark: UInt64, ranges: [ClosedRange<UInt64>] = [], after: UInt64 = 0, unwanted: UInt64 = 0) {
         self.mark = mark
         self.ranges = ranges
         self.after = after
+        self.unwanted = unwanted
     }
 
     /// Beyond this many holes the sender stops at the oldest: keeps the message small.

@@ -54,7 +54,7 @@ extension ControlMessage {
         case .ready:
             begin(.ready, 0)
         case .acknowledge(let acknowledgement, let incarnation):
-            begin(.acknowledge, 4)
+            begin(.acknowledge, acknowledgement.unwanted > 0 ? 5 : 4)
             writer.unsigned(incarnation)
             writer.unsigned(acknowledgement.mark)
             writer.unsigned(acknowledgement.after)
@@ -63,11 +63,21 @@ extension ControlMessage {
                 writer.unsigned(range.lowerBound)
                 writer.unsigned(range.upperBound)
             }
+            if acknowledgement.unwanted > 0 { writer.unsigned(acknowledgement.unwanted) }
         case .refuse(let refusal):
             begin(.refuse, 3)
             writer.unsigned(refusal.sequence)
             writer.unsigned(refusal.reason)
             writer.text(refusal.text)
+        case .receipt(let receipt):
+            begin(.receipt, 6)
+            EventFrame.encode(receipt.id, writer)
+            writer.text(receipt.process)
+            writer.unsigned(receipt.outcome)
+            writer.unsigned(receipt.handlers)
+            writer.text(receipt.text)
+            writer.arrayHead(receipt.passedOnTo.count)
+            for process in receipt.passedOnTo { writer.text(process) }
         case .heartbeat(let heartbeat):
             begin(.heartbeat, 2)
             if let busy = heartbeat.busySequence { writer.unsigned(busy) } else { writer.null() }
@@ -108,8 +118,9 @@ extension ControlMessage {
         guard count > known else {
             throw LinkViolation("a \(kind) frame has \(known + 1) elements; this one has \(count)")
         }
-        self = try Self.decode(kind, &reader, limits: limits)
-        for _ in (known + 1)..<count { try reader.skipItem() }
+        var rest = count - known - 1
+        self = try Self.decode(kind, &reader, &rest, limits: limits)
+        for _ in 0..<rest { try reader.skipItem() }
         try Self.expectEnd(of: reader)
     }
 
@@ -121,8 +132,9 @@ extension ControlMessage {
         case .ready: 0
         case .acknowledge, .goodbye: 4
         case .refuse: 3
+        case .receipt: 6
         case .drain: 1
-        case .event: throw LinkViolation("an event is no control message")
+        case .event, .gap: throw LinkViolation("an event is no control message")
         }
     }
 
@@ -133,6 +145,7 @@ extension ControlMessage {
     private static func decode(
         _ kind: FrameKind,
         _ reader: inout CBORReader,
+        _ rest: inout Int,
         limits: LinkLimits
     ) throws -> ControlMessage {
         switch kind {
@@ -141,7 +154,7 @@ extension ControlMessage {
         case .reject: .reject(Reject(reason: try reader.readUnsigned(), text: try reader.readText()))
         case .interest: .interest(try decodeInterest(&reader, limits: limits))
         case .ready: .ready
-        case .acknowledge: try decodeAcknowledgement(&reader)
+        case .acknowledge: try decodeAcknowledgement(&reader, &rest)
         case .refuse:
             .refuse(
                 Refusal(
@@ -150,6 +163,7 @@ extension ControlMessage {
                     text: try reader.readText()
                 )
             )
+        case .receipt: .receipt(try decodeReceipt(&reader, limits: limits))
         case .heartbeat:
             .heartbeat(
                 Heartbeat(
@@ -167,7 +181,7 @@ extension ControlMessage {
                     handledMark: try reader.readUnsigned()
                 )
             )
-        case .event: throw LinkViolation("an event is no control message")
+        case .event, .gap: throw LinkViolation("an event is no control message")
         }
     }
 
@@ -229,7 +243,28 @@ extension ControlMessage {
         return interest
     }
 
-    private static func decodeAcknowledgement(_ reader: inout CBORReader) throws -> ControlMessage {
+    private static func decodeReceipt(_ reader: inout CBORReader, limits: LinkLimits) throws -> Receipt {
+        var receipt = Receipt(
+            id: try EventFrame.decodeID(&reader, limits: limits),
+            process: try reader.readText(),
+            outcome: try reader.readUnsigned(),
+            handlers: try reader.readUnsigned(),
+            text: try reader.readText()
+        )
+        try EventFrame.checkName(receipt.process, limits: limits)
+        guard let count = try reader.readArrayHead(), count <= limits.processNames else {
+            throw LinkViolation("a receipt names at most \(limits.processNames) further processes")
+        }
+        for _ in 0..<count {
+            let process = try reader.readText()
+            try EventFrame.checkName(process, limits: limits)
+            receipt.passedOnTo.append(process)
+        }
+        return receipt
+    }
+
+    /// - Parameter rest: how many elements the frame has beyond those that every acknowledgement has.
+    private static func decodeAcknowledgement(_ reader: inout CBORReader, _ rest: inout Int) throws -> ControlMessage {
         let incarnation = try reader.readUnsigned()
         var acknowledgement = Acknowledgement(mark: try reader.readUnsigned(), after: try reader.readUnsigned())
         guard let count = try reader.readArrayHead(), count % 2 == 0, count / 2 <= Acknowledgement.maximumRanges else {
@@ -241,6 +276,10 @@ extension ControlMessage {
             let last = try reader.readUnsigned()
             guard first <= last else { throw LinkViolation("\(first) to \(last) is no range") }
             acknowledgement.ranges.append(first...last)
+        }
+        if rest > 0, reader.nextMajorType == .unsigned {
+            acknowledgement.unwanted = try reader.readUnsigned()
+            rest -= 1
         }
         return .acknowledge(acknowledgement, incarnation: incarnation)
     }

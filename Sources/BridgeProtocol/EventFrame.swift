@@ -29,6 +29,8 @@ package struct EventHead: Sendable, Hashable {
     package var traceparent: String?
     /// Events of the same origin with a lower number will not come again.
     package var settledBelow: UInt64?
+    /// Whether somebody waits to hear from every process what became of the event.
+    package var wantsReceipt = false
 
     package init(sequence: UInt64, id: WireID, nanosecondsSinceEpoch: UInt64, name: WireName) {
         self.sequence = sequence
@@ -49,6 +51,11 @@ package enum EventFrame {
         static let root: UInt64 = 3
         static let traceparent: UInt64 = 4
         static let settledBelow: UInt64 = 5
+        static let flags: UInt64 = 6
+    }
+
+    private enum Flag {
+        static let wantsReceipt: UInt64 = 1
     }
 
     static let elements = 7
@@ -84,6 +91,7 @@ package enum EventFrame {
         if head.root != nil { count += 1 }
         if head.traceparent != nil { count += 1 }
         if head.settledBelow != nil { count += 1 }
+        if head.wantsReceipt { count += 1 }
         guard count > 0 else {
             writer.null()
             return
@@ -109,9 +117,13 @@ package enum EventFrame {
             writer.unsigned(Option.settledBelow)
             writer.unsigned(settledBelow)
         }
+        if head.wantsReceipt {
+            writer.unsigned(Option.flags)
+            writer.unsigned(Flag.wantsReceipt)
+        }
     }
 
-    private static func encode(_ id: WireID, _ writer: CBORWriter) {
+    static func encode(_ id: WireID, _ writer: CBORWriter) {
         switch id {
         case .sender(let number):
             writer.unsigned(number)
@@ -186,12 +198,13 @@ package enum EventFrame {
             case Option.root: head.root = try decodeID(&reader, limits: limits)
             case Option.traceparent: head.traceparent = try reader.readText()
             case Option.settledBelow: head.settledBelow = try reader.readUnsigned()
+            case Option.flags: head.wantsReceipt = try reader.readUnsigned() & Flag.wantsReceipt != 0
             default: try reader.skipItem()
             }
         }
     }
 
-    private static func decodeID(_ reader: inout CBORReader, limits: LinkLimits) throws -> WireID {
+    static func decodeID(_ reader: inout CBORReader, limits: LinkLimits) throws -> WireID {
         switch reader.nextMajorType {
         case .negative:
             let head = try reader.readHead()

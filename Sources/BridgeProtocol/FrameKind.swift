@@ -1,7 +1,6 @@
 /// The kinds of frames; the numbers are stable for ever.
 ///
-/// A peer must understand every kind below ``firstSkippable`` and may skip the others. 5, 11 and 12 are kept for "more time",
-/// "receipt" and "gap".
+/// A peer must understand every kind below ``firstSkippable`` and may skip the others. 5 is kept for "more time".
 package enum FrameKind: UInt64, Sendable, CaseIterable {
     case hello = 0
     case welcome = 1
@@ -11,6 +10,8 @@ package enum FrameKind: UInt64, Sendable, CaseIterable {
     case event = 8
     case acknowledge = 9
     case refuse = 10
+    case receipt = 11
+    case gap = 12
     case heartbeat = 13
     case drain = 14
     case goodbye = 15

@@ -22,11 +22,17 @@ package struct LinkLimits: Sendable, Hashable {
     /// Where `publish` begins to drop, in charged bytes.
     package var outboxHardBytes = 64 << 20
 
+    /// What becomes of events for which the outbox has no room.
+    package var overflow = OverflowPolicies()
+
     /// How many event names a peer may want at once.
     package var interestNames = 16_384
 
     /// The longest event name, in UTF-8 bytes.
     package var eventNameBytes = EventNames.maximumBytes
+
+    /// How many processes a receipt may name.
+    package var processNames = 4_096
 
     package init() {}
 

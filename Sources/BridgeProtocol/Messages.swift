@@ -134,6 +134,49 @@ package struct Refusal: Sendable, Hashable {
     }
 }
 
+/// What one process says of an event whose publisher waits to hear it; passed on to the process that offered the event.
+package struct Receipt: Sendable, Hashable {
+    package enum Outcome: UInt64, Sendable, CaseIterable {
+        /// Every handler has returned; if there was none, nobody there wanted it.
+        case handled = 0
+        /// It could not be decoded, is invalid, or a handler threw.
+        case refused = 1
+        /// The process was given up or stopped.
+        case unavailable = 2
+        /// It was given up as the process died of it too often.
+        case deadLettered = 3
+        /// It was dropped before it reached the process.
+        case dropped = 4
+    }
+
+    package var id: WireID
+    /// The process that it was handled in, or not.
+    package var process: String
+    package var outcome: UInt64
+    /// How many handlers it had there.
+    package var handlers: UInt64
+    /// Why it was not handled; empty if it was.
+    package var text: String
+    /// The processes that it was passed on to, from each of which a receipt follows.
+    package var passedOnTo: [String]
+
+    package init(
+        id: WireID,
+        process: String,
+        outcome: UInt64 = Outcome.handled.rawValue,
+        handlers: UInt64 = 0,
+        text: String = "",
+        passedOnTo: [String] = []
+    ) {
+        self.id = id
+        self.process = process
+        self.outcome = outcome
+        self.handlers = handlers
+        self.text = text
+        self.passedOnTo = passedOnTo
+    }
+}
+
 /// A sign of life.
 package struct Heartbeat: Sendable, Hashable {
     /// The event that a handler has been busy with, and for how long; nil when idle.
@@ -183,6 +226,7 @@ package enum ControlMessage: Sendable, Hashable {
     /// With the incarnation of the side that acknowledges.
     case acknowledge(Acknowledgement, incarnation: UInt64)
     case refuse(Refusal)
+    case receipt(Receipt)
     case heartbeat(Heartbeat)
     /// Take no more, finish what is there, say goodbye; within so many milliseconds.
     case drain(graceMilliseconds: UInt64)

@@ -12,6 +12,8 @@ package struct Outbox: ~Copyable {
         var number: UInt64
         var source: Unmanaged<EventSource>
         var attempt: UInt32
+        /// Whether it stands for events that were dropped.
+        var isGap = false
         /// The peer has given its window credit back.
         var isCredited = false
         /// Acknowledged or refused: only frames before it keep it here.
@@ -39,12 +41,29 @@ package struct Outbox: ~Copyable {
 
     /// Charged bytes of all that is kept.
     package private(set) var chargedBytes = 0
+    /// Of these, what the receiver has handled, and what is kept only until what its handlers published has arrived.
+    private var creditedBytes = 0
     private var inFlightBytes = 0
     private var inFlightEvents = 0
 
     /// What the receiver has granted.
     private var windowBytes: Int
     private var windowEvents: Int
+
+    /// What was open when the receiver crashed: while there is any, events go one at a time.
+    package internal(set) var probation = Probation()
+    /// How many events the receiver has acknowledged, those that it refused left out.
+    package private(set) var acknowledgedEvents: UInt64 = 0
+    /// How many it has refused.
+    package private(set) var refusedEvents: UInt64 = 0
+    /// How many of those acknowledged found no handler, as the receiver says.
+    package private(set) var unwantedEvents: UInt64 = 0
+    /// How many bytes the frames of all events have had that were handed out for writing.
+    package private(set) var composedBytes: UInt64 = 0
+    /// How many events are kept that are not settled.
+    package var unsettledEvents: UInt64 { lastSequence - gaps - acknowledgedEvents - refusedEvents }
+    /// How many gaps were put in beside the events.
+    private var gaps: UInt64 = 0
 
     /// Sources stay alive as long as a record names them.
     private var sources: [EventSource] = []
@@ -63,8 +82,14 @@ package struct Outbox: ~Copyable {
         return region.head
     }
 
+    /// What it takes to keep the books of all that is kept, beside the frames.
+    package var bookkeepingBytes: Int { count * MemoryLayout<Record?>.stride }
+    /// Charged bytes of what the receiver has not handled.
+    package var unhandledBytes: Int { chargedBytes - creditedBytes }
     package var count: Int { Int(lastSequence &+ 1 &- firstSequence) }
     package var isEmpty: Bool { lastSequence &+ 1 == firstSequence }
+    /// Whether the receiver holds nothing that it has not acknowledged.
+    package var hasNothingInFlight: Bool { inFlightEvents == 0 }
     /// Whether something is left that the window would let out.
     package var hasWritable: Bool { lastComposed < lastSequence && isNextAllowed }
 
@@ -78,12 +103,17 @@ package struct Outbox: ~Copyable {
     ///
     /// When the frame lies there, ``frameWasWritten(frameLength:)`` says so.
     ///
+    /// - Parameters:
+    ///   - strikes: puts the event on probation, with these reasons of its strikes.
+    ///   - isGap: whether it is no event, but stands for some that were dropped.
     /// - Returns: Nil, and nothing has changed, if the memory that is shared with the host has no room left.
     package mutating func append(
         frameLength: Int,
         source: EventSource,
         number: UInt64,
-        attempt: UInt32 = 1
+        attempt: UInt32 = 1,
+        strikes: [String]? = nil,
+        isGap: Bool = false
     ) -> UnsafeMutableRawPointer? {
         guard let frame = store.append(frameLength) else { return nil }
         if count == records.count { grow() }
@@ -95,10 +125,13 @@ package struct Outbox: ~Copyable {
             length: frameLength,
             number: number,
             source: .passUnretained(source),
-            attempt: attempt
+            attempt: attempt,
+            isGap: isGap
         )
         records[index(lastSequence)] = record
         chargedBytes += record.charge
+        if isGap { gaps += 1 }
+        if let strikes { probation.admit(lastSequence, strikes: strikes) }
         return frame
     }
 
@@ -132,7 +165,19 @@ package struct Outbox: ~Copyable {
         guard
             lastComposed &+ 1 <= LinkLimits.lastSequence(afterMark: mark, windowEvents: windowEvents)
         else { return false }
-        return inFlightEvents == 0 || (inFlightEvents < windowEvents && inFlightBytes + next.charge <= windowBytes)
+        if inFlightEvents == 0 { return true }
+        return probation.isEmpty && inFlightEvents < windowEvents && inFlightBytes + next.charge <= windowBytes
+    }
+
+    /// Whether the window would let one more event out behind all that lies here, if its frame has this charge.
+    package func hasWindow(for charge: Int) -> Bool {
+        guard lastSequence &+ 1 <= LinkLimits.lastSequence(afterMark: mark, windowEvents: windowEvents) else {
+            return false
+        }
+        let events = inFlightEvents + Int(lastSequence - lastComposed)
+        if events == 0 { return true }
+        let bytes = chargedBytes - creditedBytes
+        return probation.isEmpty && events < windowEvents && bytes + charge <= windowBytes
     }
 
     /// Hands out frames for writing, as few contiguous pieces as possible; they stay where they are until written.
@@ -160,6 +205,7 @@ package struct Outbox: ~Copyable {
                 length = record.length
             }
             total += record.length
+            composedBytes &+= UInt64(record.length)
             inFlightEvents += 1
             inFlightBytes += record.charge
             lastComposed = next
@@ -206,6 +252,7 @@ package struct Outbox: ~Copyable {
             let position = index(sequence)
             if let record = records[position], !record.isCredited {
                 records[position]?.isCredited = true
+                creditedBytes += record.charge
                 inFlightEvents -= 1
                 inFlightBytes -= record.charge
             }
@@ -222,6 +269,7 @@ package struct Outbox: ~Copyable {
         var settled = 0
         if acknowledgement.mark >= firstSequence { settled += settle(firstSequence, acknowledgement.mark) }
         for range in acknowledgement.ranges { settled += settle(range.lowerBound, range.upperBound) }
+        unwantedEvents = min(max(unwantedEvents, acknowledgement.unwanted), acknowledgedEvents)
         release()
         return settled
     }
@@ -231,12 +279,14 @@ package struct Outbox: ~Copyable {
         var sequence = max(first, firstSequence)
         while sequence <= last {
             let position = index(sequence)
-            if records[position]?.isSettled == false {
+            if let record = records[position], !record.isSettled {
                 records[position]?.isSettled = true
-                settled += 1
+                if !record.isGap { settled += 1 }
             }
+            probation.settled(sequence)
             sequence += 1
         }
+        acknowledgedEvents += UInt64(settled)
         return settled
     }
 
@@ -248,7 +298,9 @@ package struct Outbox: ~Copyable {
             throw LinkViolation("refused event \(sequence), but \(lastComposed) is the newest that was written")
         }
         guard sequence >= firstSequence, let record = records[index(sequence)], !record.isSettled else { return nil }
+        guard !record.isGap else { throw LinkViolation("refused \(sequence), which is a gap and no event") }
         records[index(sequence)]?.isSettled = true
+        refusedEvents += 1
         return UnsafeRawBufferPointer(start: record.frame, count: record.length)
     }
 
@@ -257,12 +309,15 @@ package struct Outbox: ~Copyable {
         while firstSequence <= lastWritten {
             let position = index(firstSequence)
             guard let record = records[position], record.isSettled else { break }
-            if !record.isCredited {
+            if record.isCredited {
+                creditedBytes -= record.charge
+            } else {
                 inFlightEvents -= 1
                 inFlightBytes -= record.charge
             }
             chargedBytes -= record.charge
             records[position] = nil
+            probation.settled(firstSequence)
             store.removeFirst()
             firstSequence += 1
         }
@@ -278,7 +333,7 @@ package struct Outbox: ~Copyable {
         var lowest: UInt64?
         var sequence = firstSequence
         while sequence <= lastSequence {
-            if let record = records[index(sequence)], !record.isSettled,
+            if let record = records[index(sequence)], !record.isSettled, !record.isGap,
                 record.source.toOpaque() == Unmanaged.passUnretained(source).toOpaque()
             {
                 lowest = min(lowest ?? record.number, record.number)
@@ -298,6 +353,10 @@ package struct Outbox: ~Copyable {
         package let number: UInt64
         /// How often it was handed to an incarnation of the receiver before.
         package let attempts: UInt32
+        /// The reasons of its strikes; nil if it is not on probation.
+        package let strikes: [String]?
+        /// Whether it stands for events that were dropped.
+        package let isGap: Bool
     }
 
     /// Visits what is not settled, oldest first; the frames are valid during the call only.
@@ -312,7 +371,9 @@ package struct Outbox: ~Copyable {
                         frame: UnsafeRawBufferPointer(start: record.frame, count: record.length),
                         source: record.source.takeUnretainedValue(),
                         number: record.number,
-                        attempts: wasHandedOut ? record.attempt : record.attempt - 1
+                        attempts: wasHandedOut ? record.attempt : record.attempt - 1,
+                        strikes: probation.strikes(of: sequence),
+                        isGap: record.isGap
                     )
                 )
             }

@@ -14,9 +14,8 @@ package struct OutboxHead: @unchecked Sendable {
         store(OutboxLayout.mark, at: OutboxLayout.Field.mark)
     }
 
-    /// `offset` is a multiple of 8 inside the memory, whose beginning is that of a page.
     func store(_ value: UInt64, at offset: Int) {
-        (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self).pointee.store(value, ordering: .releasing)
+        word(at: offset).pointee.store(value, ordering: .releasing)
     }
 
     /// One caller at a time.
@@ -25,25 +24,26 @@ package struct OutboxHead: @unchecked Sendable {
     }
 
     private func load(at offset: Int) -> UInt64 {
-        (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self).pointee.load(ordering: .relaxed)
+        word(at: offset).pointee.load(ordering: .relaxed)
     }
 
     // MARK: - Handling
 
-    /// An event has arrived, and handlers may get it from now on.
-    ///
-    /// One caller at a time: the bits of several events lie in one word.
+    /// Handlers may get an event from now on.
     package func opened(_ sequence: UInt64) {
         let (offset, bit) = place(of: sequence)
-        store(load(at: offset) | bit, at: offset)
+        word(at: offset).pointee.bitwiseOr(bit, ordering: .releasing)
     }
 
-    /// The last handler of an event has returned.
-    ///
-    /// One caller at a time.
+    /// The last handler of an event has returned, or none gets it before ``opened(_:)`` says so.
     package func closed(_ sequence: UInt64) {
         let (offset, bit) = place(of: sequence)
-        store(load(at: offset) & ~bit, at: offset)
+        word(at: offset).pointee.bitwiseAnd(~bit, ordering: .releasing)
+    }
+
+    /// `offset` is a multiple of 8 inside the memory, whose beginning is that of a page.
+    private func word(at offset: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
+        (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
 
     private func place(of sequence: UInt64) -> (offset: Int, bit: UInt64) {

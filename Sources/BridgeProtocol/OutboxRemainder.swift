@@ -34,13 +34,23 @@ package struct OutboxRemainder: ~Copyable {
         budget = source.byteCount
     }
 
-    /// Visits the events behind `received`, oldest first; what the body is given is valid during the call only.
+    /// What lies in the outbox under one sequence.
+    package enum Record {
+        case event(EventHead, payload: UnsafeRawBufferPointer)
+        case gap(GapFrame)
+
+        package var sequence: UInt64 {
+            switch self {
+            case .event(let head, _): head.sequence
+            case .gap(let gap): gap.sequence
+            }
+        }
+    }
+
+    /// Visits what lies behind `received`, oldest first; what the body is given is valid during the call only.
     ///
     /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. What was visited before stands.
-    package mutating func forEachEvent(
-        after received: UInt64,
-        _ body: (_ head: EventHead, _ payload: UnsafeRawBufferPointer) throws -> Void
-    ) throws {
+    package mutating func forEach(after received: UInt64, _ body: (Record) throws -> Void) throws {
         guard state.accepted >= received else {
             throw OutboxDamage("it counts \(state.accepted) events, though \(received) had come")
         }
@@ -49,15 +59,13 @@ package struct OutboxRemainder: ~Copyable {
         while last != state.accepted {
             let length = try findFrame(after: last ?? received)
             let frame = UnsafeRawBufferPointer(rebasing: buffer.readable[FrameDecoder.headBytes..<length])
-            let (head, payloadOffset) = try decode(frame, after: last ?? received)
+            let record = try decode(frame, after: last ?? received)
             // The oldest chunk may begin with events that the host had received.
-            guard last.map({ head.sequence == $0 &+ 1 }) ?? (head.sequence <= received &+ 1) else {
-                throw OutboxDamage("event \(head.sequence) lies where \((last ?? received) &+ 1) was expected")
+            guard last.map({ record.sequence == $0 &+ 1 }) ?? (record.sequence <= received &+ 1) else {
+                throw OutboxDamage("event \(record.sequence) lies where \((last ?? received) &+ 1) was expected")
             }
-            if head.sequence > received {
-                try body(head, UnsafeRawBufferPointer(rebasing: frame[payloadOffset...]))
-            }
-            last = head.sequence
+            if record.sequence > received { try body(record) }
+            last = record.sequence
             buffer.consume(length)
         }
     }
@@ -65,9 +73,13 @@ package struct OutboxRemainder: ~Copyable {
     private func decode(
         _ frame: UnsafeRawBufferPointer,
         after last: UInt64
-    ) throws(OutboxDamage) -> (head: EventHead, payloadOffset: Int) {
+    ) throws(OutboxDamage) -> Record {
         do {
-            return try EventFrame.decode(frame, limits: limits)
+            if ControlMessage.kind(of: frame) == FrameKind.gap.rawValue {
+                return .gap(try GapFrame(decoding: frame, limits: limits))
+            }
+            let (head, payloadOffset) = try EventFrame.decode(frame, limits: limits)
+            return .event(head, payload: UnsafeRawBufferPointer(rebasing: frame[payloadOffset...]))
         } catch {
             throw OutboxDamage("what lies behind event \(last) is no event: \(error)")
         }

@@ -36,12 +36,20 @@ package struct ReceiveWindow: Sendable {
     /// Handled and not yet acknowledged to the peer.
     private var unannouncedBytes = 0
     private var unannouncedEvents = 0
+    /// Of these, what no range was left for when the peer was told last.
+    private var unsaidBytes = 0
+    private var unsaidEvents = 0
 
     package init(windowBytes: Int, windowEvents: Int) {
         self.windowBytes = windowBytes
         self.windowEvents = windowEvents
         slots = Array(repeating: Slot(), count: 256)
     }
+
+    /// How many found no handler when they arrived.
+    package private(set) var unwantedEvents: UInt64 = 0
+    /// How many bytes the frames of all events have had.
+    package private(set) var receivedBytes: UInt64 = 0
 
     /// How many events have arrived and are not handled yet.
     package var unhandledEvents: Int { Int(lastReceived - mark) - handledAboveMark }
@@ -73,6 +81,7 @@ package struct ReceiveWindow: Sendable {
         slots[slotIndex(sequence)] = Slot(charge: UInt32(clamping: charge))
         openEvents += 1
         openBytes += charge
+        receivedBytes &+= UInt64(clamping: frameLength)
     }
 
     private mutating func grow() {
@@ -86,11 +95,12 @@ package struct ReceiveWindow: Sendable {
     }
 
     /// Takes note that the last handler of an event has returned.
-    package mutating func eventHandled(sequence: UInt64) -> Urgency {
+    package mutating func eventHandled(sequence: UInt64, wasUnwanted: Bool = false) -> Urgency {
         guard sequence > mark, sequence <= lastReceived else { return .none }
         let index = slotIndex(sequence)
         guard !slots[index].isHandled else { return .none }
         slots[index].isHandled = true
+        if wasUnwanted { unwantedEvents += 1 }
         unannouncedEvents += 1
         unannouncedBytes += Int(slots[index].charge)
         if sequence == mark + 1 {
@@ -98,7 +108,11 @@ package struct ReceiveWindow: Sendable {
         } else {
             handledAboveMark += 1
         }
-        return unannouncedEvents * 4 >= windowEvents || unannouncedBytes * 4 >= windowBytes ? .now : .soon
+        // What no range was left for cannot be said before the oldest holes are filled: to try at once again is of no use.
+        let isMuch =
+            (unannouncedEvents - unsaidEvents) * 4 >= windowEvents
+            || (unannouncedBytes - unsaidBytes) * 4 >= windowBytes
+        return isMuch ? .now : .soon
     }
 
     private mutating func advanceMark() {
@@ -116,11 +130,16 @@ package struct ReceiveWindow: Sendable {
     /// Whether there is something to acknowledge.
     package var hasUnannounced: Bool { unannouncedEvents > 0 }
 
+    /// Whether to acknowledge along with whatever leaves: not while there are holes, as finding them takes a look at the whole window.
+    package var mayRide: Bool { unannouncedEvents > 0 && handledAboveMark == 0 }
+
     /// The acknowledgement of all that is handled, to be written now; nil if the peer knows it all.
     ///
-    /// - Parameter after: the newest event of this side that lies in the outbox and has not been written; 0 for none.
-    package mutating func takeAcknowledgement(after: UInt64) -> Acknowledgement? {
-        guard unannouncedEvents > 0 else { return nil }
+    /// - Parameters:
+    ///   - after: the newest event of this side that lies in the outbox and has not been written; 0 for none.
+    ///   - isRepeated: whether it is written even if the peer knows it all.
+    package mutating func takeAcknowledgement(after: UInt64, isRepeated: Bool = false) -> Acknowledgement? {
+        guard unannouncedEvents > 0 || isRepeated else { return nil }
         var ranges: [ClosedRange<UInt64>] = []
         if handledAboveMark > 0 { ranges = takeRanges() }
         // What lies beyond the ranges that fit stays unannounced.
@@ -135,14 +154,16 @@ package struct ReceiveWindow: Sendable {
                 }
             }
         }
+        unsaidEvents = left
+        unsaidBytes = leftBytes
         // All 64 ranges are said already, and what is new lies behind them: it waits for the oldest hole.
-        if left == unannouncedEvents, mark == announcedMark { return nil }
+        if left == unannouncedEvents, mark == announcedMark, !isRepeated { return nil }
         openEvents -= unannouncedEvents - left
         openBytes -= unannouncedBytes - leftBytes
         unannouncedEvents = left
         unannouncedBytes = leftBytes
         announcedMark = mark
-        return Acknowledgement(mark: mark, ranges: ranges, after: after)
+        return Acknowledgement(mark: mark, ranges: ranges, after: after, unwanted: unwantedEvents)
     }
 
     private mutating func takeRanges() -> [ClosedRange<UInt64>] {

@@ -5,50 +5,70 @@ package import DomainEvents
 import Locks
 import Synchronization
 
-/// The reading half: one thread blocks in a read, takes the frames apart in place, and runs what they ask for.
+/// The reading half: a thread blocks in a read, takes the frames apart in place, and runs what they ask for.
 extension Link {
-    func readUntilEnd(_ stream: any ByteStream) {
-        var buffer = ReceiveBuffer()
-        var decoder = FrameDecoder(limit: limits.handshakeFrameBytes)
-        var ending: LinkEnd?
-        while ending == nil {
-            lastRead.store(MonotonicClock.now(), ordering: .relaxed)
-            let outcome = stream.read(into: buffer.writable)
-            lastRead.store(0, ordering: .relaxed)
-            switch outcome {
-            case .transferred(let count):
-                buffer.wasFilled(by: count)
-                ending = takeFrames(from: &buffer, &decoder)
-            case .wouldBlock:
-                continue
-            case .endOfStream:
-                ending = endOfStream(buffer, decoder)
-            case .failed(let error):
-                ending = .failed(error.description)
+    /// How a thread's turn of reading came to its end.
+    private enum TurnEnd {
+        case ended(LinkEnd)
+        /// It was in slow handlers, and another thread reads on.
+        case handedOver
+    }
+
+    /// Reads and handles until the link has ended, or until another thread has taken both over.
+    ///
+    /// - Parameter turn: the calling thread's turn to read, as the lane counts them; 0 is the first.
+    func read(_ stream: any ByteStream, with reader: FrameReader, turn first: Int = 0) {
+        var turn = first
+        while true {
+            switch readOn(stream, with: reader, turn) {
+            case .ended(let ending):
+                finishReading(ending, stream)
+                return
+            case .handedOver:
+                inlineLane.workOff()
+                guard let next = inlineLane.waitForTurn() else { return }
+                turn = next
+                reader.leaveFrame()
             }
         }
-        finishReading(ending ?? .endOfStream, stream)
+    }
+
+    /// What a further thread does: it takes over the reading whenever the other is in slow handlers.
+    func relieve(_ stream: any ByteStream, with reader: FrameReader) {
+        guard let turn = inlineLane.waitForTurn() else { return }
+        reader.leaveFrame()
+        read(stream, with: reader, turn: turn)
+    }
+
+    private func readOn(_ stream: any ByteStream, with reader: FrameReader, _ turn: Int) -> TurnEnd {
+        while true {
+            if let end = takeFrames(from: reader, turn) { return end }
+            lastRead.store(MonotonicClock.now(), ordering: .relaxed)
+            let outcome = stream.read(into: reader.buffer.writable)
+            lastRead.store(0, ordering: .relaxed)
+            switch outcome {
+            case .transferred(let count): reader.buffer.wasFilled(by: count)
+            case .wouldBlock: continue
+            case .endOfStream: return .ended(endOfStream(reader.buffer, reader.decoder))
+            case .failed(let error): return .ended(.failed(error.description))
+            }
+        }
     }
 
     /// Acts on every whole frame in the buffer.
-    private func takeFrames(from buffer: inout ReceiveBuffer, _ decoder: inout FrameDecoder) -> LinkEnd? {
+    private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
         do {
-            while true {
-                switch try decoder.next(in: buffer.readable) {
-                case .needsBytes(let total):
-                    buffer.makeRoom(for: total)
-                    return nil
-                case .frame(let length):
-                    let frame = UnsafeRawBufferPointer(rebasing: buffer.readable[..<length])
-                    if let end = try frameReceived(frame) { return end }
-                    buffer.consume(length)
-                    if decoder.limit != limits.frameBytes, lock.withLock({ phase.phase == .established }) {
-                        decoder.limit = limits.frameBytes
-                    }
+            while let frame = try reader.next() {
+                if let end = try frameReceived(frame) { return .ended(end) }
+                if inlineLane.isLost(turn) { return .handedOver }
+                reader.finishFrame()
+                if reader.decoder.limit != limits.frameBytes, lock.withLock({ phase.phase == .established }) {
+                    reader.decoder.limit = limits.frameBytes
                 }
             }
+            return nil
         } catch {
-            return violated(String(describing: error))
+            return .ended(violated(String(describing: error)))
         }
     }
 
@@ -87,6 +107,10 @@ extension Link {
             try eventReceived(body, frameLength: frame.count)
             return nil
         }
+        if ControlMessage.kind(of: body) == FrameKind.gap.rawValue {
+            try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count)
+            return nil
+        }
         guard let message = try ControlMessage(decoding: body, limits: limits) else { return nil }
         try lock.withLock { () throws(LinkViolation) in try phase.frameReceived(message.kind) }
         switch message {
@@ -108,25 +132,35 @@ extension Link {
 
     private func eventReceived(_ body: UnsafeRawBufferPointer, frameLength: Int) throws {
         let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
-        let settled = try lock.withLock { () throws(LinkViolation) -> [@Sendable () -> Void] in
+        let (settled, starts) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
             try phase.frameReceived(.event)
             try receiveWindow.eventReceived(sequence: head.sequence, frameLength: frameLength)
-            sharedHead?.opened(head.sequence)
-            return pendingAcknowledgements.isEmpty ? [] : settlePending()
+            let starts = setTick(watching: head.sequence)
+            return (pendingAcknowledgements.isEmpty ? [] : settlePending(), starts)
         }
+        if starts { startTick() }
         for body in settled { body() }
         guard let delegate else { return }
         let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
-        handling.store(head.sequence, ordering: .relaxed)
-        sharedHead?.handlingBegan(head.sequence)
-        let disposition = try delegate.link(self, received: head, payload: payload)
-        sharedHead?.handlingFinished(head.sequence)
-        handling.store(0, ordering: .relaxed)
-        switch disposition {
+        inlineLane.eventArrived(head.sequence)
+        switch try delegate.link(self, received: head, payload: payload) {
         case .handled: eventHandled(head.sequence)
+        case .unwanted: eventHandled(head.sequence, wasUnwanted: true)
         case .pending: return
         case .refused(let reason, let text): refuse(head.sequence, reason, text: text)
         }
+    }
+
+    private func gapReceived(_ gap: GapFrame, frameLength: Int) throws {
+        let settled = try lock.withLock { () throws(LinkViolation) in
+            try phase.frameReceived(.gap)
+            try receiveWindow.eventReceived(sequence: gap.sequence, frameLength: frameLength)
+            gapsReceived += 1
+            return pendingAcknowledgements.isEmpty ? [] : settlePending()
+        }
+        for body in settled { body() }
+        try delegate?.link(self, received: gap)
+        eventHandled(gap.sequence)
     }
 
     private func acknowledged(_ acknowledgement: Acknowledgement, incarnation: UInt64) throws(LinkViolation) {
@@ -145,7 +179,7 @@ extension Link {
                 // The oldest stands soonest and the newest says most; those between add nothing.
                 pendingAcknowledgements[1] = acknowledgement
             }
-            return (takeWoken(), outbox.hasWritable)
+            return (takeWoken(), hasWritable)
         }
         for body in woken { body() }
         if mayWrite { pump() }
@@ -204,12 +238,15 @@ extension Link {
         // Whoever still holds the other end is not the peer that this link was made for, or has no more to say.
         stream.close()
         lock.withLock { self.delegate }?.linkWasReadToEnd(self, ending)
+        // What has arrived is handled before anything of the next incarnation can be.
+        inlineLane.close()
         // A peer that broke the protocol is not asked for more.
         if takesOver, let memory = stream.memory, ending != .closed, !ending.isViolation { takeOver(from: memory) }
         let (woken, delegate) = lock.withLock {
             end = ending
             // The socket goes as soon as the last writer has let go of it, however long somebody keeps the link.
             self.stream = nil
+            reader = nil
             return (takeWoken(), self.delegate)
         }
         for body in woken { body() }
@@ -232,23 +269,34 @@ extension Link {
     /// The name of an event that this side sent.
     package func eventName(of head: EventHead) -> String { lock.withLock { name(of: head.name) } }
 
+    /// The identity that the peer has spelled; nil before the handshake.
+    package func eventID(of id: WireID) -> EventID? {
+        let (ownSource, known) = lock.withLock { (self.ownSource, self.peerSource) }
+        return known.map { EventID(id, sender: $0, receiver: ownSource) }
+    }
+
     func context(of head: EventHead, sender: EventSource, receiver: EventSource) -> EventContext {
-        func identity(_ id: WireID) -> EventID {
-            switch id {
-            case .sender(let number): EventID(source: sender, number: number)
-            case .receiver(let number): EventID(source: receiver, number: number)
-            case .other(let origin, let incarnation, let number):
-                EventID(origin: origin, incarnation: incarnation, number: number)
-            }
-        }
-        return EventContext(
-            id: identity(head.id),
+        EventContext(
+            id: EventID(head.id, sender: sender, receiver: receiver),
             nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
             attempt: Int(clamping: head.attempt),
-            cause: head.cause.map { identity($0) },
-            root: head.root.map { identity($0) },
+            cause: head.cause.map { EventID($0, sender: sender, receiver: receiver) },
+            root: head.root.map { EventID($0, sender: sender, receiver: receiver) },
+            // What is no trace context is to be ignored, not answered for.
+            traceparent: head.traceparent.flatMap { Traceparent($0) },
             settledBelow: head.settledBelow
         )
+    }
+}
+
+extension EventID {
+    init(_ id: WireID, sender: EventSource, receiver: EventSource) {
+        switch id {
+        case .sender(let number): self.init(source: sender, number: number)
+        case .receiver(let number): self.init(source: receiver, number: number)
+        case .other(let origin, let incarnation, let number):
+            self.init(origin: origin, incarnation: incarnation, number: number)
+        }
     }
 }
 
@@ -262,6 +310,7 @@ extension ControlMessage {
         case .ready: .ready
         case .acknowledge: .acknowledge
         case .refuse: .refuse
+        case .receipt: .receipt
         case .heartbeat: .heartbeat
         case .drain: .drain
         case .goodbye: .goodbye

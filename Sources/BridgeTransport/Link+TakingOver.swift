@@ -5,6 +5,9 @@ import Locks
 
 /// What a worker leaves behind: events that it had accepted and that never came over the stream.
 extension Link {
+    /// No event frame is shorter: its length, the array, kind, sequence, identity, time and name, and a byte of payload.
+    private static let leastEventFrame = 11
+
     /// Ends the writing: nobody reads any more, and what is queued now is for the next incarnation.
     ///
     /// On the reading thread, when the stream was read to its end.
@@ -22,33 +25,39 @@ extension Link {
         }
         guard isOurs, let state = OutboxState(memory) else { return }
         var found = TakeOver()
+        var gaps: UInt64 = 0
         found.isTorn = state.isTorn
         let received = lock.withLock { receiveWindow.lastReceived }
         var remainder = OutboxRemainder(memory, state: state, limits: limits)
         do {
-            try remainder.forEachEvent(after: received) { head, payload in
-                try takeOver(head, payload)
-                found.events += 1
+            try remainder.forEach(after: received) { record in
+                try takeOver(record)
+                if case .event = record { found.events += 1 } else { gaps += 1 }
             }
         } catch {
             found.damage = String(describing: error)
-            // What was found is never more than was counted; what was counted may be less than had come before.
-            if state.accepted > received { found.missing = state.accepted - received - UInt64(found.events) }
+            // What was found is never more than was counted; what was counted may be less than had come before, or more than there is room for.
+            let room = UInt64(memory.byteCount / Self.leastEventFrame)
+            found.isMissingKnown = state.accepted > received && state.accepted - received <= room
+            if found.isMissingKnown { found.missing = state.accepted - received - UInt64(found.events) - gaps }
         }
         found.suspects = suspects(state)
         lock.withLock { self.found = found }
     }
 
     /// The window does not matter any more: all of this lay in the peer's memory, and no credit can reach it.
-    private func takeOver(_ head: EventHead, _ payload: UnsafeRawBufferPointer) throws {
+    private func takeOver(_ record: OutboxRemainder.Record) throws {
         let (settled, delegate) = try lock.withLock { () throws(LinkViolation) in
             guard peerSource != nil else { throw LinkViolation("there are events in it from before the handshake") }
-            lastTakenOver = head.sequence
+            lastTakenOver = record.sequence
             return (settlePending(), self.delegate)
         }
         for body in settled { body() }
+        switch record {
         // The disposition is for a peer that waits to hear of it.
-        _ = try delegate?.link(self, received: head, payload: payload)
+        case .event(let head, let payload): _ = try delegate?.link(self, received: head, payload: payload)
+        case .gap(let gap): try delegate?.link(self, received: gap)
+        }
     }
 
     // MARK: - Suspects
@@ -58,7 +67,7 @@ extension Link {
             var found: [Suspect] = []
             let handledNow = state.handledNow
             outbox.forEachUnsettled { record in
-                guard record.sequence <= outbox.lastComposed, state.isOpen(record.sequence),
+                guard !record.isGap, record.sequence <= outbox.lastComposed, state.isOpen(record.sequence),
                     let suspect = suspect(record, isInline: record.sequence == handledNow)
                 else { return }
                 found.append(suspect)
@@ -68,12 +77,12 @@ extension Link {
     }
 
     /// With the lock held.
-    private func suspect(_ record: Outbox.Unsettled, isInline: Bool) -> Suspect? {
+    func suspect(_ record: Outbox.Unsettled, isInline: Bool) -> Suspect? {
         let body = UnsafeRawBufferPointer(rebasing: record.frame[FrameDecoder.headBytes...])
         // Our own frame; it decodes.
         guard let (head, _) = try? EventFrame.decode(body, limits: limits) else { return nil }
         return Suspect(
-            id: EventID(source: record.source, number: record.number).description,
+            id: EventID(source: record.source, number: record.number),
             name: name(of: head.name),
             attempt: Int(record.attempts),
             isInline: isInline

@@ -1,6 +1,7 @@
 import BridgePlatform
 package import BridgeProtocol
 import CBOR
+package import DomainEvents
 import Locks
 
 /// The writing half: one writer at a time, which takes all there is in batches until nothing is left.
@@ -13,9 +14,6 @@ extension Link {
 
     /// About how much leaves in one system call.
     private static let batchBytes = 256 << 10
-
-    /// How long an acknowledgement may wait for a frame that it can ride on.
-    private static let acknowledgementDelay: UInt64 = 2_000_000
 
     // MARK: - Flushing
 
@@ -93,12 +91,8 @@ extension Link {
     package func finish(reason: Goodbye.Reason, text: String) {
         lock.withLock {
             guard farewell == nil else { return }
-            farewell = Goodbye(
-                reason: reason.rawValue,
-                text: text,
-                lastWritten: outbox.lastSequence,
-                handledMark: receiveWindow.mark
-            )
+            // How far it goes is known only when it is written.
+            farewell = Goodbye(reason: reason.rawValue, text: text, lastWritten: 0, handledMark: 0)
         }
         pump()
     }
@@ -106,8 +100,8 @@ extension Link {
     // MARK: - Acknowledging
 
     /// Takes note that the last handler of an event has returned.
-    package func eventHandled(_ sequence: UInt64) {
-        let urgency = lock.withLock { note(handled: sequence) }
+    package func eventHandled(_ sequence: UInt64, wasUnwanted: Bool = false) {
+        let urgency = lock.withLock { note(handled: sequence, wasUnwanted: wasUnwanted) }
         act(on: urgency)
     }
 
@@ -117,6 +111,7 @@ extension Link {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
             // Of a peer that is gone nobody would take this out again.
             if !isReadToEnd { ControlMessage.refuse(refusal).encode(into: control) }
+            refusals += 1
             return note(handled: sequence)
         }
         act(on: urgency)
@@ -126,9 +121,9 @@ extension Link {
     /// With the lock held.
     ///
     /// Says whether to write now, to set the timer, or neither.
-    func note(handled sequence: UInt64) -> ReceiveWindow.Urgency {
+    func note(handled sequence: UInt64, wasUnwanted: Bool = false) -> ReceiveWindow.Urgency {
         sharedHead?.closed(sequence)
-        switch receiveWindow.eventHandled(sequence: sequence) {
+        switch receiveWindow.eventHandled(sequence: sequence, wasUnwanted: wasUnwanted) {
         case .none: return .none
         case .now:
             isAcknowledgementDue = true
@@ -138,9 +133,7 @@ extension Link {
                 isAcknowledgementDue = true
                 return .now
             }
-            if isAcknowledgementTimerSet { return .none }
-            isAcknowledgementTimerSet = true
-            return .soon
+            return setTick(watching: 0) ? .soon : .none
         }
     }
 
@@ -148,15 +141,7 @@ extension Link {
         switch urgency {
         case .none: return
         case .now: pump()
-        case .soon:
-            poller.schedule(after: Self.acknowledgementDelay) { [weak self] in
-                guard let self else { return }
-                lock.withLock {
-                    isAcknowledgementTimerSet = false
-                    isAcknowledgementDue = receiveWindow.hasUnannounced
-                }
-                pump()
-            }
+        case .soon: startTick()
         }
     }
 
@@ -164,6 +149,28 @@ extension Link {
     package func acknowledgeNow() {
         lock.withLock { isAcknowledgementDue = receiveWindow.hasUnannounced }
         pump()
+    }
+
+    // MARK: - Receipts
+
+    /// Tells the peer what a process says of an event, for whoever waits to hear it.
+    package func sendReceipt(
+        of id: EventID,
+        process: String,
+        outcome: Receipt.Outcome = .handled,
+        handlers: Int = 0,
+        text: String = "",
+        passedOnTo: [String] = []
+    ) {
+        let receipt = Receipt(
+            id: lock.withLock { wireID(id) },
+            process: process,
+            outcome: outcome.rawValue,
+            handlers: UInt64(clamping: handlers),
+            text: text.shortened(),
+            passedOnTo: passedOnTo
+        )
+        send(.receipt(receipt))
     }
 
     // MARK: - The writer
@@ -218,22 +225,34 @@ extension Link {
             swap(&announcements, &announcementsInFlight)
             pieces.append(announcementsInFlight.bytes)
         }
-        if areEventsReleased {
+        if areEventsReleased, !isPaused {
+            promote(atMost: Self.batchBytes)
             let last = held.first.map { $0 - 1 } ?? .max
             outbox.compose(into: &pieces, maximumBytes: Self.batchBytes, through: last)
         }
-        let isLast = farewell != nil && outbox.lastComposed == outbox.lastSequence
+        let isLast = farewell != nil && outbox.lastComposed == outbox.lastSequence && queue.isEmpty
+        let isRepeated = isAcknowledgementOpen && queue.isEmpty
         let isRiding = !pieces.isEmpty || !control.isEmpty || isLast
-        if isAcknowledgementDue || (isRiding && receiveWindow.hasUnannounced) {
+        if isAcknowledgementDue || isRepeated || (isRiding && receiveWindow.mayRide)
+            || (isLast && receiveWindow.hasUnannounced)
+        {
             // Behind the events of this batch: what the handlers published is on its way before their event is acknowledged. What
             // the window holds back is named, and the acknowledgement stands only once that has arrived.
-            let behind = outbox.lastComposed < outbox.lastSequence ? outbox.lastSequence : 0
-            if let acknowledgement = receiveWindow.takeAcknowledgement(after: behind) {
+            // A link that is paused would hold it back for as long as that takes; the host keeps what lies here, whatever becomes of the peer.
+            var behind = outbox.lastComposed < outbox.lastSequence && !isPaused ? outbox.lastSequence : 0
+            if !queue.isEmpty, !isPaused {
+                // What waits before the outbox takes one number each at the most, and may be dropped.
+                behind = outbox.lastSequence &+ UInt64(queue.count)
+            }
+            isAcknowledgementOpen = !queue.isEmpty && (isAcknowledgementOpen || receiveWindow.hasUnannounced)
+            if let acknowledgement = receiveWindow.takeAcknowledgement(after: behind, isRepeated: isRepeated) {
                 ControlMessage.acknowledge(acknowledgement, incarnation: ownIncarnation).encode(into: control)
             }
             isAcknowledgementDue = false
         }
-        if let farewell, isLast {
+        if var farewell, isLast {
+            farewell.lastWritten = outbox.lastSequence
+            farewell.handledMark = receiveWindow.mark
             ControlMessage.goodbye(farewell).encode(into: control)
             isFarewellWritten = true
         }
@@ -264,69 +283,5 @@ extension Link {
         announcementsInFlight.removeAll()
         controlInFlight.removeAll()
         outbox.composedWasWritten()
-    }
-
-    // MARK: - Waiting for room
-
-    /// Returns when the outbox is below its limit or the link has ended.
-    package func waitForRoom() async throws {
-        let id = UInt64.random(in: 0 ... .max)
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-                let isReady = lock.withLock {
-                    if end != nil || outbox.chargedBytes < limits.outboxBytes || Task.isCancelled { return true }
-                    roomWaiters.append(RoomWaiter(id: id) { continuation.resume() })
-                    return false
-                }
-                if isReady { continuation.resume() }
-            }
-        } onCancel: {
-            let waiter = lock.withLock {
-                let index = roomWaiters.firstIndex { $0.id == id }
-                return index.map { roomWaiters.remove(at: $0) }
-            }
-            waiter?.resume()
-        }
-        try Task.checkCancellation()
-    }
-
-    /// Calls `body` when the peer has acknowledged everything and everything of it is handled, or the link has ended.
-    package func whenQuiet(_ body: @escaping @Sendable () -> Void) {
-        let isReady = lock.withLock {
-            if end != nil || isQuietNow { return true }
-            quietWaiters.append(body)
-            isAcknowledgementDue = receiveWindow.hasUnannounced
-            return false
-        }
-        if isReady { body() } else { pump() }
-    }
-
-    /// Sends everybody who waits for room or quiet to look again.
-    package func wakeWaiters() {
-        let woken = lock.withLock {
-            defer {
-                roomWaiters = []
-                quietWaiters = []
-            }
-            return roomWaiters.map(\.resume) + quietWaiters
-        }
-        for body in woken { body() }
-    }
-
-    /// Those whose wait is over, to be called without the lock.
-    ///
-    /// With the lock held.
-    func takeWoken() -> [@Sendable () -> Void] {
-        guard !roomWaiters.isEmpty || !quietWaiters.isEmpty else { return [] }
-        var woken: [@Sendable () -> Void] = []
-        if end != nil || outbox.chargedBytes < limits.outboxBytes {
-            woken += roomWaiters.map(\.resume)
-            roomWaiters = []
-        }
-        if end != nil || isQuietNow {
-            woken += quietWaiters
-            quietWaiters = []
-        }
-        return woken
     }
 }

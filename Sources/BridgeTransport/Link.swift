@@ -24,6 +24,8 @@ package final class Link: @unchecked Sendable {
 
     let lock: Lock
     var outbox: Outbox
+    /// What waits before the outbox: see `Link+Overflow.swift`.
+    var queue = OverflowQueue()
     var receiveWindow: ReceiveWindow
     var phase: LinkPhaseMachine
     var peerInterest: InterestTable
@@ -34,6 +36,8 @@ package final class Link: @unchecked Sendable {
     var maximumPeerFrame: Int
 
     var stream: (any ByteStream)?
+    /// For a further thread that takes over the reading.
+    var reader: FrameReader?
     var end: LinkEnd?
     var isClosedHere = false
     /// The peer's process has ended, whoever else holds its socket.
@@ -50,6 +54,8 @@ package final class Link: @unchecked Sendable {
     var found: TakeOver?
     /// The page on which this side notes for its host what it is at; set before the reading thread begins.
     private(set) var sharedHead: OutboxHead?
+    /// Where the inline handlers of the peer's events run.
+    let inlineLane = LinkLane()
     weak var delegate: (any LinkDelegate)?
 
     /// Events that wait until they lie in other links' outboxes too, ascending.
@@ -60,8 +66,15 @@ package final class Link: @unchecked Sendable {
     var isBlocked = false
     var isFlushScheduled = false
     var areEventsReleased = false
+    /// No event leaves for now: what could not be handled has filled the dead letters' store.
+    var isPaused = false
     var isAcknowledgementDue = false
-    var isAcknowledgementTimerSet = false
+    /// Whether an acknowledgement stands only behind what may never come, as policies act on it: it is said again when nothing waits.
+    var isAcknowledgementOpen = false
+    /// Whether the link is looked after in a moment: see `Link+Ticking.swift`.
+    var isTickSet = false
+    /// The event that was in its handlers at the last look.
+    var watched: UInt64 = 0
     var lastWriteEnded: UInt64 = 0
     /// Control frames that wait for the next batch.
     var control = CBORBuffer(minimumCapacity: 512)
@@ -80,15 +93,21 @@ package final class Link: @unchecked Sendable {
 
     /// Acknowledgements that stand once an event of the peer has arrived.
     var pendingAcknowledgements: [Acknowledgement] = []
+    /// Events of the peer that were refused.
+    var refusals: UInt64 = 0
+    /// Gaps among what the peer has sent.
+    var gapsReceived: UInt64 = 0
+    /// What the policies have done.
+    var overflowTally: (dropped: UInt64, coalesced: UInt64) = (0, 0)
     /// Acknowledgements of another incarnation, which were ignored.
     var staleAcknowledgements = 0
     /// Those who wait for room in the outbox.
     var roomWaiters: [RoomWaiter] = []
+    /// Called once when the link is not crowded any more.
+    var crowdWaiters: [@Sendable () -> Void] = []
     /// Called once when the link is quiet.
     var quietWaiters: [@Sendable () -> Void] = []
 
-    /// The event whose inline handlers run; 0 between events.
-    let handling = Atomic<UInt64>(0)
     /// When the reading thread last read something, on the monotonic clock; 0 while it is busy with what it read.
     let lastRead = Atomic<UInt64>(0)
 
@@ -131,8 +150,11 @@ package final class Link: @unchecked Sendable {
             self.takesOver = takesOver
             if let memory { sharedHead = outbox.share(memory) }
         }
+        inlineLane.head = sharedHead
         lastRead.store(MonotonicClock.now(), ordering: .relaxed)
-        try PlatformThread.start(name: "link \(peerName)") { self.readUntilEnd(stream) }
+        let reader = FrameReader(limit: limits.handshakeFrameBytes)
+        lock.withLock { self.reader = reader }
+        try PlatformThread.start(name: "link \(peerName)") { self.read(stream, with: reader) }
         pump()
     }
 
@@ -152,8 +174,9 @@ package final class Link: @unchecked Sendable {
             self.peerSource = peerSource
             self.ownIncarnation = ownIncarnation
             peerIncarnation = peerSource.incarnation
-            // A frame's length has 32 bits, whatever the peer says that it takes.
-            maximumPeerFrame = Int(clamping: min(peerFrameBytes, 1 << 30))
+            // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both ways.
+            let ownLimit = phase.role == .host ? limits.frameBytes : 1 << 30
+            maximumPeerFrame = min(Int(clamping: peerFrameBytes), ownLimit, 1 << 30)
             outbox.grant(
                 windowBytes: Int(clamping: min(peerWindowBytes, 1 << 40)),
                 // The span of a window must stay far from the end of the numbers.
@@ -172,6 +195,9 @@ package final class Link: @unchecked Sendable {
     /// What the peer has left in the memory that it shared; nil before the link's end, and if there was none.
     package var takenOver: TakeOver? { lock.withLock { found } }
 
+    /// Whether nothing more comes over the stream: nobody waits for acknowledgements.
+    package var wasReadToEnd: Bool { lock.withLock { isReadToEnd } }
+
     /// Whether the link has ended.
     package var hasEnded: Bool { lock.withLock { end != nil } }
 
@@ -184,11 +210,13 @@ package final class Link: @unchecked Sendable {
 
     /// What became of an event that was offered.
     package enum Enqueued: Sendable, Hashable {
-        /// It lies in the outbox under this sequence.
-        case accepted(sequence: UInt64)
+        /// It lies in the outbox under this sequence; crowded is one beyond the limit where waiting begins.
+        case accepted(sequence: UInt64, isCrowded: Bool)
         /// The link has ended; the next incarnation's takes the event.
         case ended
-        /// The outbox is at its hard limit, in bytes.
+        /// A policy has dropped it.
+        case dropped
+        /// The outbox is at this limit, in bytes.
         case full(limit: Int)
         /// The frame would be larger than the peer takes.
         case tooLarge(size: Int, limit: Int)
@@ -198,122 +226,84 @@ package final class Link: @unchecked Sendable {
     ///
     /// - Parameter isHeld: whether the event stays until ``release(_:)``, because it goes to other links as well and must lie in
     ///   all their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
+    /// - Parameter displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
     package func enqueue(
         _ context: EventContext,
         name: String,
         attempt: UInt64 = 1,
         isHeld: Bool = false,
-        payload: UnsafeRawBufferPointer
+        wantsReceipt: Bool = false,
+        payload: UnsafeRawBufferPointer,
+        displaced: inout [Displaced]
     ) -> Enqueued {
         lock.lock()
         defer { lock.unlock() }
         guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else { return .ended }
+        if let problem = problem(with: payload, name: name) { return problem }
+        if !limits.overflow.isPlain {
+            let event = OverflowQueue.Waiting(
+                name: name,
+                context: context,
+                attempt: attempt,
+                wantsReceipt: wantsReceipt,
+                payload: payload
+            )
+            return offer(event, isHeld: isHeld, displaced: &displaced)
+        }
+        // What is missing before it is said before it.
+        promote(atMost: .max)
+        guard queue.isEmpty,
+            append(context, name: name, attempt: attempt, wantsReceipt: wantsReceipt, payload: payload)
+        else { return .full(limit: limits.outboxHardBytes) }
+        if isHeld { held.append(outbox.lastSequence) }
+        return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
+    }
+
+    /// Whether so much waits for the peer's handlers that others' events are not taken off their hands.
+    ///
+    /// What its handlers are done with does not count, though it is kept until what they published has arrived: that may itself wait for
+    /// room at another peer, which waits for room here, and all would wait for ever.
+    ///
+    /// With the lock held.
+    var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
+
+    /// Why an event would not be taken; nil if it would, or if the next incarnation's link decides.
+    package func check(_ payload: UnsafeRawBufferPointer, name: String) -> Enqueued? {
+        lock.withLock { end == nil ? problem(with: payload, name: name) : nil }
+    }
+
+    /// With the lock held.
+    private func problem(with payload: UnsafeRawBufferPointer, name: String) -> Enqueued? {
         guard payload.count <= maximumPeerFrame - Self.headAllowance else {
             return .tooLarge(size: payload.count, limit: maximumPeerFrame - Self.headAllowance)
         }
-        guard outbox.isEmpty || outbox.chargedBytes + payload.count <= limits.outboxHardBytes else {
-            return .full(limit: limits.outboxHardBytes)
+        let limit: Int
+        switch limits.overflow.policy(of: name) {
+        case .wait: limit = limits.outboxHardBytes
+        case .fail: limit = limits.outboxBytes
+        // They make room, or need none.
+        case .dropOldest, .dropNewest, .latest: return nil
         }
-        guard append(context, name: name, attempt: attempt, payload: payload) else {
-            return .full(limit: limits.outboxHardBytes)
-        }
-        if isHeld { held.append(outbox.lastSequence) }
-        return .accepted(sequence: outbox.lastSequence)
+        // Of events of 256 bytes the books of an outbox take a seventh of what the frames do. Below the limit where waiting begins they
+        // do not count: whoever has waited for room is to find it.
+        let books = keptBytes < limits.outboxBytes ? 0 : outbox.bookkeepingBytes + queue.bookkeepingBytes
+        return isEmpty || keptBytes + books + payload.count <= limit ? nil : .full(limit: limit)
     }
 
     /// Lets a held event, and those behind it, leave.
     package func release(_ sequence: UInt64) {
-        lock.withLock { held.removeAll { $0 == sequence } }
-    }
-
-    /// What a head takes at most beside its name: the largest identifiers thrice, and all options.
-    static let headAllowance = 2_048
-
-    /// Encodes a frame into the outbox, with the lock held.
-    ///
-    /// - Returns: False if the memory that is shared with the host has no room for it.
-    private func append(
-        _ context: EventContext,
-        name: String,
-        attempt: UInt64,
-        payload: UnsafeRawBufferPointer
-    ) -> Bool {
-        var head = EventHead(
-            sequence: outbox.lastSequence &+ 1,
-            id: wireID(context.id),
-            nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
-            name: peerInterest.number(of: name).map(WireName.number) ?? .text(name)
-        )
-        head.attempt = attempt
-        if let cause = context.cause {
-            head.cause = wireID(cause)
-            if context.root != cause { head.root = wireID(context.root) }
+        lock.withLock {
+            if limits.overflow.isPlain { held.removeAll { $0 == sequence } } else { queue.release(sequence) }
         }
-        head.settledBelow = settledMark(before: context.id)
-        headBuffer.removeAll()
-        EventFrame.encodeHead(head, payloadBytes: payload.count, into: headBuffer)
-        let headBytes = headBuffer.bytes
-        let frameLength = headBytes.count + payload.count
-        let place = outbox.append(
-            frameLength: frameLength,
-            source: context.id.source,
-            number: context.id.number,
-            attempt: UInt32(clamping: attempt)
-        )
-        guard let frame = place else { return false }
-        if let start = headBytes.baseAddress { frame.copyMemory(from: start, byteCount: headBytes.count) }
-        if let start = payload.baseAddress {
-            (frame + headBytes.count).copyMemory(from: start, byteCount: payload.count)
-        }
-        outbox.frameWasWritten(frameLength: frameLength)
-        return true
     }
 
-    private func wireID(_ id: EventID) -> WireID {
-        if id.source === ownSource { return .sender(number: id.number) }
-        if let peerSource, id.source === peerSource { return .receiver(number: id.number) }
-        if id.incarnation == ownSource.incarnation, id.origin == ownSource.origin { return .sender(number: id.number) }
-        if let peerSource, id.incarnation == peerSource.incarnation, id.origin == peerSource.origin {
-            return .receiver(number: id.number)
-        }
-        return .other(origin: id.origin, incarnation: id.incarnation, number: id.number)
-    }
+    // MARK: - State
 
-    /// Below which number the receiver may forget this origin's events: told when nothing is open, or now and then.
-    private func settledMark(before id: EventID) -> UInt64? {
-        eventsSinceSettledMark += 1
-        if outbox.isEmpty {
-            eventsSinceSettledMark = 0
-            return id.number
-        }
-        guard eventsSinceSettledMark >= 1_024 else { return nil }
-        eventsSinceSettledMark = 0
-        return outbox.lowestNumber(of: id.source) ?? id.number
-    }
+    /// The event whose inline handlers run; 0 if none do.
+    package var handledNow: UInt64 { inlineLane.handledNow }
 
-    // MARK: - Room
-
-    /// Whether the outbox is below the limit where waiting begins.
-    package var hasRoom: Bool { lock.withLock { end != nil || outbox.chargedBytes < limits.outboxBytes } }
-
-    /// What the outbox holds, in charged bytes and in events.
-    package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (outbox.chargedBytes, outbox.count) } }
-
-    /// Whether the peer has acknowledged everything, and everything of it is handled.
-    package var isQuiet: Bool { lock.withLock { isQuietNow } }
-
-    /// How many events have gone either way so far: two equal readings mean that nothing moved between them.
-    package var activity: UInt64 {
-        lock.withLock { outbox.lastSequence &+ max(receiveWindow.lastReceived, lastTakenOver) }
-    }
-
-    /// With the lock held.
-    var isQuietNow: Bool {
-        outbox.isEmpty && receiveWindow.unhandledEvents == 0 && (!isReadToEnd || end != nil)
-    }
-
-    /// The event that the reading thread is in the handlers of; 0 if it is in none.
-    package var handledNow: UInt64 { handling.load(ordering: .relaxed) }
+    /// Where the inline handlers of the peer's events are to run.
+    package var lane: any InlineLane { inlineLane }
 
     /// How long the reading thread has waited for the peer, in nanoseconds; nil while it is busy with what it read.
     package func silence(at now: UInt64) -> UInt64? {
@@ -321,56 +311,46 @@ package final class Link: @unchecked Sendable {
         return last == 0 || now < last ? nil : now - last
     }
 
-    // MARK: - The next incarnation
+    /// Whether this is the process that offers the events of `source`.
+    package func isPeer(_ origin: String, _ incarnation: UInt64) -> Bool {
+        lock.withLock { end == nil && peerSource?.origin == origin && peerSource?.incarnation == incarnation }
+    }
 
-    /// Copies what the peer has not acknowledged into the outbox of the next incarnation's link, oldest first.
-    ///
-    /// Only after this link has ended, and before the other is attached.
-    package func moveUnsettled(to next: Link) {
+    /// The events of which somebody waits to hear from the peer, and which it has not settled.
+    package var awaitedEvents: [EventID] {
         lock.withLock {
+            var found: [EventID] = []
             outbox.forEachUnsettled { record in
                 let body = UnsafeRawBufferPointer(rebasing: record.frame[FrameDecoder.headBytes...])
-                // Our own frame, encoded above; it decodes.
-                guard let (head, payloadOffset) = try? EventFrame.decode(body, limits: limits) else { return }
-                let context = context(of: head, sender: record.source, number: record.number)
-                next.takeOver(
-                    context,
-                    name: name(of: head.name),
-                    attempt: UInt64(record.attempts) + 1,
-                    payload: UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
-                )
+                // Our own frame; it decodes.
+                guard !record.isGap, let (head, _) = try? EventFrame.decode(body, limits: limits), head.wantsReceipt
+                else { return }
+                found.append(EventID(source: record.source, number: record.number))
             }
+            queue.forEachEvent { if $0.wantsReceipt { found.append($0.context.id) } }
+            return found
         }
     }
 
-    private func takeOver(_ context: EventContext, name: String, attempt: UInt64, payload: UnsafeRawBufferPointer) {
+    /// Puts an event of the link before this one into the outbox.
+    func takeOver(
+        _ context: EventContext,
+        name: String,
+        attempt: UInt64,
+        wantsReceipt: Bool,
+        strikes: [String]?,
+        payload: UnsafeRawBufferPointer
+    ) {
         // A link that takes over is not a worker's: its memory is its own, and has room.
-        _ = lock.withLock { append(context, name: name, attempt: attempt, payload: payload) }
-    }
-
-    func name(of name: WireName) -> String {
-        switch name {
-        case .text(let text): text
-        case .number(let number): peerInterest.name(of: number) ?? ""
+        _ = lock.withLock {
+            append(
+                context,
+                name: name,
+                attempt: attempt,
+                wantsReceipt: wantsReceipt,
+                strikes: strikes,
+                payload: payload
+            )
         }
     }
-
-    /// The context of a frame that this side wrote.
-    ///
-    /// With the lock held.
-    private func context(of head: EventHead, sender: EventSource, number: UInt64) -> EventContext {
-        let written = context(of: head, sender: ownSource, receiver: peerSource ?? ownSource)
-        return EventContext(
-            id: EventID(source: sender, number: number),
-            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
-            cause: written.cause,
-            root: written.root
-        )
-    }
-}
-
-/// Somebody who waits until the outbox has room.
-struct RoomWaiter {
-    let id: UInt64
-    let resume: @Sendable () -> Void
 }

@@ -2,8 +2,10 @@ package import BridgeProtocol
 
 /// What became of an event frame.
 package enum EventDisposition {
-    /// Every handler has returned, or nobody here wants it.
+    /// Every handler has returned.
     case handled
+    /// Nobody here wants it, and nobody that it could be passed on to.
+    case unwanted
     /// `Link.eventHandled(_:)` or `Link.refuse(_:)` will be called.
     case pending
     case refused(Refusal.Reason, text: String)
@@ -33,6 +35,9 @@ package enum LinkEnd: Sendable, Hashable {
 package protocol LinkDelegate: AnyObject, Sendable {
     /// An event frame arrived. `payload` is valid during the call only.
     func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition
+
+    /// The peer says that events are missing here.
+    func link(_ link: Link, received gap: GapFrame) throws
 
     /// A message arrived that is not the link's own business: every one but events and acknowledgements.
     func link(_ link: Link, received message: ControlMessage) throws

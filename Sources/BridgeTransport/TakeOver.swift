@@ -1,3 +1,5 @@
+package import DomainEvents
+
 /// What the host found in the shared outbox of a worker that has died.
 package struct TakeOver: Sendable, Hashable {
     /// How many events the worker had accepted and the stream had not brought; they were routed like all others.
@@ -5,6 +7,9 @@ package struct TakeOver: Sendable, Hashable {
 
     /// How many events the worker had counted as accepted and could not be found.
     package var missing: UInt64 = 0
+
+    /// Whether ``missing`` says how many are gone: not if the damage has hit the worker's count of its events, too.
+    package var isMissingKnown = true
 
     /// Whether the worker died while it wrote an event; that one had not been accepted, and is dropped.
     package var isTorn = false
@@ -20,8 +25,7 @@ package struct TakeOver: Sendable, Hashable {
 
 /// An event that a worker had begun to handle when it died.
 package struct Suspect: Sendable, Hashable {
-    /// The event's identity, as its description.
-    package let id: String
+    package let id: EventID
     package let name: String
     /// How often it was handed to an incarnation of the worker, this one included.
     package let attempt: Int

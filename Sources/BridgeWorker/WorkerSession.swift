@@ -120,6 +120,12 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         return try router.eventReceived(head, payload: payload, from: route, over: link)
     }
 
+    package func link(_ link: Link, received gap: GapFrame) throws {
+        let (router, route) = lock.withLock { (self.router, self.route) }
+        guard let router, let route else { return }
+        try router.gapReceived(gap, from: route, over: link)
+    }
+
     package func link(_ link: Link, received message: ControlMessage) throws {
         switch message {
         case .welcome(let welcome): welcomed(welcome)
@@ -131,6 +137,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             router.interestReceived(interest, from: route, over: link)
             // Before this, what the worker publishes would reach nobody.
             finishHandshake(.success(router.publisher))
+        case .receipt(let receipt): lock.withLock { self.router }?.receiptReceived(receipt, over: link)
         case .drain: drain()
         default: return
         }
@@ -144,10 +151,15 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     ) {
         let (router, route) = lock.withLock { (self.router, self.route) }
         guard let router, let route else { return }
-        router.eventRefused(head, by: route, over: link, refusal: refusal)
+        router.eventRefused(head, payload: payload, by: route, over: link, refusal: refusal)
     }
 
-    package func linkEnded(_ link: Link, _ ending: LinkEnd) {
+    /// The host has gone: nothing that a handler still does reaches anybody.
+    package func linkWasReadToEnd(_ link: Link, _ ending: LinkEnd) { finish(ending) }
+
+    package func linkEnded(_ link: Link, _ ending: LinkEnd) { finish(ending) }
+
+    private func finish(_ ending: LinkEnd) {
         let isDraining = lock.withLock { self.isDraining }
         let outcome: End
         switch ending {

@@ -23,12 +23,15 @@
 #include <unistd.h>
 
 #ifdef __linux__
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #else
 #include <mach-o/dyld.h>
+#include <mach/mach.h>
+#include <malloc/malloc.h>
 #include <sys/event.h>
 #endif
 
@@ -207,6 +210,34 @@ void cbp_memory_file_give_back(void *address, size_t size) {
     madvise(address, size, MADV_REMOVE);
 #else
     (void)address, (void)size;
+#endif
+}
+
+int64_t cbp_heap_bytes_in_use(void) {
+#if defined(__APPLE__)
+    return (int64_t)mstats().bytes_used;
+#elif defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 info = mallinfo2();
+    return (int64_t)(info.uordblks + info.hblkhd);
+#else
+    return -1;
+#endif
+}
+
+int64_t cbp_resident_bytes(void) {
+#if defined(__APPLE__)
+    mach_task_basic_info_data_t info;
+    mach_msg_type_number_t count = MACH_TASK_BASIC_INFO_COUNT;
+    kern_return_t result = task_info(mach_task_self(), MACH_TASK_BASIC_INFO, (task_info_t)&info, &count);
+    return result == KERN_SUCCESS ? (int64_t)info.resident_size : -1;
+#else
+    // proc(5): the second number of statm, in pages.
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL) return -1;
+    long long pages = -1;
+    int found = fscanf(file, "%*s %lld", &pages);
+    fclose(file);
+    return found == 1 ? pages * (int64_t)sysconf(_SC_PAGESIZE) : -1;
 #endif
 }
 

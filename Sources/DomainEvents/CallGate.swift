@@ -56,6 +56,9 @@ package final class CallGate: @unchecked Sendable {
         return false
     }
 
+    /// Whether no call that is counted here is being entered or runs.
+    var isUncounted: Bool { state.load(ordering: .sequentiallyConsistent) < Self.oneEntering }
+
     func exit() {
         wakeIfAwaited(state.wrappingSubtract(Self.oneRunning, ordering: .sequentiallyConsistent).newValue)
     }
@@ -77,7 +80,7 @@ package final class CallGate: @unchecked Sendable {
     }
 
     private var isIdle: Bool {
-        state.load(ordering: .sequentiallyConsistent) < Self.oneEntering
+        isUncounted
             && !DeliverySlots.contains(gate: address)
             && !DeliverySlots.contains(gate: address | DeliverySlot.isRunning)
     }

@@ -1,12 +1,5 @@
 import Locks
 
-/// An event on its way to a handler that runs elsewhere.
-struct PendingDelivery<E: DomainEvent>: Sendable {
-    let event: E
-    let context: EventContext
-    let tracker: HandlingTracker?
-}
-
 /// What is left to do for a subscriber after its lock was given back.
 struct AppendOutcome: OptionSet {
     let rawValue: UInt8
@@ -18,99 +11,109 @@ struct AppendOutcome: OptionSet {
     static let displaced = AppendOutcome(rawValue: 4)
 }
 
-/// The locks of everything that takes events over from publishing threads.
-///
-/// An event is put into all lines that want it in one step, under all their locks, before a handler elsewhere can begin: else
-/// what that handler publishes could reach another line ahead of the event that caused it. Locks are taken in the order of
-/// their numbers, so nobody waits in a circle. A fixed number of them bounds what one thread holds at once.
-enum LineLocks {
-    private static let locks = (0..<32).map { _ in Lock() }
-    private static let numbering = Lock()
-    // Guarded by `numbering`: the compiler cannot see that.
-    nonisolated(unsafe) private static var next = 0
-
-    /// The number of the lock for something new: all are used equally often.
-    static func assign() -> Int {
-        numbering.withLock {
-            next += 1
-            return next % locks.count
-        }
-    }
-
-    static func lock(number: Int) -> Lock { locks[number] }
-
-    static func lockAll(_ mask: UInt32) {
-        var left = mask
-        while left != 0 {
-            locks[left.trailingZeroBitCount].lock()
-            left &= left - 1
-        }
-    }
-
-    static func unlockAll(_ mask: UInt32) {
-        var left = mask
-        while left != 0 {
-            locks[left.trailingZeroBitCount].unlock()
-            left &= left - 1
-        }
-    }
-}
-
 /// A handler that runs elsewhere: on a queue, in a task, or as the consumer of a sequence.
-class DeferredSubscriber<E: DomainEvent>: AnySubscriber, @unchecked Sendable {
+class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     // Sendable: subclasses guard what they add with `lock`.
 
+    let eventType: any DomainEvent.Type
+    let eventBytes: Int
+    /// Who offers the events of its publisher.
+    let source: EventSource
     let lock: Lock
     let lockMask: UInt32
     let room: Room
 
-    init(site: SubscriptionSite, lockNumber: Int = LineLocks.assign(), roomLimit: Int = Room.lineLimit) {
+    init(
+        _ eventType: any DomainEvent.Type,
+        site: SubscriptionSite,
+        gate: CallGate = CallGate(),
+        source: EventSource,
+        lockNumber: Int = LineLocks.assign(),
+        roomLimit: Int = Room.lineLimit,
+        isOpen: Bool = false
+    ) {
+        self.eventType = eventType
+        eventBytes = (eventType.rawSize + 15) / 16 * 16
+        self.source = source
         lock = LineLocks.lock(number: lockNumber)
         lockMask = 1 << UInt32(lockNumber)
-        room = Room(lock: lock, limit: roomLimit)
-        super.init(site: site)
+        room = Room(lock: lock, limit: roomLimit, isOpen: isOpen)
+        super.init(site: site, gate: gate)
     }
 
     /// Whether ``key(of:)`` gives anything.
     var hasKeys: Bool { false }
 
     /// What says that a younger event makes an older one worthless; asked without any lock held.
-    func key(of event: E) -> AnyHashable? { nil }
+    func key(of event: RawEvent) -> AnyHashable? { nil }
 
-    /// Takes the event over.
+    /// Takes a copy of the event.
     ///
     /// Called with `lock` held; never waits and calls nobody.
-    func append(_ delivery: PendingDelivery<E>, key: AnyHashable?) -> AppendOutcome { [] }
+    func append(
+        _ event: RawEvent,
+        _ stamp: EventStamp,
+        _ tracker: HandlingTracker?,
+        key: AnyHashable?
+    ) -> AppendOutcome { [] }
+
+    /// Takes note that events of its type were lost on their way here; only a consumer of a sequence has a place for that.
+    ///
+    /// Called with `lock` held.
+    func appendMissed(_ count: Int) -> AppendOutcome { [] }
 
     /// Does what `append` has left over.
     ///
     /// Called without any lock held.
     func settle(_ outcome: AppendOutcome) {}
+
+    /// Lets go of events that will not be handled.
+    func drop(_ places: Hand) {
+        guard !places.isEmpty else { return }
+        var left = places
+        while let place = left.takeNext() { release(place) }
+        giveBack(places)
+    }
+
+    /// Lets go of an event that will not be handled.
+    func release(_ place: DeliveryPlace) {
+        let tracker = place.pointee.tracker
+        place.release()
+        tracker?.handlerReturned(at: site, failure: nil)
+    }
+
+    /// Gives memory back whose content has been released.
+    func giveBack(_ places: Hand) {}
 }
 
-extension Array {
+extension [DeferredSubscriber] {
     /// Takes an event over for each subscriber, in one step for all of them, then wakes those who have to be told.
-    func post<E>(_ delivery: PendingDelivery<E>, lockMask: UInt32, hasKeys: Bool)
-    where Element == DeferredSubscriber<E> {
-        if hasKeys {
-            post(delivery, lockMask: lockMask, keys: map { $0.key(of: delivery.event) })
-        } else {
-            post(delivery, lockMask: lockMask, keys: nil)
+    func post(
+        _ event: RawEvent,
+        _ stamp: EventStamp,
+        _ tracker: HandlingTracker?,
+        lockMask: UInt32,
+        hasKeys: Bool
+    ) {
+        if count == 1, !hasKeys {
+            let subscriber = self[0]
+            subscriber.lock.lockSoon()
+            let outcome = subscriber.append(event, stamp, tracker, key: nil)
+            subscriber.lock.unlock()
+            if !outcome.isEmpty { settle(outcome, of: subscriber, tracker) }
+            return
+        }
+        let keys = hasKeys ? map { $0.key(of: event) } : nil
+        withUnsafeTemporaryAllocation(of: AppendOutcome.self, capacity: count) { outcomes in
+            LineLocks.lockAll(lockMask)
+            for index in indices { outcomes[index] = self[index].append(event, stamp, tracker, key: keys?[index]) }
+            LineLocks.unlockAll(lockMask)
+            for index in indices where !outcomes[index].isEmpty { settle(outcomes[index], of: self[index], tracker) }
         }
     }
 
-    private func post<E>(_ delivery: PendingDelivery<E>, lockMask: UInt32, keys: [AnyHashable?]?)
-    where Element == DeferredSubscriber<E> {
-        withUnsafeTemporaryAllocation(of: AppendOutcome.self, capacity: count) { outcomes in
-            LineLocks.lockAll(lockMask)
-            for index in indices { outcomes[index] = self[index].append(delivery, key: keys?[index]) }
-            LineLocks.unlockAll(lockMask)
-            for index in indices {
-                let outcome = outcomes[index]
-                if outcome.isEmpty { continue }
-                self[index].settle(outcome)
-                if outcome.contains(.settled) { delivery.tracker?.handlerReturned(at: self[index].site, failure: nil) }
-            }
-        }
+    private func settle(_ outcome: AppendOutcome, of subscriber: DeferredSubscriber, _ tracker: HandlingTracker?) {
+        subscriber.settle(outcome)
+        if outcome.contains(.settled) { tracker?.handlerReturned(at: subscriber.site, failure: nil) }
     }
 }

@@ -6,8 +6,14 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case outboxFull
         /// The only process that wants the event was given up or is shutting down.
         case workerUnavailable
+        /// The bridge is shutting down: only what handlers publish still passes.
+        case shuttingDown
         /// Nobody, here or in another process, subscribes to the event.
         case nobodySubscribed
+        /// Another process could not handle the event: it could not decode it, the event is invalid, or a handler threw.
+        case refused
+        /// The event was given up: too often a process died of it.
+        case deadLettered
         /// Handlers were not done, or no answer came, within the time given.
         case timedOut
         /// Inside a transaction nothing can be waited for: what it holds is published when it has ended.

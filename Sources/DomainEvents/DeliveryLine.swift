@@ -40,12 +40,6 @@ package struct LineExecutor: Sendable {
     static let main = LineExecutor(mainQueue) { work in DispatchQueue.main.async(execute: work) }
 }
 
-/// A subscriber in a line, whatever its event type.
-protocol LineMember: AnyObject, Sendable {
-    /// Calls the handler with the subscriber's oldest event. Called with the line's lock held, and gives it back.
-    func callNext(unlocking lock: Lock)
-}
-
 /// The one line of everything that a publisher delivers on one queue: subscribers of different event types see the events in
 /// the order in which they were published, as one thread would see them.
 ///
@@ -56,23 +50,35 @@ final class DeliveryLine: @unchecked Sendable {
     private let executor: LineExecutor
     let lockNumber = LineLocks.assign()
     private let lock: Lock
-    /// Whose event is next, once for each event.
-    private var order = Fifo<any LineMember>()
+    private let arrivals = Arrivals()
+    private var backlog: Backlog
     private var isScheduled = false
+    /// Whether events that were taken out of the line may name any of its subscribers.
+    private var isInHand = false
+    /// Subscribers that were removed meanwhile: they live until those events are done with.
+    private var departed: [LineSubscriber] = []
 
     /// The queue is given back after so many events, so that others get their turn.
     private static let burst = 256
+    /// So many events are taken out of the line at once.
+    private static let handful = 32
 
     init(executor: LineExecutor) {
         self.executor = executor
         lock = LineLocks.lock(number: lockNumber)
+        backlog = Backlog(arrivals)
     }
 
     /// Called with the lock held.
     ///
     /// - Returns: Whether the line has to be scheduled, without the lock.
-    func append(_ subscriber: any LineMember) -> Bool {
-        order.append(subscriber)
+    func append(
+        _ event: RawEvent,
+        _ stamp: EventStamp,
+        _ tracker: HandlingTracker?,
+        for subscriber: LineSubscriber
+    ) -> Bool {
+        backlog.append(event, stamp, tracker, for: subscriber)
         defer { isScheduled = true }
         return !isScheduled
     }
@@ -81,16 +87,52 @@ final class DeliveryLine: @unchecked Sendable {
         executor.schedule { self.workOff() }
     }
 
+    /// Takes away what waits for a subscriber that takes no more; called with the lock held.
+    func remove(_ subscriber: LineSubscriber) -> Hand {
+        if isInHand { departed.append(subscriber) }
+        return backlog.takeAll(of: subscriber)
+    }
+
+    func giveBack(_ places: Hand) {
+        lock.withLock { backlog.giveBack(places) }
+    }
+
     private func workOff() {
-        for _ in 0..<Self.burst {
-            lock.lock()
-            guard let subscriber = order.takeFirst() else {
-                isScheduled = false
-                lock.unlock()
-                return
+        let thread = DeliveryThread.current
+        var hand = Hand()
+        var handled = 0
+        while takeNext(&hand, handled) {
+            var left = hand
+            while let place = left.takeNext() {
+                handled += 1
+                // Named in the event, and held by its channel or by `departed`.
+                place.pointee.owner?._withUnsafeGuaranteedRef { owner in
+                    unsafeDowncast(owner, to: LineSubscriber.self).handle(place, on: thread)
+                }
             }
-            subscriber.callNext(unlocking: lock)
         }
-        schedule()
+    }
+
+    /// - Returns: Whether there is anything; otherwise the next event, or what is left, schedules the line again.
+    private func takeNext(_ hand: inout Hand, _ handled: Int) -> Bool {
+        let isOver = handled >= Self.burst
+        // A burst is under way, so the next event is near.
+        var mayWait = handled > 1 && !isOver
+        while true {
+            lock.lockSoon()
+            backlog.giveBack(hand)
+            hand = isOver ? Hand() : backlog.take(atMost: Self.handful)
+            isInHand = !hand.isEmpty
+            let gone = departed
+            if !gone.isEmpty { departed = [] }
+            let isLeft = isOver && !backlog.isEmpty
+            isScheduled = isInHand || isLeft || mayWait
+            lock.unlock()
+            withExtendedLifetime(gone) {}
+            if !hand.isEmpty { return true }
+            if isLeft { schedule() }
+            if !mayWait { return false }
+            mayWait = arrivals.comeSoon()
+        }
     }
 }

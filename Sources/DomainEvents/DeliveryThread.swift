@@ -20,6 +20,9 @@ package final class DeliveryThread {
     // of a delivery's set-up, to find.
     @exclusivity(unchecked) @usableFromInline var context: EventContext?
 
+    /// The event from a line that is in hand: tells its context if a handler asks.
+    private var place: DeliveryPlace?
+
     /// Whether somebody waits for the handlers of the event in hand, and takes what they throw.
     var collectsFailures = false
     var failure: (any Error)?
@@ -27,9 +30,9 @@ package final class DeliveryThread {
     @usableFromInline let slot = DeliverySlots.make()
 
     /// Deliveries of events that handlers published: they run when the event in hand has reached all its subscribers.
-    private var deferred: [AnyDeferredPublish] = []
+    private var deferred: [DeferredPublish] = []
     /// Empty memory for the next round of `deferred`.
-    private var spare: [AnyDeferredPublish] = []
+    private var spare: [DeferredPublish] = []
 
     @usableFromInline static let storage = ThreadSpecific<DeliveryThread>()
 
@@ -56,13 +59,15 @@ package final class DeliveryThread {
     /// The context of the event in hand, made now if no handler has asked for it yet.
     package func resolvedContext() -> EventContext? {
         if let context { return context }
-        guard let publisher else { return nil }
-        let made = publisher.takeUnretainedValue().makeContext(causedBy: EventContext.handledByTask)
-        context = made
-        return made
+        if let place {
+            context = place.context
+        } else if let publisher {
+            context = publisher.takeUnretainedValue().makeContext(causedBy: EventContext.handledByTask)
+        }
+        return context
     }
 
-    func deferDelivery(_ delivery: AnyDeferredPublish) {
+    func deferDelivery(_ delivery: DeferredPublish) {
         deferred.append(delivery)
         slot.pointee.hasDeferred = true
     }
@@ -88,6 +93,16 @@ package final class DeliveryThread {
         } while !deferred.isEmpty
         slot.pointee.hasDeferred = false
         spare = round
+    }
+
+    /// Runs a handler on a queue, as ``run(context:_:)`` does; the event's context is made if the handler asks for it.
+    func run(_ place: DeliveryPlace, _ body: () -> Void) {
+        if isDelivering { return run(context: place.context, body) }
+        isDelivering = true
+        self.place = place
+        body()
+        self.place = nil
+        finish()
     }
 
     /// Runs a handler outside any publishing call, on a queue or for an event from elsewhere: with its event's context, and

@@ -55,50 +55,6 @@ final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     }
 }
 
-/// Ends a delivery's wait when its last handler has returned.
-final class WaitCompletion<Value: Sendable>: HandlingCompletion, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`.
-    private let wait: DeliveryWait<Value>
-    private let lock = Lock()
-    private var value: Value?
-    private var isDone = false
-
-    init(wait: DeliveryWait<Value>) {
-        self.wait = wait
-    }
-
-    /// What the wait returns; the handlers may be done already.
-    func set(_ value: Value) {
-        let isDone = lock.withLock {
-            self.value = value
-            return self.isDone
-        }
-        if isDone { wait.finish(.success(value)) }
-    }
-
-    func handlersReturned(failure: (any Error)?) {
-        if let failure { return wait.finish(.failure(failure)) }
-        let value = lock.withLock {
-            isDone = true
-            return self.value
-        }
-        if let value { wait.finish(.success(value)) }
-    }
-}
-
-/// Ends a request's wait when a handler of the request has thrown.
-final class FailureCompletion<Value: Sendable>: HandlingCompletion {
-    private let wait: DeliveryWait<Value>
-
-    init(wait: DeliveryWait<Value>) {
-        self.wait = wait
-    }
-
-    func handlersReturned(failure: (any Error)?) {
-        if let failure { wait.finish(.failure(failure)) }
-    }
-}
-
 /// Which handlers a delivery still waits for, for the sentence that says so.
 final class UnfinishedHandlers: @unchecked Sendable {
     // Sendable: guarded by `lock`.

@@ -1,26 +1,3 @@
-/// A publisher that an event passes on its way, with its routes at this moment.
-struct DeliveryStop<E: DomainEvent> {
-    let channel: EventChannel<E>
-    let routes: Routes<E>
-    let publisher: EventPublisher
-}
-
-/// All publishers that an event passes: nearly always one, for which no memory is taken.
-struct DeliveryStops<E: DomainEvent> {
-    let first: DeliveryStop<E>
-    var others: [DeliveryStop<E>] = []
-
-    // Not a `Collection`: code that is generic over one takes memory for each element.
-    func forEach(_ body: (DeliveryStop<E>) -> Void) {
-        body(first)
-        for stop in others { body(stop) }
-    }
-
-    func count(_ count: (Routes<E>) -> Int) -> Int {
-        others.reduce(count(first.routes)) { $0 + count($1.routes) }
-    }
-}
-
 extension EventChannel {
     // MARK: - Ways
 
@@ -30,19 +7,19 @@ extension EventChannel {
     func publish(
         _ event: E,
         context: EventContext,
-        to routes: Routes<E>,
+        to routes: Routes,
         from publisher: EventPublisher,
         announcesLoss: Bool
     ) -> DeliveryError? {
         let here = DeliveryStop(channel: self, routes: routes, publisher: publisher)
         let stops = stops(from: here)
-        let failure = forward(event, context: context, through: stops, announcesLoss: announcesLoss)
+        let failure = forward(event, context: context, through: stops, announcesLoss: announcesLoss, receipts: nil)
         if announcesLoss || failure == nil, routes.hasSubscribers { deliver(event, context: context, to: stops) }
         return failure
     }
 
     /// Every publisher that the event reaches, each once, also where links form a circle.
-    private func stops(from first: DeliveryStop<E>) -> DeliveryStops<E> {
+    private func stops(from first: DeliveryStop) -> DeliveryStops {
         if first.routes.links.isEmpty { return DeliveryStops(first: first) }
         var stops = [first]
         var reached: Set<ObjectIdentifier> = [ObjectIdentifier(first.publisher)]
@@ -66,12 +43,19 @@ extension EventChannel {
     private func forward(
         _ event: E,
         context: EventContext,
-        through stops: DeliveryStops<E>,
-        announcesLoss: Bool
+        through stops: DeliveryStops,
+        announcesLoss: Bool,
+        receipts: ReceiptLedger?
     ) -> DeliveryError? {
         var failure: DeliveryError?
         stops.forEach { stop in
-            let problem = forward(event, context: context, through: stop.routes, announcesLoss: announcesLoss)
+            let problem = forward(
+                event,
+                context: context,
+                through: stop.routes,
+                announcesLoss: announcesLoss,
+                receipts: receipts
+            )
             failure = failure ?? problem
         }
         return failure
@@ -80,12 +64,13 @@ extension EventChannel {
     private func forward(
         _ event: E,
         context: EventContext,
-        through routes: Routes<E>,
-        announcesLoss: Bool
+        through routes: Routes,
+        announcesLoss: Bool,
+        receipts: ReceiptLedger?
     ) -> DeliveryError? {
         var failure: DeliveryError?
         for forwarder in routes.forwarders {
-            let problem = forwarder.forward(event, context: context, announcesLoss: announcesLoss)
+            let problem = forwarder.forward(event, context: context, announcesLoss: announcesLoss, receipts: receipts)
             failure = failure ?? problem
         }
         return failure
@@ -94,10 +79,13 @@ extension EventChannel {
     // MARK: - Handlers
 
     /// Delivers now, or behind the event that this thread is delivering.
-    private func deliver(_ event: E, context: EventContext, to stops: DeliveryStops<E>) {
+    private func deliver(_ event: E, context: EventContext, to stops: DeliveryStops) {
         let thread = DeliveryThread.current
         if thread.isDelivering {
-            thread.deferDelivery(spares.take(event, context: context, stops: stops))
+            let publish = withUnsafePointer(to: event) { event in
+                spares.take(RawEvent(reading: event), context: context, stops: stops)
+            }
+            thread.deferDelivery(publish)
             return
         }
         thread.isDelivering = true
@@ -109,36 +97,23 @@ extension EventChannel {
     func hand(
         _ event: E,
         context: EventContext,
-        to stops: DeliveryStops<E>,
+        to stops: DeliveryStops,
         on thread: DeliveryThread
     ) {
-        post(PendingDelivery(event: event, context: context, tracker: nil), to: stops)
+        withUnsafePointer(to: event) { stops.post(RawEvent(reading: $0), context: context, tracker: nil) }
         callInline(event, at: stops, on: thread)
     }
 
-    private func callInline(_ event: E, at stops: DeliveryStops<E>, on thread: DeliveryThread) {
+    private func callInline(_ event: E, at stops: DeliveryStops, on thread: DeliveryThread) {
         stops.forEach { stop in
             guard stop.routes.inlineCount > 0 else { return }
-            stop.channel.call(stop.routes, event, on: thread, from: stop.publisher)
-        }
-    }
-
-    private func post(_ delivery: PendingDelivery<E>, to stops: DeliveryStops<E>) {
-        if stops.others.isEmpty {
-            let routes = stops.first.routes
-            guard !routes.deferred.isEmpty else { return }
-            routes.deferred.post(delivery, lockMask: routes.lockMask, hasKeys: routes.hasKeys)
-        } else {
-            var all: [DeferredSubscriber<E>] = []
-            var lockMask: UInt32 = 0
-            var hasKeys = false
-            stops.forEach { stop in
-                all += stop.routes.deferred
-                lockMask |= stop.routes.lockMask
-                hasKeys = hasKeys || stop.routes.hasKeys
-            }
-            guard !all.isEmpty else { return }
-            all.post(delivery, lockMask: lockMask, hasKeys: hasKeys)
+            // Every stop's channel is of this event's type.
+            unsafeDowncast(stop.channel, to: EventChannel<E>.self).call(
+                stop.routes,
+                event,
+                on: thread,
+                from: stop.publisher
+            )
         }
     }
 
@@ -146,71 +121,94 @@ extension EventChannel {
 
     /// Hands an event that another process published to the subscribers here.
     ///
-    /// Queues and tasks get it first, then the inline handlers run on the calling thread. `completion` is asked for only if
-    /// something is left to wait for.
+    /// Queues and tasks get it first, then the inline handlers run: on the calling thread, or behind earlier ones in their lane.
+    /// `completion` is asked for only if something is left to wait for.
+    /// - Parameter lane: where the inline handlers of events of the same origin run; nil for the calling thread.
     package func deliverIncoming(
         _ event: E,
         context: EventContext,
         from publisher: EventPublisher,
-        completion: () -> any HandlingCompletion
+        lane: (any InlineLane)? = nil,
+        completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> IncomingOutcome {
         guard let routes = currentRoutes(), routes.hasSubscribers else { return .unwanted }
         let here = DeliveryStop(channel: self, routes: routes, publisher: publisher)
         let stops = stops(from: here)
         // The router has passed the event on to the processes of this publisher.
         for stop in stops.others {
-            _ = forward(event, context: context, through: stop.routes, announcesLoss: true)
+            _ = forward(event, context: context, through: stop.routes, announcesLoss: true, receipts: nil)
         }
-        return deliverNow(event, context: context, to: stops) {
-            HandlingTracker(handlers: $0, completion: completion())
+        let handlers = stops.count { $0.inlineCount + $0.deferred.count }
+        guard handlers > 0 else { return .unwanted }
+        return deliverNow(event, context: context, to: stops, handlers: handlers, lane: lane) {
+            HandlingTracker(handlers: $0, completion: completion(handlers))
         }
     }
 
-    /// Delivers an event of this process to subscribers here whose end somebody waits for.
+    /// Delivers an event of this process to whoever wants it, for somebody who waits for the outcome.
     ///
-    /// - Returns: How many handlers got it, and what became of those on this thread; nil if nobody gets the event.
+    /// - Parameter receipts: told of the other processes that get it.
+    /// - Returns: How many handlers it has here, and what became of those on this thread.
     func deliver(
         _ event: E,
         context: EventContext,
         from publisher: EventPublisher,
-        tracker make: (_ handlers: Int, _ sites: [SubscriptionSite]) -> HandlingTracker
-    ) throws(DeliveryError) -> (handlers: Int, outcome: IncomingOutcome)? {
-        guard let routes = currentRoutes() else { return nil }
+        receipts: ReceiptLedger,
+        tracker make: (_ trackers: Int, _ handlers: Int, _ sites: [SubscriptionSite]) -> HandlingTracker
+    ) throws(DeliveryError) -> IncomingOutcome {
+        guard let routes = currentRoutes() else { return .unwanted }
         let stops = stops(from: DeliveryStop(channel: self, routes: routes, publisher: publisher))
-        if let failure = forward(event, context: context, through: stops, announcesLoss: false) { throw failure }
+        let failure = forward(event, context: context, through: stops, announcesLoss: false, receipts: receipts)
+        if let failure { throw failure }
         let handlers = stops.count { $0.inlineCount + $0.deferred.count }
-        guard handlers > 0 else {
-            // Elsewhere somebody may want it; a publisher that is linked to this one and has no subscriber does not.
-            return stops.count { $0.forwarders.count } > 0 ? (0, .unwanted) : nil
+        guard handlers > 0 else { return .unwanted }
+        return deliverNow(event, context: context, to: stops, handlers: handlers, lane: nil) { count in
+            make(count, handlers, stops.all.flatMap { $0.routes.deferred.map(\.site) })
         }
-        let outcome = deliverNow(event, context: context, to: stops) { count in
-            make(count, ([stops.first] + stops.others).flatMap { $0.routes.deferred.map(\.site) })
-        }
-        return (handlers, outcome)
     }
 
     private func deliverNow(
         _ event: E,
         context: EventContext,
-        to stops: DeliveryStops<E>,
+        to stops: DeliveryStops,
+        handlers: Int,
+        lane: (any InlineLane)?,
         tracker make: (_ handlers: Int) -> HandlingTracker
     ) -> IncomingOutcome {
         let elsewhere = stops.count { $0.deferred.count }
+        let isInline = handlers > elsewhere
+        let isHere = isInline && lane?.enter() ?? true
+        let isElsewhere = isInline && !isHere
         var tracker: HandlingTracker?
-        if elsewhere > 0 {
+        if elsewhere > 0 || isElsewhere {
             // One more than there are subscribers elsewhere: the inline handlers report together, last.
             let shared = make(elsewhere + 1)
-            post(PendingDelivery(event: event, context: context, tracker: shared), to: stops)
+            if elsewhere > 0 { lane?.touch() }
+            withUnsafePointer(to: event) { stops.post(RawEvent(reading: $0), context: context, tracker: shared) }
             tracker = shared
         }
-        let failure = DeliveryThread.current.collectFailures(context: context) { thread in
-            callInline(event, at: stops, on: thread)
+        if isElsewhere, let lane, let tracker {
+            lane.append {
+                tracker.handlerReturned(at: nil, failure: self.callInline(event, context: context, at: stops))
+            }
+            return .pending
+        }
+        var failure: (any Error)?
+        if isHere {
+            failure = callInline(event, context: context, at: stops)
+            lane?.leave()
         }
         if let tracker {
             tracker.handlerReturned(at: nil, failure: failure)
             return .pending
         }
         if let failure { return .failed(failure) }
-        return .handled
+        return .handled(handlers: handlers)
+    }
+
+    private func callInline(_ event: E, context: EventContext, at stops: DeliveryStops) -> (any Error)? {
+        DeliveryThread.current.collectFailures(context: context) { thread in
+            callInline(event, at: stops, on: thread)
+        }
     }
 }

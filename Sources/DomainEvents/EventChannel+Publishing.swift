@@ -30,7 +30,7 @@ extension EventChannel {
             return
         }
         // Named in the slot while it was current, so not released before the slot is empty again.
-        Unmanaged<Routes<E>>.fromOpaque(pointer)._withUnsafeGuaranteedRef { routes in
+        Unmanaged<Routes>.fromOpaque(pointer)._withUnsafeGuaranteedRef { routes in
             if routes.isPlain {
                 thread.isDelivering = true
                 thread.publisher = .passUnretained(publisher)
@@ -38,6 +38,13 @@ extension EventChannel {
                 leave(address, slot)
                 thread.finish()
                 // The thread has pointed to the publisher without holding it.
+                withExtendedLifetime(publisher) {}
+            } else if routes.isLocal {
+                thread.isDelivering = true
+                withUnsafePointer(to: event) { routes.post(RawEvent(reading: $0), from: publisher, on: thread) }
+                call(routes, event, on: thread, from: publisher)
+                leave(address, slot)
+                thread.finish()
                 withExtendedLifetime(publisher) {}
             } else {
                 leave(address, slot)
@@ -54,7 +61,7 @@ extension EventChannel {
 
     /// Calls the inline handlers; the caller makes sure that the routes stay.
     @inlinable
-    func call(_ routes: Routes<E>, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
+    func call(_ routes: Routes, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
         let slot = thread.slot
         guard slot.pointee.gate.load(ordering: .relaxed) == 0 else {
             return callCounted(routes, event, on: thread, from: publisher)
@@ -69,7 +76,8 @@ extension EventChannel {
                 if !gate.isClosed {
                     slot.pointee.gate.store(gate.address | DeliverySlot.isRunning, ordering: .releasing)
                     do {
-                        try subscriber.handler(event)
+                        // A channel's inline subscribers are of its own type.
+                        try unsafeDowncast(subscriber, to: InlineSubscriber<E>.self).handler(event)
                     } catch {
                         failed(error, at: subscriber, on: thread, from: publisher)
                     }
@@ -89,10 +97,10 @@ extension EventChannel {
 
     /// Within another handler's call the slot is taken: the gates count.
     @usableFromInline
-    func callCounted(_ routes: Routes<E>, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
+    func callCounted(_ routes: Routes, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
         for subscriber in routes.inline where subscriber.gate.enter() {
             do {
-                try subscriber.handler(event)
+                try unsafeDowncast(subscriber, to: InlineSubscriber<E>.self).handler(event)
             } catch {
                 failed(error, at: subscriber, on: thread, from: publisher)
             }
@@ -103,7 +111,7 @@ extension EventChannel {
     @usableFromInline
     func failed(
         _ error: any Error,
-        at subscriber: InlineSubscriber<E>,
+        at subscriber: AnySubscriber,
         on thread: DeliveryThread,
         from publisher: EventPublisher
     ) {

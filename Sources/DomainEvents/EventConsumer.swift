@@ -65,15 +65,13 @@ extension EventPublisher {
     /// Subscribes an actor until it dies or ``unsubscribe(_:)-(EventConsumingActor)`` is called; a second time does nothing.
     public func subscribe<C: EventConsumingActor>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {
-            let handler: TaskSubscriber<C.Event>.Handler = .entering { [weak consumer, weak self] event, gate in
+            let site = SubscriptionSite(file: file, line: line)
+            let subscriber = TaskSubscriber(C.Event.self, site: site, publisher: self) {
+                [weak consumer, weak self] event, gate in
                 guard let consumer else { return self?.removeDeadConsumers() ?? () }
                 try await consumer.consume(event, behind: gate)
             }
-            let site = SubscriptionSite(file: file, line: line)
-            return subscribe(
-                to: C.Event.self,
-                deferred: TaskSubscriber(site: site, publisher: self, handler: handler)
-            )
+            return subscribe(to: C.Event.self, deferred: subscriber)
         }
     }
 

@@ -19,6 +19,9 @@ public struct EventContext: Sendable {
     /// The first event of the chain of causes; the event's own identity if nothing caused it.
     public let root: EventID
 
+    /// Where in a distributed trace the event belongs; that of the causing event, unless it was published with one of its own.
+    public let traceparent: Traceparent?
+
     /// Events of the same origin with a lower number will not come again, if the sender said so.
     ///
     /// A store that keeps the identifiers of handled events may forget those below it.
@@ -30,6 +33,7 @@ public struct EventContext: Sendable {
         attempt: Int = 1,
         cause: EventID? = nil,
         root: EventID? = nil,
+        traceparent: Traceparent? = nil,
         settledBelow: UInt64? = nil
     ) {
         self.id = id
@@ -37,6 +41,7 @@ public struct EventContext: Sendable {
         self.attempt = attempt
         self.cause = cause
         self.root = root ?? cause ?? id
+        self.traceparent = traceparent
         self.settledBelow = settledBelow
     }
 

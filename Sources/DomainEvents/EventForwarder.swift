@@ -5,9 +5,16 @@
 package protocol EventForwarder: AnyObject, Sendable {
     /// Puts the event into every outbox that wants it, then writes what can be written. Never waits.
     ///
-    /// - Parameter announcesLoss: whether an event that some outbox cannot take is announced, as nobody else will say so.
+    /// - Parameters:
+    ///   - announcesLoss: whether an event that some outbox cannot take is announced, as nobody else will say so.
+    ///   - receipts: somebody who waits for what all processes say of the event; it is told who gets it, and then what they say.
     /// - Returns: Why some outbox did not take the event; nil if all did.
-    func forward<E: DomainEvent>(_ event: E, context: EventContext, announcesLoss: Bool) -> DeliveryError?
+    func forward<E: DomainEvent>(
+        _ event: E,
+        context: EventContext,
+        announcesLoss: Bool,
+        receipts: ReceiptLedger?
+    ) -> DeliveryError?
 
     /// Whether every outbox that wants the events has room below its limit.
     var hasRoom: Bool { get }
@@ -39,7 +46,7 @@ package protocol SelfReport: DomainEvent {}
 /// What became of an event that came from another process.
 package enum IncomingOutcome {
     /// Every handler has returned.
-    case handled
+    case handled(handlers: Int)
     /// Nobody here subscribes.
     case unwanted
     /// A handler threw.

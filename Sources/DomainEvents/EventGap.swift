@@ -6,18 +6,25 @@ public struct EventGap: Hashable, Sendable, CustomStringConvertible {
     /// How many were missed here.
     public let count: Int
 
+    /// How many of them never arrived: an outbox on their way had no room, and its policy dropped them.
+    public let droppedOnTheWay: Int
+
     /// How many the consumer's buffer holds.
     public let limit: Int
 
-    package init(event: String, count: Int, limit: Int) {
+    package init(event: String, count: Int, droppedOnTheWay: Int = 0, limit: Int) {
         self.event = event
         self.count = count
+        self.droppedOnTheWay = droppedOnTheWay
         self.limit = limit
     }
 
     /// The loss in words.
     public var description: String {
-        "\(count) \(event) events were missed: the consumer's buffer holds \(limit)"
+        var causes: [String] = []
+        if droppedOnTheWay < count { causes.append("the consumer's buffer holds \(limit)") }
+        if droppedOnTheWay > 0 { causes.append("an outbox on the way dropped \(droppedOnTheWay)") }
+        return "\(count) \(event) events were missed: \(causes.joined(separator: ", "))"
     }
 }
 
@@ -45,4 +52,10 @@ public struct Delivery<E: DomainEvent>: Sendable {
 
     /// Its identity, attempt and causes; pass it on with ``EventPublisher/publish(_:causedBy:)``.
     public let context: EventContext
+
+    @usableFromInline
+    init(event: E, context: EventContext) {
+        self.event = event
+        self.context = context
+    }
 }

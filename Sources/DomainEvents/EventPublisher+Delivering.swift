@@ -48,17 +48,17 @@ extension EventPublisher {
         return reserved
     }
 
-    /// Publishes an event and returns when every handler of it in this process has returned.
+    /// Publishes an event and returns when every handler of it has returned, here and in every process that gets it.
     ///
-    /// Waits for room as ``send(_:)`` does. What a handler throws is thrown here, when all of them have returned; it is not
-    /// published as ``HandlerFailed``.
+    /// Waits for room as ``send(_:)`` does. A process that dies meanwhile gets the event again when it has been restarted. What a handler
+    /// throws is thrown here, when all of them have returned; it is not published as ``HandlerFailed``.
     /// - Parameters:
     ///   - limit: how long it waits in all.
     ///   - clock: what measures that time.
-    /// - Throws: The first error of a handler; ``DeliveryError`` if nobody subscribes to the event, an outbox does not take it, or
-    ///   handlers are not done in time, and then it names them; `CancellationError` if the task is cancelled. The event may have been
-    ///   delivered in the last two cases.
-    /// - Returns: Which event it was, and how many handlers it had.
+    /// - Throws: The first error of a handler here; ``DeliveryError`` if a handler elsewhere threw, nobody subscribes to the event, an
+    ///   outbox does not take it, a process that should get it is unavailable, or handlers are not done in time, and then it names
+    ///   them; `CancellationError` if the task is cancelled. The event may have been delivered in the last two cases.
+    /// - Returns: Which event it was, and how many handlers it had in which process.
     @discardableResult
     public func deliver<E: DomainEvent>(
         _ event: E,
@@ -69,28 +69,66 @@ extension EventPublisher {
         try refuseInTransaction("deliver", channel.name)
         let wait = DeliveryWait<DeliveryReceipt>()
         let context = makeContext(causedBy: EventContext.current)
+        let ledger = ReceiptLedger(id: context.id) { handlers, failure in
+            if let failure {
+                wait.finish(.failure(failure))
+            } else if handlers.isEmpty {
+                wait.finish(.failure(DeliveryError(.nobodySubscribed, "nobody subscribes to \(channel.name)")))
+            } else {
+                wait.finish(.success(DeliveryReceipt(id: context.id, handlers: handlers)))
+            }
+        }
         let unfinished = UnfinishedHandlers()
-        return try await wait.value(within: limit, clock: clock) {
-            DeliveryError(.timedOut, "\(channel.name) \(context.id) was not handled within \(limit)\(unfinished.text)")
-        } start: { [self] in
+        return try await deliver(event, context: context, to: channel, ledger, unfinished, wait, limit, clock) {
+            DeliveryError(
+                .timedOut,
+                """
+                \(channel.name) \(context.id) was not handled within \(limit)\(unfinished.text)\
+                \(self.text(unheard: ledger))
+                """
+            )
+        }
+    }
+
+    private func text(unheard ledger: ReceiptLedger) -> String {
+        let others = ledger.unheard.filter { $0 != source.origin }
+        return others.isEmpty ? "" : "; nothing was heard from \(others.joined(separator: ", "))"
+    }
+
+    private func deliver<E: DomainEvent, Value: Sendable>(
+        _ event: E,
+        context: EventContext,
+        to channel: EventChannel<E>,
+        _ ledger: ReceiptLedger,
+        _ unfinished: UnfinishedHandlers,
+        _ wait: DeliveryWait<Value>,
+        _ limit: Duration,
+        _ clock: any Clock<Duration>,
+        timeout: @escaping @Sendable () -> DeliveryError
+    ) async throws -> Value {
+        defer { ledger.close() }
+        return try await wait.value(within: limit, clock: clock, timeout: timeout) { [self] in
             let reserved = try await reserveRoom(in: channel)
             defer { for room in reserved { room.giveBack() } }
             // Nobody waits any more.
             try Task.checkCancellation()
-            let completion = WaitCompletion<DeliveryReceipt>(wait: wait)
-            let result = try channel.deliver(event, context: context, from: self) { count, sites in
+            // Until the event has been handed out everywhere, the ledger is not complete.
+            ledger.expect(source.origin)
+            let own = source.origin
+            let outcome = try channel.deliver(event, context: context, from: self, receipts: ledger) {
+                count,
+                handlers,
+                sites in
+                let completion = LedgerCompletion(ledger: ledger, process: own, handlers: handlers)
                 let tracker = HandlingTracker(handlers: count, sites: sites, completion: completion)
                 unfinished.set(tracker)
                 return tracker
             }
-            guard let result, result.handlers > 0 else {
-                throw DeliveryError(.nobodySubscribed, "nobody in this process subscribes to \(channel.name)")
-            }
-            let receipt = DeliveryReceipt(id: context.id, handlers: [source.origin: result.handlers])
-            switch result.outcome {
-            case .handled, .unwanted: wait.finish(.success(receipt))
-            case .failed(let error): wait.finish(.failure(error))
-            case .pending: completion.set(receipt)
+            switch outcome {
+            case .handled(let handlers): ledger.receive(ProcessReceipt(process: own, handlers: handlers))
+            case .unwanted: ledger.receive(ProcessReceipt(process: own, handlers: 0))
+            case .failed(let error): ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: error))
+            case .pending: break
             }
         }
     }
@@ -103,8 +141,9 @@ extension EventPublisher {
     ///   - limit: how long it waits in all.
     ///   - clock: what measures that time.
     ///   - matches: which of the events caused by it is the answer; for enum events.
-    /// - Throws: ``DeliveryError`` if nobody subscribes to the event, an outbox does not take it, or there is no answer in time;
-    ///   what a handler of the event throws before there is an answer; `CancellationError` if the task is cancelled.
+    /// - Throws: ``DeliveryError`` if nobody subscribes to the event, an outbox does not take it, a process refuses it or is unavailable,
+    ///   or there is no answer in time; what a handler of the event here throws before there is an answer; `CancellationError` if the
+    ///   task is cancelled.
     public func request<E: DomainEvent, Answer: DomainEvent>(
         _ event: E,
         awaiting answer: Answer.Type,
@@ -159,14 +198,9 @@ extension EventPublisher {
         where matches: @escaping @Sendable (Answer) -> Bool,
         _ take: @escaping @Sendable (Answer) -> Void
     ) -> Subscription {
-        let subscriber = InlineSubscriber<Answer>(site: SubscriptionSite(file: #fileID, line: #line)) { answer in
-            guard let context = EventContext.current, context.root == request.id, context.id != request.id else {
-                return
-            }
-            if matches(answer) { take(answer) }
-        }
+        let subscriber = AnswerSubscriber<Answer>(to: request.id, where: matches, take)
         let channel = channel(of: type)
-        channel.add(subscriber)
+        channel.add(deferred: subscriber)
         announceInterest(in: channel.name)
         return Subscription(gate: subscriber.gate, channel: channel, publisher: self)
     }
@@ -182,21 +216,18 @@ extension EventPublisher {
         defer { withExtendedLifetime(subscriptions) {} }
         let channel = channel(of: E.self)
         try refuseInTransaction("request", channel.name)
-        return try await wait.value(within: limit, clock: clock) {
+        let ledger = ReceiptLedger(id: context.id) { failure in
+            wait.finish(.failure(failure))
+        } onCompletion: { handlers, _ in
+            guard handlers.isEmpty else { return }
+            wait.finish(.failure(DeliveryError(.nobodySubscribed, "nobody subscribes to \(channel.name)")))
+        }
+        return try await deliver(event, context: context, to: channel, ledger, UnfinishedHandlers(), wait, limit, clock)
+        {
             DeliveryError(
                 .timedOut,
                 "\(channel.name) \(context.id) was not answered by \(Answer.eventName) within \(limit)"
             )
-        } start: { [self] in
-            let reserved = try await reserveRoom(in: channel)
-            defer { for room in reserved { room.giveBack() } }
-            try Task.checkCancellation()
-            let completion = FailureCompletion(wait: wait)
-            let result = try channel.deliver(event, context: context, from: self) { count, sites in
-                HandlingTracker(handlers: count, sites: sites, completion: completion)
-            }
-            guard let result else { throw DeliveryError(.nobodySubscribed, "nobody subscribes to \(channel.name)") }
-            if case .failed(let error) = result.outcome { wait.finish(.failure(error)) }
         }
     }
 

@@ -14,7 +14,7 @@ extension EventPublisher {
         if let defaultExecutor { return subscribe(to: type, on: defaultExecutor, at: site, handler) }
         let subscriber = InlineSubscriber(site: site, handler)
         let channel = channel(of: type)
-        channel.add(subscriber)
+        channel.add(inline: subscriber)
         return started(subscriber, on: channel)
     }
 
@@ -59,7 +59,7 @@ extension EventPublisher {
         @_inheritActorContext _ handler: @escaping @isolated(any) @Sendable (E) async throws -> Void
     ) -> Subscription {
         let site = SubscriptionSite(file: file, line: line)
-        return subscribe(to: type, deferred: TaskSubscriber(site: site, publisher: self, handler: .closure(handler)))
+        return subscribe(to: type, deferred: TaskSubscriber(type, site: site, publisher: self, closure: handler))
     }
 
     /// Calls an asynchronous `handler` for each event: in order, each call beginning when the one before has returned.
@@ -74,7 +74,7 @@ extension EventPublisher {
         _ handler: @escaping @isolated(any) @Sendable (E) async throws -> Void
     ) -> Subscription {
         let site = SubscriptionSite(file: file, line: line)
-        return subscribe(to: type, deferred: TaskSubscriber(site: site, publisher: self, handler: .closure(handler)))
+        return subscribe(to: type, deferred: TaskSubscriber(type, site: site, publisher: self, closure: handler))
     }
 
     // MARK: - Sequences
@@ -146,13 +146,13 @@ extension EventPublisher {
         let line = line(on: executor)
         return subscribe(
             to: type,
-            deferred: LineSubscriber(site: site, line: line, publisher: self, handler: handler)
+            deferred: LineSubscriber(type, site: site, line: line, publisher: self, handler: handler)
         )
     }
 
-    func subscribe<E: DomainEvent>(to type: E.Type, deferred subscriber: DeferredSubscriber<E>) -> Subscription {
+    func subscribe<E: DomainEvent>(to type: E.Type, deferred subscriber: DeferredSubscriber) -> Subscription {
         let channel = channel(of: type)
-        channel.add(subscriber)
+        channel.add(deferred: subscriber)
         return started(subscriber, on: channel)
     }
 

@@ -124,6 +124,20 @@ public final class EventPublisher: @unchecked Sendable {
         channel(of: E.self).publishFully(event, from: self, causedBy: cause)
     }
 
+    /// Publishes an event with a place in a distributed trace of its own, instead of that of the event being handled.
+    ///
+    /// Everything that its handlers publish, here and in other processes, carries it on.
+    public func publish<E: DomainEvent>(_ event: E, traceparent: Traceparent) {
+        let channel = channel(of: E.self)
+        let context = makeContext(causedBy: EventContext.current, traceparent: traceparent)
+        let publish = { [self] in
+            guard let routes = channel.currentRoutes() else { return }
+            _ = channel.publish(event, context: context, to: routes, from: self, announcesLoss: true)
+        }
+        if let transaction = Transaction.current(of: self), transaction.hold(publish) { return }
+        publish()
+    }
+
     @usableFromInline
     func publishInTransaction<E: DomainEvent>(_ event: E, causedBy cause: EventContext?) {
         let channel = channel(of: E.self)
@@ -139,16 +153,16 @@ public final class EventPublisher: @unchecked Sendable {
         if !transaction.hold(publish) { publish() }
     }
 
-    func publishFailure<E: DomainEvent>(
-        of type: E.Type,
+    func publishFailure(
+        of type: any DomainEvent.Type,
         context: EventContext,
         error: any Error,
         site: SubscriptionSite
     ) {
         // Reports never cause further ones: a handler that throws on every event would go on for ever.
-        guard !(E.self is any SelfReport.Type) else { return }
+        guard !(type is any SelfReport.Type) else { return }
         let failure = HandlerFailed(
-            event: channel(of: E.self).name,
+            event: type.eventName,
             id: context.id.description,
             error: "\(error)",
             handler: site.description
@@ -156,16 +170,30 @@ public final class EventPublisher: @unchecked Sendable {
         channel(of: HandlerFailed.self).publishFully(failure, from: self, causedBy: context)
     }
 
-    /// - Parameter isRoot: whether the event begins a chain of causes of its own.
-    package func makeContext(causedBy cause: EventContext?, isRoot: Bool = false) -> EventContext {
+    /// - Parameters:
+    ///   - isRoot: whether the event begins a chain of causes of its own.
+    ///   - traceparent: in the place of the causing event's.
+    package func makeContext(
+        causedBy cause: EventContext?,
+        isRoot: Bool = false,
+        traceparent: Traceparent? = nil
+    ) -> EventContext {
         let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
         let id = EventID(source: source, number: number)
         return EventContext(
             id: id,
             nanosecondsSinceEpoch: WallTime.now(),
             cause: cause?.id,
-            root: isRoot ? id : cause?.root
+            root: isRoot ? id : cause?.root,
+            traceparent: traceparent ?? cause?.traceparent
         )
+    }
+
+    /// The same, in its smallest form.
+    func stamp(causedBy cause: EventContext?) -> EventStamp {
+        if let cause { return .full(makeContext(causedBy: cause)) }
+        let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
+        return .fresh(number: number, nanosecondsSinceEpoch: WallTime.now())
     }
 
     // MARK: - Channels

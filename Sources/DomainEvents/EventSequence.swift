@@ -23,19 +23,21 @@ public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
 
     /// Takes the events one after the other.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let consumer: Consumer<E>
+        @usableFromInline let consumer: Consumer
 
         /// The next event; nil after the task was cancelled or the publisher released.
         ///
         /// An event from another process counts as handled when its consumer asks for the next.
         /// - Throws: ``EventsMissed``, in the place of the events that were missed.
+        @inlinable
         public mutating func next() async throws -> E? {
-            try await consumer.nextDelivery()?.event
+            try await consumer.next()?.move(as: E.self)
         }
 
         /// The next event; nil after the task was cancelled or the publisher released.
+        @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> E? {
-            try await consumer.nextDelivery()?.event
+            try await consumer.next()?.move(as: E.self)
         }
     }
 }
@@ -60,15 +62,17 @@ public struct DeliverySequence<E: DomainEvent>: AsyncSequence, Sendable {
 
     /// Takes the events one after the other.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let consumer: Consumer<E>
+        @usableFromInline let consumer: Consumer
 
         /// The next event; nil after the task was cancelled or the publisher released.
         /// - Throws: ``EventsMissed``, in the place of the events that were missed.
+        @inlinable
         public mutating func next() async throws -> Delivery<E>? {
             try await consumer.nextDelivery()
         }
 
         /// The next event; nil after the task was cancelled or the publisher released.
+        @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> Delivery<E>? {
             try await consumer.nextDelivery()
         }
@@ -96,7 +100,7 @@ public struct EventAndGapSequence<E: DomainEvent>: AsyncSequence, Sendable {
 
     /// Takes events and gaps one after the other.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let consumer: Consumer<E>
+        @usableFromInline let consumer: Consumer
 
         /// The next event or gap; nil after the task was cancelled or the publisher released.
         public mutating func next() async -> EventOrGap<E>? {
@@ -111,26 +115,43 @@ public struct EventAndGapSequence<E: DomainEvent>: AsyncSequence, Sendable {
 }
 
 /// A buffer and the subscription that fills it; released together with the iterator.
-final class Consumer<E: DomainEvent>: Sendable {
-    let buffer: SequenceBuffer<E>
+@usableFromInline
+final class Consumer: Sendable {
+    let buffer: SequenceBuffer
     private let subscription: Subscription
 
-    init(publisher: EventPublisher, buffering: EventBuffering<E>, site: SubscriptionSite) {
-        buffer = SequenceBuffer(site: site, name: publisher.channel(of: E.self).name, buffering: buffering)
+    init<E>(publisher: EventPublisher, buffering: EventBuffering<E>, site: SubscriptionSite) {
+        let name = publisher.channel(of: E.self).name
+        buffer = SequenceBuffer(site: site, name: name, source: publisher.source, buffering: buffering)
         subscription = publisher.subscribe(to: E.self, deferred: buffer)
     }
 
-    func nextDelivery() async throws -> Delivery<E>? {
-        switch await buffer.next() {
-        case .delivery(let delivery): return delivery
+    private func step() async -> SequenceBuffer.Step {
+        if let step = buffer.step() { return step }
+        return await buffer.next()
+    }
+
+    /// The next event, which is to be moved away at once.
+    @usableFromInline
+    func next() async throws -> RawEvent? {
+        switch await step() {
+        case .event(let event): return event
         case .gap(let gap): throw EventsMissed(gap: gap)
         case .end: return nil
         }
     }
 
-    func nextItem() async -> EventOrGap<E>? {
-        switch await buffer.next() {
-        case .delivery(let delivery): .event(delivery.event)
+    @inlinable
+    func nextDelivery<E: DomainEvent>() async throws -> Delivery<E>? {
+        guard let event = try await next() else { return nil }
+        return Delivery(event: event.move(as: E.self), context: context)
+    }
+
+    @usableFromInline var context: EventContext { buffer.context }
+
+    func nextItem<E: DomainEvent>() async -> EventOrGap<E>? {
+        switch await step() {
+        case .event(let event): .event(event.move(as: E.self))
         case .gap(let gap): .gap(gap)
         case .end: nil
         }
@@ -141,7 +162,7 @@ final class Consumer<E: DomainEvent>: Sendable {
 final class Consumers<E: DomainEvent>: @unchecked Sendable {
     // Sendable: `first` is guarded by `lock`, the rest is constant.
     private let lock = Lock()
-    private var first: Consumer<E>?
+    private var first: Consumer?
     private let publisher: EventPublisher
     private let buffering: EventBuffering<E>
     private let site: SubscriptionSite
@@ -153,7 +174,7 @@ final class Consumers<E: DomainEvent>: @unchecked Sendable {
         first = Consumer(publisher: publisher, buffering: buffering, site: site)
     }
 
-    func next() -> Consumer<E> {
+    func next() -> Consumer {
         let waiting = lock.withLock { first.take() }
         let consumer = waiting ?? Consumer(publisher: publisher, buffering: buffering, site: site)
         consumer.buffer.startIterating()

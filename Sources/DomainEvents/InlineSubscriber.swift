@@ -2,10 +2,11 @@
 @usableFromInline
 package class AnySubscriber: @unchecked Sendable {
     // Sendable: the gate is; subclasses add constants, or guard what they add with their own lock.
-    @usableFromInline let gate = CallGate()
+    @usableFromInline let gate: CallGate
     let site: SubscriptionSite
 
-    init(site: SubscriptionSite) {
+    init(site: SubscriptionSite, gate: CallGate = CallGate()) {
+        self.gate = gate
         self.site = site
     }
 

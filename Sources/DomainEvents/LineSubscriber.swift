@@ -1,71 +1,79 @@
 import Locks
 
 /// A synchronous handler on a queue: in order with everything else that its publisher delivers there.
-final class LineSubscriber<E: DomainEvent>: DeferredSubscriber<E>, LineMember, @unchecked Sendable {
+final class LineSubscriber: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let line: DeliveryLine
-    private var waiting = Fifo<PendingDelivery<E>>()
-    /// Let go of when the subscription ends, even if the queue never comes to what waits.
-    private var handler: (@Sendable (E) throws -> Void)?
+    private let handler: HeldHandler<@Sendable (RawEvent) throws -> Void>
     private weak let publisher: EventPublisher?
+    private var isRemoved = false
 
-    init(
+    init<E: DomainEvent>(
+        _ eventType: E.Type,
         site: SubscriptionSite,
         line: DeliveryLine,
         publisher: EventPublisher,
         handler: @escaping @Sendable (E) throws -> Void
     ) {
+        let gate = CallGate()
         self.line = line
         self.publisher = publisher
-        self.handler = handler
-        super.init(site: site, lockNumber: line.lockNumber)
+        self.handler = HeldHandler({ event in try handler(event.copy(as: E.self)) }, behind: gate)
+        super.init(eventType, site: site, gate: gate, source: publisher.source, lockNumber: line.lockNumber)
     }
 
-    override func append(_ delivery: PendingDelivery<E>, key: AnyHashable?) -> AppendOutcome {
-        guard handler != nil else { return .settled }
-        waiting.append(delivery)
-        room.fill(used: waiting.count)
-        return line.append(self) ? .wake : []
+    override func append(
+        _ event: RawEvent,
+        _ stamp: EventStamp,
+        _ tracker: HandlingTracker?,
+        key: AnyHashable?
+    ) -> AppendOutcome {
+        guard !isRemoved else { return .settled }
+        room.enter()
+        return line.append(event, stamp, tracker, for: self) ? .wake : []
     }
 
     override func settle(_ outcome: AppendOutcome) {
         if outcome.contains(.wake) { line.schedule() }
     }
 
-    func callNext(unlocking lock: Lock) {
-        let next = waiting.takeFirst()
-        let handler = self.handler
-        let sender = room.update(used: waiting.count, isOpen: handler == nil)
-        lock.unlock()
-        for sender in sender { sender.resume() }
-        guard let next, let handler else { return }
+    /// Calls the handler with an event that was taken out of the line, and lets go of the event.
+    func handle(_ place: DeliveryPlace, on thread: DeliveryThread) {
+        room.leave()
         var failure: (any Error)?
-        DeliveryThread.current.run(context: next.context) {
-            guard gate.enter() else { return }
-            do { try handler(next.event) } catch { failure = error }
-            gate.exit()
+        thread.run(place) {
+            guard let handler = self.handler.enter() else { return }
+            do { try handler(place.event) } catch { failure = error }
+            self.handler.leave()
         }
-        next.finished(at: site, failure: failure, publisher: publisher)
+        finish(place, failure: failure, publisher: publisher)
     }
 
     override func discardWaiting() {
-        let (left, handler, senders) = lock.withLock {
-            defer { self.handler = nil }
-            return (waiting.takeAll(), self.handler, room.update(used: 0, isOpen: true))
+        let (left, senders) = lock.withLock {
+            isRemoved = true
+            return (line.remove(self), room.open())
         }
-        withExtendedLifetime(handler) {}
+        handler.letGoIfUnused()
         for sender in senders { sender.resume() }
-        for delivery in left { delivery.tracker?.handlerReturned(at: site, failure: nil) }
+        drop(left)
+    }
+
+    override func giveBack(_ places: Hand) {
+        line.giveBack(places)
     }
 }
 
-extension PendingDelivery {
-    /// Reports the end of the handler's call to whoever waits for it; what it threw, else to everybody.
-    func finished(at site: SubscriptionSite, failure: (any Error)?, publisher: EventPublisher?) {
+extension DeferredSubscriber {
+    /// Lets go of the event, and reports the end of the handler's call to whoever waits for it; what it threw, else to everybody.
+    func finish(_ place: DeliveryPlace, failure: (any Error)?, publisher: @autoclosure () -> EventPublisher?) {
+        let tracker = place.pointee.tracker
+        let context = failure == nil || tracker != nil ? nil : place.context
+        place.release()
         if let tracker {
             tracker.handlerReturned(at: site, failure: failure)
-        } else if let failure {
-            publisher?.publishFailure(of: E.self, context: context, error: failure, site: site)
+        } else if let failure, let context {
+            publisher()?.publishFailure(of: eventType, context: context, error: failure, site: site)
         }
     }
 }

@@ -1,13 +1,15 @@
 /// Who gets the events of one type, as one immutable value: changes put another in its place.
+///
+/// It does not know that type; its channel does, and adds nothing but handlers of it.
 @usableFromInline
-final class Routes<E: DomainEvent>: @unchecked Sendable {
+final class Routes: @unchecked Sendable {
     // Sendable: nothing changes after `init`; `first` points to memory that this object owns.
 
     /// The subscribers on the publishing thread, without counted references; `inline` holds them.
-    @usableFromInline let first: UnsafeMutablePointer<Unmanaged<InlineSubscriber<E>>>
+    @usableFromInline let first: UnsafeMutablePointer<Unmanaged<AnySubscriber>>
     @usableFromInline let inlineCount: Int
-    let inline: [InlineSubscriber<E>]
-    let deferred: [DeferredSubscriber<E>]
+    let inline: [AnySubscriber]
+    let deferred: [DeferredSubscriber]
     let forwarders: [any EventForwarder]
     /// Other publishers that get these events too.
     let links: [PublisherLink]
@@ -17,10 +19,12 @@ final class Routes<E: DomainEvent>: @unchecked Sendable {
     let hasKeys: Bool
     /// Whether there is nothing but handlers on the publishing thread.
     @usableFromInline let isPlain: Bool
+    /// Whether there is nothing but handlers of this publisher's own.
+    @usableFromInline let isLocal: Bool
 
     init(
-        inline: [InlineSubscriber<E>] = [],
-        deferred: [DeferredSubscriber<E>] = [],
+        inline: [AnySubscriber] = [],
+        deferred: [DeferredSubscriber] = [],
         forwarders: [any EventForwarder] = [],
         links: [PublisherLink] = []
     ) {
@@ -35,7 +39,8 @@ final class Routes<E: DomainEvent>: @unchecked Sendable {
         }
         lockMask = deferred.reduce(0) { $0 | $1.lockMask }
         hasKeys = deferred.contains { $0.hasKeys }
-        isPlain = deferred.isEmpty && forwarders.isEmpty && links.isEmpty
+        isLocal = forwarders.isEmpty && links.isEmpty
+        isPlain = isLocal && deferred.isEmpty
     }
 
     deinit {
@@ -48,8 +53,8 @@ final class Routes<E: DomainEvent>: @unchecked Sendable {
     var isEmpty: Bool { !hasSubscribers && forwarders.isEmpty }
 
     func with(
-        inline: [InlineSubscriber<E>]? = nil,
-        deferred: [DeferredSubscriber<E>]? = nil,
+        inline: [AnySubscriber]? = nil,
+        deferred: [DeferredSubscriber]? = nil,
         forwarders: [any EventForwarder]? = nil,
         links: [PublisherLink]? = nil
     ) -> Routes {
@@ -59,6 +64,15 @@ final class Routes<E: DomainEvent>: @unchecked Sendable {
             forwarders: forwarders ?? self.forwarders,
             links: links ?? self.links
         )
+    }
+
+    /// Puts an event that nobody waits for into the lines of this publisher's own subscribers.
+    @usableFromInline
+    func post(_ event: RawEvent, from publisher: EventPublisher, on thread: DeliveryThread) {
+        let stamp = publisher.stamp(causedBy: EventContext.handledByTask)
+        // The lines have it first: what handlers here ask for must be what was told there.
+        if inlineCount > 0 { thread.context = stamp.context(of: publisher.source) }
+        deferred.post(event, stamp, nil, lockMask: lockMask, hasKeys: hasKeys)
     }
 }
 

@@ -1,192 +1,282 @@
 import Locks
 
 /// The events that wait for one consumer of a sequence.
-final class SequenceBuffer<E: DomainEvent>: DeferredSubscriber<E>, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`.
+final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`, or belongs to the one consumer.
 
     /// What the consumer gets next.
     enum Step: Sendable {
-        case delivery(Delivery<E>)
+        /// Takes the event out of its memory before it does anything else.
+        case event(RawEvent)
         case gap(EventGap)
         case end
     }
 
-    private enum Entry: Sendable {
-        case delivery(PendingDelivery<E>)
-        case gap(Int)
+    private enum Policy {
+        case waiting, newest, oldest
+        case latest(key: @Sendable (RawEvent) -> AnyHashable)
     }
 
     private let name: String
-    private let buffering: EventBuffering<E>
-    private var entries = Fifo<Entry>()
-    /// How many of the entries are events.
-    private var waiting = 0
-    /// Where the event of a key waits, by its number in `entries`.
-    private var places: [AnyHashable: Int] = [:]
-    private var keys: [Int: AnyHashable] = [:]
+    private let policy: Policy
+    private let hardLimit: Int
+    private let arrivals = Arrivals()
+
+    // Guarded by `lock`.
+    private var backlog: Backlog
+    /// Where the event of a key waits.
+    private var places: [AnyHashable: DeliveryPlace] = [:]
+    private var keys: [DeliveryPlace: AnyHashable] = [:]
     /// What has lost its place and is let go of outside the lock.
-    private var displaced: [PendingDelivery<E>] = []
+    private var displaced: [DeliveryPlace] = []
     private var isIterated = false
     private var isFinished = false
     private var handling: HandlingTracker?
-    private var consumer: CheckedContinuation<Step, Never>?
-    /// What the consumer that was waiting gets as soon as the lock is given back.
-    private var handedOver: (consumer: CheckedContinuation<Step, Never>, step: Step)?
+    /// The consumer while it sleeps: then what follows belongs to whoever has the lock.
+    private var consumer: CheckedContinuation<Void, Never>?
+    /// The consumer that was sleeping is to be woken as soon as the lock is given back.
+    private var woken: CheckedContinuation<Void, Never>?
 
-    init(site: SubscriptionSite, name: String, buffering: EventBuffering<E>) {
+    // The consumer's own.
+    /// Events that it takes without the lock.
+    private var hand = Hand()
+    private var left = Hand()
+    /// Whether the event in hand has left the room already.
+    private var isHandedOver = false
+    /// The place whose event it has got.
+    private var current: DeliveryPlace?
+    /// Whether somebody waits until it is done with that event.
+    private var isWaitedFor = false
+    /// How many it has taken since it slept.
+    private var taken = 0
+
+    /// So many events are taken out of the backlog at once.
+    private static let handful = 32
+
+    init<E: DomainEvent>(site: SubscriptionSite, name: String, source: EventSource, buffering: EventBuffering<E>) {
         self.name = name
-        self.buffering = buffering
-        if case .waiting = buffering.policy {
-            super.init(site: site, roomLimit: buffering.limit)
-        } else {
-            super.init(site: site, roomLimit: .max)
+        hardLimit = buffering.hardLimit
+        var roomLimit = Int.max
+        switch buffering.policy {
+        case .waiting:
+            policy = .waiting
+            roomLimit = buffering.limit
+        case .newest: policy = .newest
+        case .oldest: policy = .oldest
+        case .latest(let key): policy = .latest { event in key(event.copy(as: E.self)) }
         }
+        backlog = Backlog(arrivals)
         // Until somebody iterates there is nobody to wait for.
-        lock.withLock { _ = room.update(used: 0, isOpen: true) }
+        super.init(E.self, site: site, source: source, roomLimit: roomLimit, isOpen: true)
+    }
+
+    deinit {
+        letGoOfHand()
     }
 
     /// From now on an event counts as handled only when the consumer has asked for the next, and `send` waits for it.
     func startIterating() {
         lock.withLock {
             isIterated = true
-            _ = room.update(used: waiting, isOpen: false)
+            room.close()
         }
     }
 
     // MARK: - In
 
     override var hasKeys: Bool {
-        if case .latest = buffering.policy { true } else { false }
+        if case .latest = policy { true } else { false }
     }
 
-    override func key(of event: E) -> AnyHashable? {
-        if case .latest(let key) = buffering.policy { key(event) } else { nil }
+    override func key(of event: RawEvent) -> AnyHashable? {
+        if case .latest(let key) = policy { key(event) } else { nil }
     }
 
-    override func append(_ delivery: PendingDelivery<E>, key: AnyHashable?) -> AppendOutcome {
+    override func append(
+        _ event: RawEvent,
+        _ stamp: EventStamp,
+        _ tracker: HandlingTracker?,
+        key: AnyHashable?
+    ) -> AppendOutcome {
         guard !isFinished else { return .settled }
         if let consumer {
             self.consumer = nil
-            handling = delivery.tracker
-            handedOver = (consumer, .delivery(Delivery(event: delivery.event, context: delivery.context)))
+            woken = consumer
+            handling = tracker
+            isWaitedFor = tracker != nil
+            backlog.append(event, stamp, nil, for: self)
+            hand = backlog.take(atMost: 1)
+            left = hand
+            isHandedOver = true
             return .wake
         }
-        var outcome: AppendOutcome = []
-        if let key, let number = places[key],
-            case .delivery(let older)? = entries.replace(
-                number: number,
-                with: .delivery(kept(delivery, &outcome))
-            )
-        {
+        // A sequence that nobody iterates makes nobody wait.
+        var outcome: AppendOutcome = isIterated ? [] : .settled
+        let tracker = isIterated ? tracker : nil
+        if let key, let older = places[key] {
+            let place = backlog.replace(older, event, stamp, tracker, for: self)
+            places[key] = place
+            keys[older] = nil
+            keys[place] = key
             displaced.append(older)
             return outcome.union(.displaced)
         }
-        if waiting >= buffering.hardLimit {
-            switch buffering.policy {
+        if room.holds(hardLimit) {
+            switch policy {
             case .waiting, .oldest:
-                missNewest()
+                backlog.appendMissed()
                 return .settled
             case .newest, .latest:
                 missOldest()
                 outcome.insert(.displaced)
             }
         }
+        let place = backlog.append(event, stamp, tracker, for: self)
         if let key {
-            places[key] = entries.endNumber
-            keys[entries.endNumber] = key
+            places[key] = place
+            keys[place] = key
         }
-        entries.append(.delivery(kept(delivery, &outcome)))
-        waiting += 1
-        room.fill(used: waiting)
+        room.enter()
         return outcome
     }
 
-    /// A sequence that nobody iterates makes nobody wait.
-    private func kept(_ delivery: PendingDelivery<E>, _ outcome: inout AppendOutcome) -> PendingDelivery<E> {
-        if isIterated { return delivery }
-        outcome.insert(.settled)
-        return PendingDelivery(event: delivery.event, context: delivery.context, tracker: nil)
-    }
-
-    private func missNewest() {
-        if case .gap(let count)? = entries.last {
-            entries.replaceLast(with: .gap(count + 1))
-        } else {
-            entries.append(.gap(1))
-        }
+    override func appendMissed(_ count: Int) -> AppendOutcome {
+        guard !isFinished else { return [] }
+        let missed = UInt64(clamping: count)
+        backlog.appendMissed(missed, droppedOnTheWay: missed)
+        guard let consumer else { return [] }
+        self.consumer = nil
+        woken = consumer
+        return .wake
     }
 
     /// The gap takes the place of the event, and grows if there is one already.
     private func missOldest() {
-        var missed = 1
-        while let entry = takeEntry() {
-            switch entry {
-            case .gap(let count): missed += count
-            case .delivery(let delivery):
-                displaced.append(delivery)
-                entries.putBack(.gap(missed))
-                return
-            }
-        }
+        guard let oldest = backlog.missOldest() else { return }
+        forgetKey(of: oldest)
+        room.leaveUnnoticed()
+        displaced.append(oldest)
     }
 
-    private func takeEntry() -> Entry? {
-        let number = entries.firstNumber
-        guard let entry = entries.takeFirst() else { return nil }
-        if case .delivery = entry {
-            waiting -= 1
-            if let key = keys.removeValue(forKey: number) { places[key] = nil }
-        }
-        return entry
+    private func forgetKey(of place: DeliveryPlace) {
+        if !keys.isEmpty, let key = keys.removeValue(forKey: place) { places[key] = nil }
     }
 
     override func settle(_ outcome: AppendOutcome) {
         guard !outcome.isDisjoint(with: [.wake, .displaced]) else { return }
-        let (handedOver, displaced) = lock.withLock {
+        let (woken, displaced) = lock.withLock {
             defer {
-                self.handedOver = nil
+                self.woken = nil
                 self.displaced = []
             }
-            return (self.handedOver, self.displaced)
+            return (self.woken, self.displaced)
         }
-        if let handedOver { handedOver.consumer.resume(returning: handedOver.step) }
-        for delivery in displaced { delivery.tracker?.handlerReturned(at: site, failure: nil) }
+        woken?.resume()
+        guard !displaced.isEmpty else { return }
+        for place in displaced { release(place) }
+        lock.withLock { for place in displaced { backlog.giveBack(place) } }
     }
 
     // MARK: - Out
 
+    /// What the consumer gets next, waiting for it if need be.
     func next() async -> Step {
+        while true {
+            if let step = step() { return step }
+            await sleep()
+        }
+    }
+
+    /// What the consumer gets next, if anything is there.
+    func step() -> Step? {
         finishHandling()
-        return await withTaskCancellationHandler {
+        if Task.isCancelled {
+            finish()
+            letGoOfHand()
+            return .end
+        }
+        if left.isEmpty, let end = takeHand() { return end }
+        guard let place = left.takeNext() else { return nil }
+        taken += 1
+        if place.isGap {
+            let gap = EventGap(
+                event: name,
+                count: Int(clamping: place.pointee.number),
+                droppedOnTheWay: Int(clamping: place.pointee.nanosecondsSinceEpoch),
+                limit: hardLimit
+            )
+            return .gap(gap)
+        }
+        if !isHandedOver { room.leave() }
+        isHandedOver = false
+        current = place
+        return .event(place.event)
+    }
+
+    /// The context of the event that the consumer has just got.
+    var context: EventContext {
+        guard let current else { preconditionFailure("the consumer has no event in hand") }
+        return current.context
+    }
+
+    /// - Returns: The end, if there will be nothing more.
+    private func takeHand() -> Step? {
+        lock.lockSoon()
+        backlog.giveBack(hand)
+        switch policy {
+        case .waiting, .oldest: hand = backlog.take(atMost: Self.handful)
+        // What has been taken cannot give way to younger events any more.
+        case .newest, .latest: hand = backlog.take(atMost: 1)
+        }
+        left = hand
+        if let place = left.first, place.isSingle {
+            handling = place.pointee.tracker
+            isWaitedFor = handling != nil
+            place.pointee.tracker = nil
+        }
+        if let place = left.first { forgetKey(of: place) }
+        let isEnd = hand.isEmpty && isFinished
+        lock.unlock()
+        return isEnd ? .end : nil
+    }
+
+    private func sleep() async {
+        // A burst is under way, so the next event is near.
+        if taken > 1, arrivals.comeSoon() { return }
+        taken = 0
+        await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let (ready, senders): (Step?, [CheckedContinuation<Void, any Error>]) = lock.withLock {
-                    switch takeEntry() {
-                    case .delivery(let delivery):
-                        handling = delivery.tracker
-                        let step = Step.delivery(Delivery(event: delivery.event, context: delivery.context))
-                        return (step, room.update(used: waiting, isOpen: false))
-                    case .gap(let count):
-                        return (.gap(EventGap(event: name, count: count, limit: buffering.hardLimit)), [])
-                    case nil:
-                        if isFinished || Task.isCancelled { return (.end, []) }
-                        precondition(consumer == nil, "two tasks wait for the next event of one iterator")
-                        consumer = continuation
-                        return (nil, [])
-                    }
+                let isReady = lock.withLock {
+                    if isFinished || !backlog.isEmpty { return true }
+                    precondition(consumer == nil, "two tasks wait for the next event of one iterator")
+                    consumer = continuation
+                    return false
                 }
-                for sender in senders { sender.resume() }
-                if let ready { continuation.resume(returning: ready) }
+                if isReady { continuation.resume() }
             }
         } onCancel: {
             finish()
         }
+        // What was handed over was written under the lock.
+        lock.withLock {}
     }
 
     override func discardWaiting() {
         finish()
     }
 
+    /// The consumer is done with the event that it has got.
     private func finishHandling() {
+        guard let place = current else { return }
+        current = nil
+        // Its event was moved away.
+        place.releaseHead()
+        guard isWaitedFor else { return }
+        isWaitedFor = false
+        finishWaitedFor()
+    }
+
+    private func finishWaitedFor() {
         let done = lock.withLock {
             defer { handling = nil }
             return handling
@@ -194,20 +284,30 @@ final class SequenceBuffer<E: DomainEvent>: DeferredSubscriber<E>, @unchecked Se
         done?.handlerReturned(at: site, failure: nil)
     }
 
+    private func letGoOfHand() {
+        finishHandling()
+        while let place = left.takeNext() { place.release() }
+        lock.withLock { backlog.giveBack(hand) }
+        hand = Hand()
+    }
+
     /// Ends the sequence: whoever waits in `next()` gets its end, and nobody is kept waiting for what is left.
     private func finish() {
         let (left, consumer, senders) = lock.withLock {
             isFinished = true
-            waiting = 0
             places = [:]
             keys = [:]
             defer { self.consumer = nil }
-            return (entries.takeAll(), self.consumer, room.update(used: 0, isOpen: true))
+            return (backlog.takeAll(), self.consumer, room.open())
         }
         for sender in senders { sender.resume() }
-        finishHandling()
-        for case .delivery(let delivery) in left { delivery.tracker?.handlerReturned(at: site, failure: nil) }
-        consumer?.resume(returning: .end)
+        finishWaitedFor()
+        drop(left)
+        consumer?.resume()
+    }
+
+    override func giveBack(_ places: Hand) {
+        lock.withLock { backlog.giveBack(places) }
     }
 
     /// What waits is still to be had; then the sequence ends.
@@ -217,6 +317,6 @@ final class SequenceBuffer<E: DomainEvent>: DeferredSubscriber<E>, @unchecked Se
             defer { self.consumer = nil }
             return self.consumer
         }
-        consumer?.resume(returning: .end)
+        consumer?.resume()
     }
 }

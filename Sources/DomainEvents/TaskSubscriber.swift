@@ -1,45 +1,68 @@
 import Locks
 
 /// An asynchronous handler, or one on an actor: each call begins when the one before has returned.
-final class TaskSubscriber<E: DomainEvent>: DeferredSubscriber<E>, @unchecked Sendable {
+final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    enum Handler: Sendable {
+    private enum Handler: Sendable {
         /// Entered where it is isolated.
-        case closure(@isolated(any) @Sendable (E) async throws -> Void)
-        /// Finds its actor itself, and enters the gate there.
-        case entering(@Sendable (E, CallGate) async throws -> Void)
-
-        var isolation: (any Actor)? {
-            switch self {
-            case .closure(let closure): closure.isolation
-            case .entering: nil
-            }
-        }
+        case closure(HeldHandler<Isolated>)
+        /// Finds its actor itself, and enters the gate there; holds nothing that would have to be let go of.
+        case entering(@Sendable (RawEvent, CallGate) async throws -> Void)
     }
 
-    private var waiting = Fifo<PendingDelivery<E>>()
+    private struct Isolated: Sendable {
+        let isolation: (any Actor)?
+        let call: @Sendable (RawEvent) async throws -> Void
+    }
+
+    private let handler: Handler
+    private let arrivals = Arrivals()
+    private var backlog: Backlog
     private var isScheduled = false
-    private var handler: Handler?
+    private var isRemoved = false
     private weak let publisher: EventPublisher?
 
     /// The actor is given back after so many events, so that others get their turn.
-    private static var burst: Int { 256 }
+    private static let burst = 256
+    /// So many events are taken out of the backlog at once.
+    private static let handful = 32
 
-    init(
+    init<E: DomainEvent>(
+        _ eventType: E.Type,
         site: SubscriptionSite,
         publisher: EventPublisher,
-        handler: Handler
+        closure: @escaping @isolated(any) @Sendable (E) async throws -> Void
     ) {
+        let gate = CallGate()
+        let isolated = Isolated(isolation: closure.isolation) { event in try await closure(event.copy(as: E.self)) }
+        handler = .closure(HeldHandler(isolated, behind: gate))
         self.publisher = publisher
-        self.handler = handler
-        super.init(site: site)
+        backlog = Backlog(arrivals)
+        super.init(eventType, site: site, gate: gate, source: publisher.source)
     }
 
-    override func append(_ delivery: PendingDelivery<E>, key: AnyHashable?) -> AppendOutcome {
-        guard handler != nil else { return .settled }
-        waiting.append(delivery)
-        room.fill(used: waiting.count)
+    init<E: DomainEvent>(
+        _ eventType: E.Type,
+        site: SubscriptionSite,
+        publisher: EventPublisher,
+        entering: @escaping @Sendable (E, CallGate) async throws -> Void
+    ) {
+        handler = .entering { event, gate in try await entering(event.copy(as: E.self), gate) }
+        self.publisher = publisher
+        backlog = Backlog(arrivals)
+        super.init(eventType, site: site, gate: CallGate(), source: publisher.source)
+    }
+
+    override func append(
+        _ event: RawEvent,
+        _ stamp: EventStamp,
+        _ tracker: HandlingTracker?,
+        key: AnyHashable?
+    ) -> AppendOutcome {
+        guard !isRemoved else { return .settled }
+        backlog.append(event, stamp, tracker, for: self)
+        room.enter()
         defer { isScheduled = true }
         return isScheduled ? [] : .wake
     }
@@ -47,57 +70,80 @@ final class TaskSubscriber<E: DomainEvent>: DeferredSubscriber<E>, @unchecked Se
     override func settle(_ outcome: AppendOutcome) {
         guard outcome.contains(.wake) else { return }
         // Detached: the handler belongs to its subscription, not to the task that happened to publish.
-        let isolation = lock.withLock { handler }?.isolation
+        let isolation = isolation
         Task.detached { await self.workOff(isolation: isolation) }
     }
 
-    private func take() -> (delivery: PendingDelivery<E>, handler: Handler)? {
-        let (call, senders): ((PendingDelivery<E>, Handler)?, [CheckedContinuation<Void, any Error>]) = lock.withLock {
-            guard let handler, let next = waiting.takeFirst() else {
-                isScheduled = false
-                return (nil, [])
-            }
-            return ((next, handler), room.update(used: waiting.count, isOpen: false))
-        }
-        for sender in senders { sender.resume() }
-        return call
+    private var isolation: (any Actor)? {
+        guard case .closure(let held) = handler, let isolated = held.enter() else { return nil }
+        defer { held.leave() }
+        return isolated.isolation
     }
 
     /// Runs where the handler runs: were there a change of actor between entering the gate and the handler's first line, a
     /// subscription cancelled on that actor could still see its handler begin.
     private func workOff(isolation: isolated (any Actor)?) async {
-        var burst = 0
-        while let (delivery, handler) = take() {
-            burst += 1
-            if burst.isMultiple(of: Self.burst) { await Task.yield() }
-            var failure: (any Error)?
-            do {
-                try await EventContext.$handledByTask.withValue(delivery.context) {
-                    // A closure belongs to an isolated parameter only if it mentions it.
-                    _ = isolation
-                    switch handler {
-                    case .closure(let handler):
-                        guard gate.enter() else { return }
-                        defer { gate.exit() }
-                        try await handler(delivery.event)
-                    case .entering(let handler):
-                        try await handler(delivery.event, gate)
+        var handled = 0
+        var hand = Hand()
+        while takeNext(&hand, handled) {
+            var left = hand
+            while let place = left.takeNext() {
+                handled += 1
+                if handled.isMultiple(of: Self.burst) { await Task.yield() }
+                room.leave()
+                var failure: (any Error)?
+                do {
+                    try await EventContext.$handledByTask.withValue(place.context) {
+                        // A closure belongs to an isolated parameter only if it mentions it.
+                        _ = isolation
+                        try await call(place.event)
                     }
+                } catch {
+                    failure = error
                 }
-            } catch {
-                failure = error
+                finish(place, failure: failure, publisher: publisher)
             }
-            delivery.finished(at: site, failure: failure, publisher: publisher)
+        }
+    }
+
+    private func call(_ event: RawEvent) async throws {
+        switch handler {
+        case .closure(let held):
+            guard let isolated = held.enter() else { return }
+            defer { held.leave() }
+            try await isolated.call(event)
+        case .entering(let enter):
+            try await enter(event, gate)
+        }
+    }
+
+    /// - Returns: Whether there is anything; otherwise the next event starts another task.
+    private func takeNext(_ hand: inout Hand, _ handled: Int) -> Bool {
+        // A burst is under way, so the next event is near.
+        var mayWait = handled > 1
+        while true {
+            lock.lockSoon()
+            backlog.giveBack(hand)
+            hand = backlog.take(atMost: Self.handful)
+            isScheduled = mayWait || !hand.isEmpty
+            lock.unlock()
+            if !hand.isEmpty { return true }
+            if !mayWait { return false }
+            mayWait = arrivals.comeSoon()
         }
     }
 
     override func discardWaiting() {
-        let (left, handler, senders) = lock.withLock {
-            defer { self.handler = nil }
-            return (waiting.takeAll(), self.handler, room.update(used: 0, isOpen: true))
+        let (left, senders) = lock.withLock {
+            isRemoved = true
+            return (backlog.takeAll(), room.open())
         }
-        withExtendedLifetime(handler) {}
+        if case .closure(let held) = handler { held.letGoIfUnused() }
         for sender in senders { sender.resume() }
-        for delivery in left { delivery.tracker?.handlerReturned(at: site, failure: nil) }
+        drop(left)
+    }
+
+    override func giveBack(_ places: Hand) {
+        lock.withLock { backlog.giveBack(places) }
     }
 }

@@ -17,17 +17,15 @@ public import Supervision
 /// ```
 ///
 /// The bridge reports about itself on the same publisher: ``WorkerReady``, ``WorkerExited``, ``WorkerGaveUp``, ``WorkerOutput``,
-/// `EventRefused` and `EventsDropped`. Workers are separate processes: one that crashes takes nothing else with it, is restarted as
-/// its specification says, and gets the events that it had not acknowledged again.
+/// ``EventsLost``, `EventRefused`, `EventDeadLettered` and `EventsDropped`. Workers are separate processes: one that crashes takes nothing else with it,
+/// is restarted as its specification says, and gets the events that it had not acknowledged again; but for one over which it crashes
+/// again and again, which is kept in ``deadLetters``.
 ///
 /// Handlers of events from a worker run on the thread that reads that worker's link, unless they were subscribed elsewhere. All
 /// members may be used from any thread.
 public final class BridgeHost: Sendable {
     let core: HostCore
     private let phase = Phase()
-
-    /// How long ``shutdown()`` waits for what is on its way before workers are asked to finish.
-    private static let settlingTime = Duration.seconds(5)
 
     /// Makes a bridge; nothing runs before ``start()``.
     ///
@@ -36,13 +34,15 @@ public final class BridgeHost: Sendable {
         publisher: EventPublisher,
         workers: [WorkerSpecification],
         strategy: RestartStrategy = .oneForOne,
-        intensity: RestartIntensity = RestartIntensity()
+        intensity: RestartIntensity = RestartIntensity(),
+        deadLetters: DeadLetterLimits = DeadLetterLimits()
     ) throws {
         try self.init(
             publisher: publisher,
             workers: workers,
             strategy: strategy,
             intensity: intensity,
+            deadLetters: deadLetters,
             launcher: nil
         )
     }
@@ -52,11 +52,12 @@ public final class BridgeHost: Sendable {
         workers: [WorkerSpecification],
         strategy: RestartStrategy = .oneForOne,
         intensity: RestartIntensity = RestartIntensity(),
+        deadLetters: DeadLetterLimits = DeadLetterLimits(),
         launcher: (any WorkerLauncher)?,
         wantsEverything: Bool = false,
         tap: (@Sendable (PassingEvent) -> Void)? = nil
     ) throws {
-        let mistakes = WorkerSpecification.validate(workers) + intensity.validate()
+        let mistakes = WorkerSpecification.validate(workers) + intensity.validate() + deadLetters.validate()
         guard mistakes.isEmpty else {
             throw BridgeError(.invalidSpecification, mistakes.joined(separator: "\n"))
         }
@@ -73,6 +74,7 @@ public final class BridgeHost: Sendable {
             intensity: intensity,
             launcher: launcher ?? ProcessLauncher(),
             poller: poller,
+            deadLetters: deadLetters.bounds,
             wantsEverything: wantsEverything,
             tap: tap
         )
@@ -87,7 +89,7 @@ public final class BridgeHost: Sendable {
     ///
     /// A worker that crashes meanwhile is restarted as its specification says.
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why. The others run on until
-    ///   ``shutdown()``.
+    ///   ``shutdown(drainingWithin:)``.
     public func start() async throws {
         guard phase.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
         guard !core.status.isEmpty else { return }
@@ -103,11 +105,19 @@ public final class BridgeHost: Sendable {
     /// Lets what is on its way arrive, then asks the workers to finish, one after the other in reverse order, and returns when
     /// all have ended.
     ///
-    /// A worker that does not finish within its grace is ended by signals. Afterwards the bridge cannot be started again.
-    public func shutdown() async {
-        guard phase.end() else { return }
-        await settle(within: Self.settlingTime)
+    /// From the beginning nothing new is taken: `send`, `deliver` and `request` throw `DeliveryError.Code.shuttingDown`, and what
+    /// `publish` is given reaches no worker, which `EventsDropped` announces. What handlers publish still passes. A worker that does
+    /// not finish within its grace is ended by signals. Afterwards the bridge cannot be started again.
+    ///
+    /// - Parameter limit: how long it waits at most for what is on its way, and for what follows from that, to be handled.
+    /// - Returns: What was left unhandled.
+    @discardableResult
+    public func shutdown(drainingWithin limit: Duration = .seconds(5)) async -> ShutdownReport {
+        guard phase.end() else { return ShutdownReport(core.leftovers) }
+        core.router.closeIntake()
+        await settle(within: limit)
         await core.stop()
+        return ShutdownReport(core.leftovers)
     }
 
     /// Makes a shutdown that is under way quicker: the first time workers are no longer waited for but ended by SIGTERM, the
@@ -128,7 +138,7 @@ public final class BridgeHost: Sendable {
     /// Returns when nothing is on its way: every event that was published has been handled by every worker that wants it, and
     /// so has everything that this led to.
     ///
-    /// Workers that were given up or stopped are not waited for.
+    /// Workers that were given up or stopped are not waited for, nor are events that are held back because the dead letters are full.
     public func waitUntilIdle() async {
         await core.waitUntilIdle()
     }

@@ -12,6 +12,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
 
     let publisher: EventPublisher
     let router: EventRouter
+    let deadLetters: DeadLetterStore
     let poller: Poller
     private let specifications: [WorkerSpecification]
     private let routes: [Route]
@@ -32,6 +33,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         intensity: RestartIntensity,
         launcher: any WorkerLauncher,
         poller: Poller,
+        deadLetters bounds: DeadLetterBounds,
         wantsEverything: Bool,
         tap: (@Sendable (PassingEvent) -> Void)?
     ) {
@@ -39,7 +41,14 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         self.specifications = specifications
         self.launcher = launcher
         self.poller = poller
-        router = EventRouter(publisher: publisher, poller: poller, wantsEverything: wantsEverything, tap: tap)
+        deadLetters = DeadLetterStore(bounds: bounds, publisher: publisher)
+        router = EventRouter(
+            publisher: publisher,
+            poller: poller,
+            wantsEverything: wantsEverything,
+            deadLetters: deadLetters,
+            tap: tap
+        )
         routes = specifications.map { specification in
             Route(
                 peerName: specification.name,
@@ -47,6 +56,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
                 ownSource: publisher.source,
                 limits: specification.limits.link,
                 specified: Set(specification.subscribes),
+                strikes: specification.limits.strikes,
                 isRenewed: true,
                 poller: poller
             )
@@ -89,7 +99,10 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
 
     func hurry() { supervisor?.stopHurried() }
 
-    func restart(_ index: Int) { supervisor?.restartRequested(index: index) }
+    func restart(_ index: Int) {
+        routes[index].forgetDeadLetters()
+        supervisor?.restartRequested(index: index)
+    }
 
     func stopWorker(_ index: Int) { supervisor?.stopChildRequested(index: index) }
 
@@ -104,6 +117,8 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     var leftovers: [(worker: String, events: Int)] {
         routes.map { ($0.peerName, $0.link.outboxDepth.events) }.filter { $0.events > 0 }
     }
+
+    var statistics: [WorkerStatistics] { routes.map { WorkerStatistics(worker: $0.peerName, $0.statistics) } }
 
     /// Returns when every link has been quiet at one and the same look: nothing on its way, nothing in a handler.
     func waitUntilIdle() async {
@@ -129,7 +144,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
 
     // MARK: - SupervisorEnvironment
 
-    var now: Duration { .nanoseconds(Int64(clamping: MonotonicClock.now())) }
+    var now: Duration { .onMonotonicClock }
 
     func launch(index: Int, incarnation number: Int) {
         let specification = specifications[index]
@@ -164,6 +179,8 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
                 reason: failure.reason
             )
         case .success(let worker):
+            // Before anybody hears of it: a child that was to be stopped while it was spawned is signalled at once.
+            incarnation.spawned(worker.process)
             supervisor?.childSpawned(
                 index: incarnation.index,
                 incarnation: incarnation.number,
@@ -201,9 +218,11 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
 
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
         if case .gaveUp(let why) = status.state {
-            routes[index].close(because: "it was given up: \(why)")
+            routes[index].close(because: "it was given up: \(why)", isGivenUp: true)
+            router.peerIsUnavailable(routes[index])
         } else if status.state == .stopped {
             routes[index].close(because: "it was stopped")
+            router.peerIsUnavailable(routes[index])
         }
         if let reason {
             let incarnation = lock.withLock { incarnations[index] }
@@ -261,13 +280,47 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         supervisor?.heartbeatMissed(index: incarnation.index, incarnation: incarnation.number, after: time)
     }
 
-    func incarnationEnded(_ incarnation: WorkerIncarnation, _ reason: ExitReason, isOrderly: Bool) {
+    func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration) {
+        supervisor?.handlerTimedOut(
+            index: incarnation.index,
+            incarnation: incarnation.number,
+            event: event,
+            after: time
+        )
+    }
+
+    func incarnationLostEvents(_ lost: EventsLost) { publisher.publish(lost) }
+
+    func incarnationEnded(
+        _ incarnation: WorkerIncarnation,
+        _ reason: ExitReason,
+        isOrderly: Bool,
+        verdict: CrashLedger.Verdict
+    ) {
         supervisor?.childExited(
             index: incarnation.index,
             incarnation: incarnation.number,
             reason: reason,
-            isOrderly: isOrderly
+            isOrderly: isOrderly,
+            blame: ExitBlame(verdict, last: reason)
         )
+    }
+}
+
+extension ExitBlame {
+    fileprivate init(_ verdict: CrashLedger.Verdict, last reason: ExitReason) {
+        self =
+            switch verdict {
+            case .worker: .child
+            case .strike, .deadLetter: .elsewhere
+            case .broken:
+                .beyondHelp(
+                    """
+                    \(CrashLedger.deadLettersInARow) events in a row were dead-lettered because it crashed over them, \
+                    and it handled none between; last: \(reason)
+                    """
+                )
+            }
     }
 }
 

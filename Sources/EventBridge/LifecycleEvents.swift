@@ -25,6 +25,8 @@ public struct WorkerExited: DomainEvent, SelfReport {
     public let wasAsked: Bool
     /// What it left in the outbox that it shared with the host; nil if it shared none, so that what it had published and not sent
     /// is gone, uncounted, or if it ended by breaking the protocol.
+    ///
+    /// ``EventsLost`` says so then.
     public let outbox: Outbox?
 
     /// What a worker that has ended had left behind.
@@ -32,6 +34,8 @@ public struct WorkerExited: DomainEvent, SelfReport {
         /// How many events it had published and not sent: they have been delivered.
         public let delivered: Int
         /// How many events it had published and that cannot be read, because ``damage`` hides them; they are lost.
+        ///
+        /// 0 also if the damage has hit its count of them; ``EventsLost`` tells the two apart.
         public let lost: UInt64
         /// Whether it ended while it published: that event is dropped, and its `publish` never returned.
         public let isTorn: Bool
@@ -50,7 +54,36 @@ extension WorkerExited.Outbox {
         lost = found.missing
         isTorn = found.isTorn
         damage = found.damage
-        suspects = found.suspects.prefix(Self.maximumSuspects).map(\.id)
+        suspects = found.suspects.prefix(Self.maximumSuspects).map(\.id.description)
+    }
+}
+
+/// A worker has ended, and events that it had published are gone, or may be.
+///
+/// Told once for a start of the worker, before its ``WorkerExited``; not at all if nothing is known to be gone: what a worker of this
+/// package leaves behind arrives, unless its memory is damaged.
+public struct EventsLost: DomainEvent, SelfReport {
+    /// The worker's name.
+    public let worker: String
+    /// The start of the worker, as it stands in the ids of its events.
+    public let incarnation: UInt64
+    /// How many of its events had arrived before, counted from its start.
+    public let after: UInt64
+    /// How many are gone, as `WorkerStatistics` counts them; nil if nobody can know: then it may have been none.
+    public let count: UInt64?
+    /// Why, as a phrase about the worker: `it ended without a goodbye, and shared no outbox`.
+    public let reason: String
+}
+
+extension EventsLost {
+    init(worker: String, incarnation: UInt64, _ loss: Link.Loss) {
+        self.init(
+            worker: worker,
+            incarnation: incarnation,
+            after: loss.arrived,
+            count: loss.count,
+            reason: loss.reason
+        )
     }
 }
 

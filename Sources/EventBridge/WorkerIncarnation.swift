@@ -18,8 +18,16 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         func incarnationSaidGoodbye(_ incarnation: WorkerIncarnation)
         func incarnationViolated(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
         func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration)
+        func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration)
+        /// Told once, before the end.
+        func incarnationLostEvents(_ lost: EventsLost)
         /// Link and process are both gone.
-        func incarnationEnded(_ incarnation: WorkerIncarnation, _ reason: ExitReason, isOrderly: Bool)
+        func incarnationEnded(
+            _ incarnation: WorkerIncarnation,
+            _ reason: ExitReason,
+            isOrderly: Bool,
+            verdict: CrashLedger.Verdict
+        )
     }
 
     let index: Int
@@ -38,6 +46,10 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     private var isLinkEnded = false
     private var exit: ExitReason?
     private var hasSaidGoodbye = false
+    /// Whether the host has asked for its end, or brought it about: then no event is to blame for it.
+    private var isEndedByHost = false
+    /// The event whose handlers took too long, for which the host then ends the process.
+    private var overrun: Overrun?
     private var hasReported = false
 
     /// After a link has ended without a goodbye, how long its process may take to be seen dead.
@@ -64,12 +76,16 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         link = route.link
     }
 
-    /// Takes over what the launcher has started.
-    func begin(_ launched: LaunchedWorker) throws {
+    /// There is a process, which can be signalled from now on.
+    func spawned(_ process: any WorkerProcess) {
         lock.withLock {
-            process = launched.process
-            processIdentifier = launched.process.processIdentifier
+            self.process = process
+            processIdentifier = process.processIdentifier
         }
+    }
+
+    /// Takes over what the launcher has started, behind ``spawned(_:)``.
+    func begin(_ launched: LaunchedWorker) throws {
         try link.attach(launched.stream, delegate: self, takesOver: true)
         do {
             try launched.process.onExit { [self] reason in processExited(reason) }
@@ -87,10 +103,19 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     var takenOver: TakeOver? { link.takenOver }
 
     func signal(_ signal: ChildSignal) {
-        lock.withLock { process }?.signal(signal)
+        let process = lock.withLock {
+            isEndedByHost = true
+            return self.process
+        }
+        process?.signal(signal)
     }
 
     func drain(grace: Duration) {
+        lock.withLock {
+            isEndedByHost = true
+            // Somebody has asked for its end in the same moment, and came first.
+            overrun = nil
+        }
         link.send(.drain(graceMilliseconds: grace.milliseconds))
     }
 
@@ -110,11 +135,25 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         return try owner.router.eventReceived(head, payload: payload, from: route, over: link)
     }
 
+    func link(_ link: Link, received gap: GapFrame) throws {
+        for range in gap.ranges {
+            guard case .sender = range.first else {
+                throw LinkViolation("gap \(gap.sequence) speaks of events of another process")
+            }
+        }
+        try owner?.router.gapReceived(gap, from: route, over: link)
+    }
+
     func link(_ link: Link, received message: ControlMessage) throws {
         switch message {
         case .hello(let hello): helloReceived(hello)
         case .interest(let interest): owner?.router.interestReceived(interest, from: route, over: link)
         case .ready: readyReceived()
+        case .receipt(let receipt):
+            guard receipt.process == specification.name, receipt.passedOnTo.isEmpty else {
+                throw LinkViolation("a receipt speaks for \"\(receipt.process)\"")
+            }
+            owner?.router.receiptReceived(receipt, over: link)
         case .goodbye:
             lock.withLock { hasSaidGoodbye = true }
             owner?.incarnationSaidGoodbye(self)
@@ -123,7 +162,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
-        owner?.router.eventRefused(head, by: route, over: link, refusal: refusal)
+        owner?.router.eventRefused(head, payload: payload, by: route, over: link, refusal: refusal)
     }
 
     private func helloReceived(_ hello: Hello) {
@@ -173,6 +212,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         link.releaseEvents()
         owner.incarnationBecameReady(self)
         watchHeartbeat()
+        watchHandlers()
     }
 
     // MARK: - Signs of life
@@ -182,29 +222,62 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// Silence counts only while the reading thread waits for the worker: what the worker has written and nobody has read yet says
     /// nothing. And a look that comes late, because this process or the machine was stopped, starts counting afresh.
     private func watchHeartbeat() {
-        let heartbeat = specification.child.heartbeat
-        let interval = heartbeat.every.nanoseconds
-        guard interval > 0 else { return }
-        let limit = interval.multipliedReportingOverflow(by: UInt64(max(heartbeat.tolerance, 1)))
-        guard !limit.overflow else { return }
-        look(every: interval, limit: limit.partialValue, countsFrom: MonotonicClock.now())
+        if let watch = SilenceWatch(specification.child.heartbeat, from: .onMonotonicClock) { look(watch) }
     }
 
-    private func look(every interval: UInt64, limit: UInt64, countsFrom start: UInt64) {
-        let due = MonotonicClock.now() &+ interval
-        poller.schedule(at: due) { [weak self] in
+    private func look(_ watch: SilenceWatch) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
             guard let self, !link.hasEnded else { return }
+            var watch = watch
             let now = MonotonicClock.now()
-            if now > due &+ interval / 2 {
-                look(every: interval, limit: limit, countsFrom: now)
+            let silence = link.silence(at: now).map { Duration.nanoseconds(Int64(clamping: $0)) }
+            if let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) {
+                owner?.incarnationMissedHeartbeats(self, after: silence)
                 return
             }
-            if let silence = link.silence(at: now), min(silence, now &- start) > limit {
-                owner?.incarnationMissedHeartbeats(self, after: .nanoseconds(Int64(clamping: silence)))
-                return
-            }
-            look(every: interval, limit: limit, countsFrom: start)
+            look(watch)
         }
+    }
+
+    // MARK: - Handlers
+
+    /// Why the process is ended by its handlers' deadline.
+    private struct Overrun {
+        let reason: ExitReason
+        /// The event, if it must have been that one; nil if several were begun, of which any may keep the others waiting.
+        let suspects: [EventID]?
+    }
+
+    /// Looks several times within the handlers' deadline which events the worker is at; nothing is counted while events pass.
+    private func watchHandlers() {
+        guard let deadline = specification.limits.handlerDeadline else { return }
+        look(HandlerWatch(deadline: deadline, from: .onMonotonicClock), deadline)
+    }
+
+    private func look(_ watch: HandlerWatch, _ deadline: Duration) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            var watch = watch
+            let work = link.peerWork.map { HandlerWatch.Work(inline: $0.inline, oldest: $0.oldest) }
+            let overdue = watch.looked(at: .onMonotonicClock, work: work)
+            if !overdue.contains(where: { self.handlerOverran($0, deadline) }) { look(watch, deadline) }
+        }
+    }
+
+    /// - Returns: Whether the worker is on its way out, for this or another reason.
+    private func handlerOverran(_ overdue: HandlerWatch.Overdue, _ deadline: Duration) -> Bool {
+        // Finished in this moment, or never ours.
+        guard let event = link.unsettledEvent(overdue.event) else { return false }
+        let text = "\(event.name) (\(event.id))"
+        let isNews = lock.withLock {
+            guard !isEndedByHost, !hasSaidGoodbye, exit == nil else { return false }
+            var suspects: [EventID]?
+            if case .inline = overdue { suspects = [event.id] }
+            overrun = Overrun(reason: .handlerTimedOut(event: text, after: deadline), suspects: suspects)
+            return true
+        }
+        if isNews { owner?.incarnationOverran(self, event: text, after: deadline) }
+        return true
     }
 
     // MARK: - The end
@@ -242,15 +315,31 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     private func reportEnd() {
-        let ended: (ExitReason, Bool)? = lock.withLock {
+        let ended: (reason: ExitReason, isOrderly: Bool, isCrash: Bool, overrun: Overrun?)? = lock.withLock {
             guard isLinkEnded, let exit, !hasReported else { return nil }
             hasReported = true
             // Nothing is left of it to be signalled.
             process = nil
-            return (exit, hasSaidGoodbye)
+            return (exit, hasSaidGoodbye, !hasSaidGoodbye && (overrun != nil || !isEndedByHost), overrun)
         }
-        guard let (reason, isOrderly) = ended else { return }
-        owner?.incarnationEnded(self, reason, isOrderly: isOrderly)
+        guard let ended, let owner else { return }
+        let verdict: CrashLedger.Verdict
+        let reason = ended.overrun?.reason ?? ended.reason
+        if ended.isCrash {
+            verdict = owner.router.workerCrashed(
+                route,
+                over: link,
+                because: reason.description,
+                suspects: ended.overrun?.suspects
+            )
+        } else {
+            route.incarnationEnded(link)
+            verdict = .worker
+        }
+        if let loss = link.loss {
+            owner.incarnationLostEvents(EventsLost(worker: specification.name, incarnation: incarnation, loss))
+        }
+        owner.incarnationEnded(self, reason, isOrderly: ended.isOrderly, verdict: verdict)
     }
 
     /// Kills the process and closes the link, without a word to anybody.
@@ -261,6 +350,9 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 }
 
 extension Duration {
+    /// The reading of the monotonic clock.
+    static var onMonotonicClock: Duration { .nanoseconds(Int64(clamping: MonotonicClock.now())) }
+
     /// Whole milliseconds, at least 1 of what is longer than nothing; for the wire.
     var milliseconds: UInt64 {
         guard self > .zero else { return 0 }

@@ -1,8 +1,10 @@
 import BridgeProtocol
+public import DomainEvents
+import Supervision
 
-/// How much the link to a worker holds and takes, in bytes.
+/// How much the link to a worker holds and takes, in bytes, how many crashes one event may cause, and how long its handlers may take.
 ///
-/// An event counts for at least 256.
+/// An event counts for at least 256 bytes, and towards the hard limit for 40 more.
 public struct WorkerLimits: Sendable, Hashable {
     /// Where `send` begins to wait for room; 4 MiB by default, some ten thousand small events.
     public var outbox: Int
@@ -11,14 +13,46 @@ public struct WorkerLimits: Sendable, Hashable {
     /// supervisor.
     public var outboxHardLimit: Int
 
+    /// What becomes of events for which the outbox has no room, by event name; `*` stands for all that are not named.
+    ///
+    /// Whatever is not named waits: ``OverflowPolicy/wait``. For events to the worker, from here and from other workers; its own
+    /// outbox, which outlives it, always waits.
+    public var overflow: [String: OverflowPolicy]
+
     /// The largest frame in either direction; 16 MiB by default.
     public var frame: Int
 
+    /// After how many crashes of the worker over one event that event is dead-lettered; 3 by default.
+    public var strikes: Int
+
+    /// How long the worker may have one event in its handlers; nil, the default, for as long as they like.
+    ///
+    /// A worker that takes longer is killed: by SIGABRT, then by SIGKILL. That counts as a crash over the event, which comes again, and is
+    /// dead-lettered after as many ``strikes``. `WorkerExited.reason` names the event and the time.
+    ///
+    /// The time of an event whose plain handlers run counts from the moment in which they begin; that of an event that is with queues,
+    /// tasks or sequences only, from when no older one is unfinished. So events that wait for their turn behind others have all of their
+    /// time before them. The host looks four times within it: it passes in full, and by a quarter more at the most.
+    ///
+    /// The host sees what the worker is at in the outbox that both share. A worker that speaks the protocol by other means and does not use
+    /// the shared memory has no deadline.
+    public var handlerDeadline: Duration?
+
     /// Makes limits.
-    public init(outbox: Int = 4 << 20, outboxHardLimit: Int = 64 << 20, frame: Int = 16 << 20) {
+    public init(
+        outbox: Int = 4 << 20,
+        outboxHardLimit: Int = 64 << 20,
+        overflow: [String: OverflowPolicy] = [:],
+        frame: Int = 16 << 20,
+        strikes: Int = 3,
+        handlerDeadline: Duration? = nil
+    ) {
         self.outbox = outbox
         self.outboxHardLimit = outboxHardLimit
+        self.overflow = overflow
         self.frame = frame
+        self.strikes = strikes
+        self.handlerDeadline = handlerDeadline
     }
 
     func validate() -> [String] {
@@ -30,6 +64,16 @@ public struct WorkerLimits: Sendable, Hashable {
         if frame < 64 << 10 || frame > 1 << 30 {
             mistakes.append("the frame limit is \(frame) bytes; 64 KiB to 1 GiB are possible")
         }
+        for (name, policy) in overflow.sorted(by: { $0.key < $1.key }) {
+            if name.isEmpty || name.utf8.count > EventNames.maximumBytes {
+                mistakes.append(
+                    "overflow: an event name has 1 to \(EventNames.maximumBytes) bytes; found \(name.utf8.count)"
+                )
+            }
+            if policy == .latest(by: "") { mistakes.append("overflow: \(name): a field's name is not empty") }
+        }
+        if strikes < 1 { mistakes.append("an event may cause \(strikes) crashes; 1 is the least") }
+        if let handlerDeadline { mistakes += handlerDeadline.mistakes(as: "the handlers' deadline", mayBeZero: false) }
         return mistakes
     }
 
@@ -37,6 +81,7 @@ public struct WorkerLimits: Sendable, Hashable {
         var limits = LinkLimits()
         limits.outboxBytes = outbox
         limits.outboxHardBytes = outboxHardLimit
+        limits.overflow = OverflowPolicies(overflow)
         limits.frameBytes = frame
         return limits
     }

@@ -96,8 +96,9 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
             defer { (subscriptions, self.handler) = ([], nil) }
             return (subscriptions, self.handler)
         }
-        for subscription in kept { subscription.cancel() }
+        // First: what a cancelled subscription lets go of would count as handled.
         session.abandon()
+        for subscription in kept { subscription.cancel() }
         handler?(reason)
     }
 }

@@ -17,12 +17,16 @@ public struct InMemoryWorker: Sendable {
     ///   - subscribes: the events that it subscribes to: kept for it while it is down.
     ///   - restart: after which ends it is started again.
     ///   - backoff: the wait before that.
+    ///   - shutdown: how it is stopped.
+    ///   - limits: how much the link to it holds and takes.
     ///   - body: what the worker program hands to `BridgeWorker.main`.
     public init(
         _ name: String = "worker",
         subscribes: [any DomainEvent.Type] = [],
         restart: RestartType = .permanent,
         backoff: Backoff = .exponential(),
+        shutdown: ShutdownSequence = .draining(),
+        limits: WorkerLimits = WorkerLimits(),
         body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
     ) {
         specification = WorkerSpecification(
@@ -30,7 +34,9 @@ public struct InMemoryWorker: Sendable {
             executable: .path("in memory"),
             subscribes: subscribes,
             restart: restart,
-            backoff: backoff
+            backoff: backoff,
+            shutdown: shutdown,
+            limits: limits
         )
         self.body = body
     }
@@ -50,10 +56,15 @@ extension BridgeHost {
     /// Starts a bridge whose workers run in this process.
     ///
     /// - Throws: `BridgeError` if a worker does not become ready.
-    public static func inMemory(_ publisher: EventPublisher, workers: [InMemoryWorker]) async throws -> BridgeHost {
+    public static func inMemory(
+        _ publisher: EventPublisher,
+        workers: [InMemoryWorker],
+        deadLetters: DeadLetterLimits = DeadLetterLimits()
+    ) async throws -> BridgeHost {
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: workers.map(\.specification),
+            deadLetters: deadLetters,
             launcher: InMemoryLauncher(workers)
         )
         try await bridge.start()

@@ -3,10 +3,15 @@ import DomainEvents
 
 /// What became of an event at the subscribers of this process.
 enum LocalOutcome {
-    case handled
+    case handled(handlers: Int)
     case unwanted
     case pending
     case refused(Refusal.Reason, text: String)
+
+    /// How many handlers have returned.
+    var handlers: Int {
+        if case .handled(let handlers) = self { handlers } else { 0 }
+    }
 }
 
 /// Decodes the events of one name and hands them to the subscribers here.
@@ -14,7 +19,8 @@ protocol EventReceiver: Sendable {
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        completion: () -> any HandlingCompletion
+        lane: (any InlineLane)?,
+        completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome
 }
 
@@ -32,7 +38,8 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        completion: () -> any HandlingCompletion
+        lane: (any InlineLane)?,
+        completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome {
         guard channel.hasSubscribers else { return .unwanted }
         let event: E
@@ -46,8 +53,15 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
         } catch {
             return .refused(.invalid, text: String(describing: error))
         }
-        switch channel.deliverIncoming(event, context: context, from: publisher, completion: completion) {
-        case .handled: return .handled
+        let outcome = channel.deliverIncoming(
+            event,
+            context: context,
+            from: publisher,
+            lane: lane,
+            completion: completion
+        )
+        switch outcome {
+        case .handled(let handlers): return .handled(handlers: handlers)
         case .unwanted: return .unwanted
         case .pending: return .pending
         case .failed(let error): return .refused(.handlerFailed, text: String(describing: error))

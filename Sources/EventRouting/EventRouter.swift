@@ -3,6 +3,7 @@ package import BridgeProtocol
 package import BridgeTransport
 package import DomainEvents
 import Locks
+import Synchronization
 
 /// Decides where an event goes: to which peers, and whether to the subscribers of this process.
 ///
@@ -17,10 +18,14 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     package let publisher: EventPublisher
     package let poller: Poller
     let losses: LossReporter
+    let receipts = PendingReceipts()
+    private let isIntakeClosed = Atomic<Bool>(false)
     /// Sees every event that passes.
     ///
     /// Set before anything runs.
     package let tap: (@Sendable (PassingEvent) -> Void)?
+    /// Where events go that a process could not handle; nil in a worker, whose host keeps them.
+    let deadLetters: DeadLetterStore?
     /// Whether every event of every peer is asked for, as somebody watches.
     private let wantsEverything: Bool
 
@@ -38,8 +43,10 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         publisher: EventPublisher,
         poller: Poller,
         wantsEverything: Bool = false,
+        deadLetters: DeadLetterStore? = nil,
         tap: (@Sendable (PassingEvent) -> Void)? = nil
     ) {
+        self.deadLetters = deadLetters
         self.publisher = publisher
         self.poller = poller
         self.wantsEverything = wantsEverything
@@ -52,8 +59,20 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         publisher.addInterestObserver(self)
     }
 
+    /// Takes nothing more that nothing has caused: only what handlers publish passes from now on.
+    package func closeIntake() {
+        isIntakeClosed.store(true, ordering: .relaxed)
+    }
+
+    /// Why an event of this process is not taken; nil if it is.
+    func refusal(of name: String, _ context: EventContext) -> DeliveryError? {
+        guard isIntakeClosed.load(ordering: .relaxed), context.cause == nil else { return nil }
+        return DeliveryError(.shuttingDown, "\(name) was not taken: the bridge is shutting down")
+    }
+
     /// Lets go of the publisher.
     package func stop() {
+        receipts.failAll(DeliveryError(.workerUnavailable, "the bridge has ended"))
         losses.announce()
         publisher.removeInterestObserver(self)
         for named in tableLock.withLock({ namesByNumber }) {
@@ -85,7 +104,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         return entry
     }
 
-    private func named(_ number: UInt64) -> NamedEvents? {
+    func named(_ number: UInt64) -> NamedEvents? {
         tableLock.withLock {
             guard number > 0, number <= UInt64(namesByNumber.count) else { return nil }
             return namesByNumber[Int(number) - 1]
@@ -102,6 +121,12 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         }
         updateTargets()
     }
+
+    /// The route to the peer of this name.
+    func route(to name: String) -> Route? { lock.withLock { routes.first { $0.peerName == name } } }
+
+    /// Whether events of this name are reports of the bridge about itself.
+    func isSelfReport(_ name: String) -> Bool { lock.withLock { selfReports.contains(name) } }
 
     /// Tells the peer of a freshly established link what is wanted of it; from now on it is told of every change.
     package func announceInterest(to route: Route, over link: Link) {
@@ -251,44 +276,65 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
             throw LinkViolation("more than \(Self.maximumNames) event names are in use")
         }
         guard let context = link.context(of: head) else { return .handled }
-        return dispatch(entry, payload: payload, context: context, origin: route) {
-            LinkCompletion(link: link, sequence: head.sequence)
-        }
+        return dispatch(entry, head, payload: payload, context: context, from: route, over: link)
     }
 
     private func dispatch(
         _ entry: NamedEvents,
+        _ head: EventHead,
         payload: UnsafeRawBufferPointer,
         context: EventContext,
-        origin: Route,
-        completion: () -> any HandlingCompletion
+        from route: Route,
+        over link: Link
     ) -> EventDisposition {
-        tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: origin.peerName))
-        _ = entry.send(payload, context: context, except: origin, announcesLoss: true)
-        switch entry.deliverHere(payload, context: context, completion: completion) {
-        case .handled, .unwanted: return .handled
+        tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: route.peerName))
+        var sent = entry.send(payload, context: context, except: route, wantsReceipt: head.wantsReceipt)
+        // Who is gone cannot be slowed.
+        if !sent.crowded.isEmpty, link.wasReadToEnd { sent.crowded = [] }
+        for loss in sent.losses { announce(loss, of: entry.name) }
+        let settlement = {
+            Settlement(
+                link: link,
+                sequence: head.sequence,
+                receipt: head.wantsReceipt ? self.receipt(of: context.id, sent) : nil,
+                crowded: sent.crowded
+            )
+        }
+        let outcome = entry.deliverHere(payload, context: context, lane: link.lane) { handlers in
+            settlement().completion(
+                handlers: handlers,
+                refused: head.wantsReceipt ? nil : refusedLater(entry, payload: payload, context: context)
+            )
+        }
+        switch outcome {
         case .pending: return .pending
-        case .refused(let reason, let text): return .refused(reason, text: text)
+        case .handled, .unwanted:
+            if !head.wantsReceipt, sent.crowded.isEmpty {
+                return outcome.handlers == 0 && sent.isUnwanted ? .unwanted : .handled
+            }
+            settlement().handled(handlers: outcome.handlers, isUnwanted: sent.isUnwanted)
+            return .pending
+        case .refused(let reason, let text):
+            if !head.wantsReceipt {
+                refusalSettled(entry.name, by: nil, reason: text) {
+                    UndeliveredEvent(name: entry.name, context: context, attempts: context.attempt, payload: payload)
+                }
+                return .refused(reason, text: text)
+            }
+            settlement().refused(reason, text: text)
+            return .pending
         }
     }
 
-    /// Announces that a peer has refused an event.
-    package func eventRefused(_ head: EventHead, by route: Route, over link: Link, refusal: Refusal) {
-        let name = link.eventName(of: head)
-        // A refused refusal would go on for ever.
-        guard name != EventRefused.eventName else { return }
-        let context = link.sentContext(of: head)
-        publisher.publish(
-            EventRefused(
-                event: name,
-                id: context.id.description,
-                worker: route.peerName,
-                reason: refusal.text,
-                code: refusal.reason
-            ),
-            causedBy: context
-        )
+    func announce(_ loss: NamedEvents.Loss, of name: String) {
+        // A dead letter has been announced.
+        if loss.isKept { return }
+        losses.add(event: name, id: loss.id, link: loss.peerName, reason: loss.error.description)
+        guard loss.error.code == .outboxFull else { return }
+        loss.route.link.note(Gap(loss.id, name: name, reason: .full))
     }
+
+    // MARK: - Events without a type
 
     /// Publishes an event whose type this process does not know, from its encoded form.
     ///
@@ -312,11 +358,10 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         }
         let context = context ?? publisher.makeContext(causedBy: nil)
         tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
+        if let refusal = refusal(of: name, context) { return .failure(refusal) }
         let targets = entry.snapshot.targets.count
-        if let failure = entry.send(payload, context: context, except: nil, announcesLoss: false) {
-            return .failure(failure)
-        }
-        switch entry.deliverHere(payload, context: context, completion: { UnwatchedCompletion() }) {
+        if let failure = entry.sendToAll(payload, context: context, receipts: nil) { return .failure(failure) }
+        switch entry.deliverHere(payload, context: context, lane: nil, completion: { _ in UnwatchedCompletion() }) {
         case .handled, .pending: return .success(targets + 1)
         case .unwanted: return .success(targets)
         case .refused(_, let text): return .failure(DeliveryError(.notEncodable, "\(name) was refused here: \(text)"))
@@ -327,7 +372,9 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     package func waitForRoom(name: String) async {
         guard let entry = tableLock.withLock({ namesByText[name] }) else { return }
         // A peer that takes nothing any more is no reason to keep the others waiting; whoever publishes learns of it.
-        for target in entry.snapshot.targets where !target.hasRoom { try? await target.waitForRoom() }
+        for target in entry.snapshot.targets where !target.hasRoom(for: name) {
+            try? await target.waitForRoom(for: name)
+        }
     }
 
     /// Whether every peer that wants the events of this name has room for one more.
@@ -344,25 +391,6 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     package func isWanted(_ name: String) -> Bool {
         guard let entry = tableLock.withLock({ namesByText[name] }) else { return false }
         return !entry.snapshot.targets.isEmpty || publisher.isWanted(name)
-    }
-}
-
-/// Acknowledges an event when its last handler has returned.
-private final class LinkCompletion: HandlingCompletion {
-    private let link: Link
-    private let sequence: UInt64
-
-    init(link: Link, sequence: UInt64) {
-        self.link = link
-        self.sequence = sequence
-    }
-
-    func handlersReturned(failure: (any Error)?) {
-        if let failure {
-            link.refuse(sequence, .handlerFailed, text: String(describing: failure))
-        } else {
-            link.eventHandled(sequence)
-        }
     }
 }
 

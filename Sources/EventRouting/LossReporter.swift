@@ -16,7 +16,14 @@ final class LossReporter: @unchecked Sendable {
     private let publisher: EventPublisher
     private let poller: Poller
     private let lock = Lock()
-    private var losses: [Key: (count: Int, reason: String)] = [:]
+    private struct Losses {
+        var count = 0
+        let first: EventID
+        var last: EventID
+        let reason: String
+    }
+
+    private var losses: [Key: Losses] = [:]
     private var isScheduled = false
 
     init(publisher: EventPublisher, poller: Poller) {
@@ -24,12 +31,15 @@ final class LossReporter: @unchecked Sendable {
         self.poller = poller
     }
 
-    func add(event: String, link: String, reason: String) {
+    func add(event: String, id: EventID, link: String, reason: String) {
         // A loss of the announcement itself is not announced.
         guard event != EventsDropped.eventName else { return }
         let starts = lock.withLock {
             let key = Key(event: event, link: link)
-            losses[key] = ((losses[key]?.count ?? 0) + 1, losses[key]?.reason ?? reason)
+            var known = losses[key] ?? Losses(first: id, last: id, reason: reason)
+            known.count += 1
+            known.last = id
+            losses[key] = known
             defer { isScheduled = true }
             return !isScheduled
         }
@@ -47,7 +57,16 @@ final class LossReporter: @unchecked Sendable {
             return losses
         }
         for (key, loss) in gathered {
-            publisher.publish(EventsDropped(event: key.event, link: key.link, count: loss.count, reason: loss.reason))
+            publisher.publish(
+                EventsDropped(
+                    event: key.event,
+                    link: key.link,
+                    count: loss.count,
+                    first: loss.first.description,
+                    last: loss.last.description,
+                    reason: loss.reason
+                )
+            )
         }
     }
 }

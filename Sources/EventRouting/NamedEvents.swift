@@ -34,53 +34,130 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
 
     // MARK: - Out
 
-    func forward<E: DomainEvent>(_ event: E, context: EventContext, announcesLoss: Bool) -> DeliveryError? {
+    func forward<E: DomainEvent>(
+        _ event: E,
+        context: EventContext,
+        announcesLoss: Bool,
+        receipts: ReceiptLedger?
+    ) -> DeliveryError? {
+        if let refusal = router.refusal(of: name, context) {
+            if announcesLoss {
+                router.losses.add(event: name, id: context.id, link: "every link", reason: refusal.description)
+            }
+            return refusal
+        }
         do {
             return try PayloadScratch.current.withEncoded(event) { payload in
                 router.tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
-                return send(payload, context: context, except: nil, announcesLoss: announcesLoss)
+                if announcesLoss {
+                    let sent = send(payload, context: context, wantsReceipt: false)
+                    for loss in sent.losses { router.announce(loss, of: name) }
+                    return sent.losses.first?.error
+                }
+                return sendToAll(payload, context: context, receipts: receipts)
             }
         } catch {
             let failure = DeliveryError(.notEncodable, "\(name) cannot be encoded: \(error)")
-            if announcesLoss { router.losses.add(event: name, link: "every link", reason: failure.description) }
+            if announcesLoss {
+                router.losses.add(event: name, id: context.id, link: "every link", reason: failure.description)
+            }
             return failure
         }
+    }
+
+    /// What became of an event at the peers that want it.
+    struct Sent {
+        /// Who did not take it, and why.
+        var losses: [Loss] = []
+        /// Who took it beyond the limit where waiting begins.
+        var crowded: [Route] = []
+        /// Who took it; only if they were asked for receipts.
+        var reached: [String] = []
+        /// Whether no peer wanted it.
+        var isUnwanted = true
+    }
+
+    struct Loss {
+        let route: Route
+        let id: EventID
+        let error: DeliveryError
+        /// Whether it was dead-lettered.
+        let isKept: Bool
+
+        var peerName: String { route.peerName }
+    }
+
+    /// Into the outboxes of all peers that want it, or of none.
+    func sendToAll(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        receipts: ReceiptLedger?
+    ) -> DeliveryError? {
+        let targets = lock.withLock { self.targets }
+        do throws(DeliveryError) {
+            for target in targets { try target.check(payload, name: name) }
+        } catch {
+            return error
+        }
+        if let receipts, !targets.isEmpty {
+            router.receipts.add(receipts)
+            for target in targets { receipts.expect(target.peerName) }
+        }
+        return send(payload, context: context, wantsReceipt: receipts != nil).losses.first?.error
     }
 
     /// Into every outbox first, then written: nobody sees an effect before its cause.
     func send(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        except origin: Route?,
-        announcesLoss: Bool
-    ) -> DeliveryError? {
+        except origin: Route? = nil,
+        wantsReceipt: Bool
+    ) -> Sent {
         let targets = lock.withLock { self.targets }
         // With one target there is nobody who could be overtaken.
         let isHeld = targets.count > 1
+        var sent = Sent()
         var places: [Route.Place] = []
-        var failure: DeliveryError?
+        var displaced: [(Route, Link.Displaced)] = []
         for target in targets where target !== origin {
+            sent.isUnwanted = false
             do throws(DeliveryError) {
-                let place = try target.enqueue(context, name: name, isHeld: isHeld, payload: payload)
+                let place = try target.enqueue(
+                    context,
+                    name: name,
+                    isHeld: isHeld,
+                    wantsReceipt: wantsReceipt,
+                    payload: payload
+                )
+                for event in place.displaced { displaced.append((target, event)) }
+                if place.isCrowded { sent.crowded.append(target) }
+                if wantsReceipt { sent.reached.append(target.peerName) }
                 if isHeld {
                     places.append(place)
                 } else {
                     place.link.flush(at: context.nanosecondsSinceEpoch)
                 }
             } catch {
-                failure = failure ?? error
-                if announcesLoss { router.losses.add(event: name, link: target.peerName, reason: error.description) }
+                let isKept = router.keepsUndeliverable(
+                    payload,
+                    name: name,
+                    context: context,
+                    for: target,
+                    because: error
+                )
+                sent.losses.append(Loss(route: target, id: context.id, error: error, isKept: isKept))
             }
         }
         for place in places { place.link.release(place.sequence) }
         for place in places { place.link.flush(at: context.nanosecondsSinceEpoch) }
-        return failure
+        for (target, event) in displaced { router.wasDisplaced(event, at: target) }
+        return sent
     }
 
-    var hasRoom: Bool { lock.withLock { targets }.allSatisfy(\.hasRoom) }
+    var hasRoom: Bool { lock.withLock { targets }.allSatisfy { $0.hasRoom(for: name) } }
 
     func waitForRoom() async throws {
-        for target in lock.withLock({ targets }) { try await target.waitForRoom() }
+        for target in lock.withLock({ targets }) { try await target.waitForRoom(for: name) }
     }
 
     /// Whether another route than this one wants the events.
@@ -93,9 +170,10 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     func deliverHere(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        completion: () -> any HandlingCompletion
+        lane: (any InlineLane)?,
+        completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome {
         guard let receiver = lock.withLock({ receiver }) else { return .unwanted }
-        return receiver.receive(payload, context: context, completion: completion)
+        return receiver.receive(payload, context: context, lane: lane, completion: completion)
     }
 }

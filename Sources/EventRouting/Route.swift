@@ -16,9 +16,20 @@ package final class Route: @unchecked Sendable {
     /// Whether a link that has ended is followed by another.
     private let isRenewed: Bool
 
-    private let lock = Lock()
-    private var current: Link
+    let lock = Lock()
+    var current: Link
     private var closedBecause: String?
+    /// What became of the events of links that have ended.
+    private var past = LinkTally()
+    private var offered: UInt64 = 0
+    private var rejected: UInt64 = 0
+    /// Taken out of the outbox, as the peer crashed over them.
+    var deadLettered: UInt64 = 0
+    private var isGivenUpNow = false
+    /// Whether no event leaves for the peer for now, whichever link is the present one.
+    var isPaused = false
+    /// What its crashes have come to.
+    var ledger: CrashLedger
 
     /// What the peer subscribes to by its specification: kept for it while it is down.
     ///
@@ -44,6 +55,7 @@ package final class Route: @unchecked Sendable {
         ownSource: EventSource,
         limits: LinkLimits,
         specified: Set<String> = [],
+        strikes: Int = 3,
         isRenewed: Bool,
         poller: Poller,
         first: Link? = nil
@@ -55,6 +67,7 @@ package final class Route: @unchecked Sendable {
         self.specified = specified
         self.isRenewed = isRenewed
         self.poller = poller
+        ledger = CrashLedger(strikeLimit: strikes)
         current =
             first ?? Link(peerName: peerName, role: role, ownSource: ownSource, limits: limits, poller: poller)
     }
@@ -69,18 +82,46 @@ package final class Route: @unchecked Sendable {
         guard isRenewed else { return }
         lock.withLock {
             guard current === ended else { return }
-            let next = Link(peerName: peerName, role: role, ownSource: ownSource, limits: limits, poller: poller)
+            let next = makeLink()
             ended.moveUnsettled(to: next)
+            past.add(ended.tally.tally)
             current = next
         }
+    }
+
+    /// What has become of the peer's events so far.
+    package var statistics: RouteStatistics {
+        lock.withLock {
+            let (tally, waiting, waitingBytes) = current.tally
+            var all = past
+            all.add(tally)
+            return RouteStatistics(
+                offered: offered,
+                rejected: rejected,
+                deadLettered: deadLettered,
+                tally: all,
+                waiting: waiting,
+                waitingBytes: waitingBytes
+            )
+        }
+    }
+
+    /// With the lock held.
+    func makeLink() -> Link {
+        let made = Link(peerName: peerName, role: role, ownSource: ownSource, limits: limits, poller: poller)
+        if isPaused { made.setPaused(true) }
+        return made
     }
 
     /// Says why nothing is taken for the peer any more: it was given up or has stopped for good.
     ///
     /// What lies in the outbox is kept.
-    package func close(because reason: String) {
+    ///
+    /// - Parameter isGivenUp: whether it was given up, so that what it was to get is dead-lettered.
+    package func close(because reason: String, isGivenUp: Bool = false) {
         let link = lock.withLock {
             closedBecause = reason
+            isGivenUpNow = isGivenUp
             return current
         }
         link.wakeWaiters()
@@ -88,63 +129,135 @@ package final class Route: @unchecked Sendable {
 
     /// Takes events for the peer again.
     package func reopen() {
-        lock.withLock { closedBecause = nil }
+        lock.withLock {
+            closedBecause = nil
+            isGivenUpNow = false
+        }
     }
 
     package var closedReason: String? { lock.withLock { closedBecause } }
+
+    /// Whether the peer was given up: nothing is taken for it until somebody asks for its restart.
+    var isGivenUp: Bool { lock.withLock { isGivenUpNow } }
 
     /// Where an event was put.
     struct Place {
         let link: Link
         let sequence: UInt64
+        /// Whether it lies beyond the limit where waiting begins.
+        let isCrowded: Bool
+        /// What a policy has taken out for it, or the event itself if it was dropped.
+        let displaced: [Link.Displaced]
+    }
+
+    /// Finds out whether the peer would take an event.
+    func check(_ payload: UnsafeRawBufferPointer, name: String) throws(DeliveryError) {
+        let (link, closed) = lock.withLock { (current, closedBecause) }
+        if let closed { throw unavailable(name, closed) }
+        if let problem = link.check(payload, name: name) { throw refusal(of: name, problem) }
+    }
+
+    private func unavailable(_ name: String, _ reason: String) -> DeliveryError {
+        DeliveryError(.workerUnavailable, "worker \"\(peerName)\" does not take \(name): \(reason)")
+    }
+
+    private func refusal(of name: String, _ problem: Link.Enqueued) -> DeliveryError {
+        switch problem {
+        case .tooLarge(let size, let limit):
+            DeliveryError(
+                .eventTooLarge,
+                "\(name) was not taken: its payload has \(size) bytes, \(peerName) takes \(limit)"
+            )
+        case .full(let limit):
+            DeliveryError(
+                .outboxFull,
+                "\(name) was not taken: the outbox to \(peerName) is at its limit of \(limit) bytes"
+            )
+        case .ended, .accepted, .dropped:
+            DeliveryError(.workerUnavailable, "\(name) was not sent: the link to \(peerName) has ended")
+        }
     }
 
     /// Puts an event into the outbox; if held, it stays there until the link releases it.
     func enqueue(
         _ context: EventContext,
         name: String,
+        attempt: Int = 1,
         isHeld: Bool,
+        wantsReceipt: Bool = false,
         payload: UnsafeRawBufferPointer
     ) throws(DeliveryError) -> Place {
         while true {
             let (link, closed) = lock.withLock { (current, closedBecause) }
             if let closed {
-                throw DeliveryError(.workerUnavailable, "worker \"\(peerName)\" does not take \(name): \(closed)")
+                count(isAccepted: false)
+                throw unavailable(name, closed)
             }
-            switch link.enqueue(context, name: name, isHeld: isHeld, payload: payload) {
-            case .accepted(let sequence): return Place(link: link, sequence: sequence)
-            case .ended:
-                guard isRenewed else {
-                    throw DeliveryError(.workerUnavailable, "\(name) was not sent: the link to \(peerName) has ended")
-                }
-                renew(after: link)
-            case .full(let limit):
-                throw DeliveryError(
-                    .outboxFull,
-                    "\(name) was not taken: the outbox to \(peerName) is at its hard limit of \(limit) bytes"
-                )
-            case .tooLarge(let size, let limit):
-                throw DeliveryError(
-                    .eventTooLarge,
-                    "\(name) was not taken: its payload has \(size) bytes, \(peerName) takes \(limit)"
-                )
+            var displaced: [Link.Displaced] = []
+            let outcome = link.enqueue(
+                context,
+                name: name,
+                attempt: UInt64(attempt),
+                isHeld: isHeld,
+                wantsReceipt: wantsReceipt,
+                payload: payload,
+                displaced: &displaced
+            )
+            switch outcome {
+            case .accepted(let sequence, let isCrowded):
+                count(isAccepted: true)
+                return Place(link: link, sequence: sequence, isCrowded: isCrowded, displaced: displaced)
+            case .dropped:
+                count(isAccepted: true)
+                return Place(link: link, sequence: 0, isCrowded: false, displaced: displaced)
+            case .ended where isRenewed: renew(after: link)
+            default:
+                count(isAccepted: false)
+                throw refusal(of: name, outcome)
             }
         }
     }
 
-    var hasRoom: Bool {
-        let (link, closed) = lock.withLock { (current, closedBecause) }
-        return closed != nil || link.hasRoom
+    private func count(isAccepted: Bool) {
+        lock.withLock {
+            offered += 1
+            if !isAccepted { rejected += 1 }
+        }
     }
 
-    func waitForRoom() async throws {
-        while !hasRoom {
+    func hasRoom(for name: String) -> Bool {
+        let (link, closed) = lock.withLock { (current, closedBecause) }
+        return closed != nil || link.hasRoom(for: name)
+    }
+
+    func waitForRoom(for name: String) async throws {
+        while !hasRoom(for: name) {
             let link = self.link
             try await link.waitForRoom()
-            if link.hasEnded { renew(after: link) }
+            // Its turn has come, though others may have filled the room since.
+            if !link.hasEnded { break }
+            renew(after: link)
         }
         if let closed = closedReason {
             throw DeliveryError(.workerUnavailable, "worker \"\(peerName)\" is unavailable: \(closed)")
+        }
+    }
+
+    /// Calls `body` once the outbox is below the limit where waiting begins, or nothing is taken for the peer any more.
+    func whenRoom(_ body: @escaping @Sendable () -> Void) {
+        while true {
+            let (link, closed) = lock.withLock { (current, closedBecause) }
+            if closed != nil { return body() }
+            let isWaiting = link.whenRoom { [self] in
+                if link.hasEnded { whenRoom(body) } else { body() }
+            }
+            if isWaiting {
+                // Closed just now: nobody else would wake whoever waits here.
+                if closedReason != nil { link.wakeWaiters() }
+                return
+            }
+            guard link.hasEnded, isRenewed else { return body() }
+            renew(after: link)
         }
     }
 

@@ -109,18 +109,23 @@ package struct ConfigurationValue {
         }
     }
 
-    /// An object with any keys whose values are strings; others are reported and left out.
-    package func stringMap(example: String) -> [String: String]? {
+    /// The members of an object with any keys, in order.
+    package func members(of what: String) -> [(key: String, value: ConfigurationValue)]? {
         guard case .object(let members) = node.value else {
-            reportType(expected: "an object of strings such as \(example)")
+            reportType(expected: "an object of \(what)")
             return nil
         }
-        var map: [String: String] = [:]
-        for member in members {
+        return members.map { member in
             let path = ConfigurationPath.appending(member.key, to: path)
-            let value = ConfigurationValue(member.node, path: path, mistakes: mistakes)
-            map[member.key] = value.string(example: "info")
+            return (member.key, ConfigurationValue(member.node, path: path, mistakes: mistakes))
         }
+    }
+
+    /// An object with any keys whose values are strings; others are reported and left out.
+    package func stringMap(example: String) -> [String: String]? {
+        guard let members = members(of: "strings such as \(example)") else { return nil }
+        var map: [String: String] = [:]
+        for (key, value) in members { map[key] = value.string(example: "info") }
         return map
     }
 

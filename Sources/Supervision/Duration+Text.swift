@@ -23,7 +23,7 @@ extension Duration {
         return digits.isEmpty ? "\(whole) \(unit)" : "\(whole).\(digits) \(unit)"
     }
 
-    func mistakes(as name: String, mayBeZero: Bool = true) -> [String] {
+    package func mistakes(as name: String, mayBeZero: Bool = true) -> [String] {
         if self < .zero || (self == .zero && !mayBeZero) {
             return ["\(name) is \(text); it must be \(mayBeZero ? "0 s or more" : "more than 0 s")"]
         }

@@ -23,8 +23,8 @@ public enum ExitReason: Hashable, Sendable {
     /// It gave no sign of life for this time.
     case unresponsive(after: Duration)
 
-    /// It had not finished an event after this time, the deadline that was set for its handlers.
-    case handlerTimedOut(after: Duration)
+    /// It had not finished this event after this time, the deadline that was set for its handlers.
+    case handlerTimedOut(event: String, after: Duration)
 
     /// It ended, but something else in this process took its exit status.
     case reapedElsewhere
@@ -68,7 +68,7 @@ extension ExitReason: CustomStringConvertible {
         case .handshakeRejected(let why): "was refused in the handshake: \(why)"
         case .protocolViolation(let what): "broke the protocol: \(what)"
         case .unresponsive(let time): "gave no sign of life for \(time.text)"
-        case .handlerTimedOut(let time): "had not finished an event after \(time.text)"
+        case .handlerTimedOut(let event, let time): "had not finished \(event) after \(time.text)"
         case .reapedElsewhere: "ended, but something else in this process took its exit status"
         case .requested: "stopped on request"
         }

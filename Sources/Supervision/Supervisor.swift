@@ -87,16 +87,16 @@ package final class Supervisor: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - isOrderly: whether it had said goodbye, so that the end is a normal one whatever its status.
-    ///   - counts: whether it counts towards giving the child up; not so for a crash laid at the door of an event.
+    ///   - blame: whether it counts towards giving the child up, or gives it up at once.
     package func childExited(
         index: Int,
         incarnation: Int,
         reason: ExitReason,
         isOrderly: Bool = false,
-        counts: Bool = true
+        blame: ExitBlame = .child
     ) {
         take(
-            .childExited(index: index, incarnation: incarnation, reason: reason, isOrderly: isOrderly, counts: counts)
+            .childExited(index: index, incarnation: incarnation, reason: reason, isOrderly: isOrderly, blame: blame)
         )
     }
 
@@ -108,6 +108,11 @@ package final class Supervisor: @unchecked Sendable {
     /// It gave no sign of life for longer than its heartbeat allows.
     package func heartbeatMissed(index: Int, incarnation: Int, after time: Duration) {
         take(.heartbeatMissed(index: index, incarnation: incarnation, after: time))
+    }
+
+    /// It had not finished this event when the deadline of its handlers had passed.
+    package func handlerTimedOut(index: Int, incarnation: Int, event: String, after time: Duration) {
+        take(.handlerTimedOut(index: index, incarnation: incarnation, event: event, after: time))
     }
 
     /// Its goodbye came, asked for or not; its process has yet to end.

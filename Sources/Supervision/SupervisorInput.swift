@@ -7,12 +7,13 @@ package enum SupervisorInput: Hashable, Sendable {
     case childSpawned(index: Int, incarnation: Int, pid: Int32)
     case childSpawnFailed(index: Int, incarnation: Int, reason: ExitReason)
     case childBecameReady(index: Int, incarnation: Int)
-    /// Its process has ended. `isOrderly`: it had said goodbye. `counts`: it counts towards giving the child up; not
-    /// so for a crash that is laid at the door of an event.
-    case childExited(index: Int, incarnation: Int, reason: ExitReason, isOrderly: Bool, counts: Bool)
+    /// Its process has ended. `isOrderly`: it had said goodbye.
+    case childExited(index: Int, incarnation: Int, reason: ExitReason, isOrderly: Bool, blame: ExitBlame)
     /// It did what it must not do; it is ended, and this is the reason that is remembered.
     case childViolated(index: Int, incarnation: Int, reason: ExitReason)
     case heartbeatMissed(index: Int, incarnation: Int, after: Duration)
+    /// An event was longer in its handlers than their deadline allows.
+    case handlerTimedOut(index: Int, incarnation: Int, event: String, after: Duration)
     /// Its goodbye came, asked for or not.
     case childDrained(index: Int, incarnation: Int)
     /// It needs this much more time to become ready or to drain.
@@ -25,4 +26,14 @@ package enum SupervisorInput: Hashable, Sendable {
     case stopRequested
     /// The stop is to be quicker: the first time nothing drains and all are ended at once, the second time by SIGKILL.
     case stopHurried
+}
+
+/// At whose door an end is laid that nobody asked for.
+package enum ExitBlame: Hashable, Sendable {
+    /// The child's own: it counts towards giving it up.
+    case child
+    /// Something else's, such as an event that kills whoever handles it: the child is started again, and nothing is counted.
+    case elsewhere
+    /// The child's own, and starting it again was found to be of no use, for this reason.
+    case beyondHelp(String)
 }

@@ -1,6 +1,6 @@
 /// What becomes of a child whose process has ended: restart alone or with others, rest, or giving up.
 extension SupervisorStateMachine {
-    mutating func noteEnd(_ index: Int, _ reason: ExitReason, isOrderly: Bool, counts: Bool) {
+    mutating func noteEnd(_ index: Int, _ reason: ExitReason, isOrderly: Bool, blame: ExitBlame) {
         let child = children[index]
         let reason = child.verdict ?? reason
         let isNormal = reason.isNormal || (child.verdict == nil && (isOrderly || child.saidGoodbye))
@@ -12,26 +12,28 @@ extension SupervisorStateMachine {
         case .stop: children[index].phase = .stopped
         case .rejoin: children[index].phase = child.specification.restart == .temporary ? .stopped : .waiting
         case .restart: children[index].phase = .queued
-        case .run: settleUnaskedEnd(index, reason, isNormal: isNormal, counts: counts)
+        case .run: settleUnaskedEnd(index, reason, isNormal: isNormal, blame: blame)
         }
     }
 
-    private mutating func settleUnaskedEnd(_ index: Int, _ reason: ExitReason, isNormal: Bool, counts: Bool) {
+    private mutating func settleUnaskedEnd(_ index: Int, _ reason: ExitReason, isNormal: Bool, blame: ExitBlame) {
         children[index].phase = .stopped
         // The program of a child that ran before was there and right, so it is just being replaced: that is worth a
         // few more tries.
         if reason.isPermanent, !(reason.isSpawnFailure && children[index].hasRun) {
             giveUp(index, reason.description)
         } else if children[index].specification.restart.restarts(afterNormalEnd: isNormal) {
-            restartAfterFailure(index, reason, counts: counts)
+            restartAfterFailure(index, reason, blame: blame)
         }
     }
 
-    private mutating func restartAfterFailure(_ index: Int, _ reason: ExitReason, counts: Bool) {
+    private mutating func restartAfterFailure(_ index: Int, _ reason: ExitReason, blame: ExitBlame) {
         let resetsAfter = children[index].specification.backoff.resetsAfter
         if let since = children[index].readySince, now - since >= resetsAfter { children[index].failures = 0 }
         children[index].failures += 1
-        if counts, !allowsRestart(of: index) {
+        if case .beyondHelp(let why) = blame {
+            giveUp(index, why)
+        } else if blame == .child, !allowsRestart(of: index) {
             giveUp(index, "\(intensity); last: \(reason)")
         } else if strategy == .oneForOne {
             let delay = backoffDelay(of: index)

@@ -74,18 +74,23 @@ package struct SupervisorStateMachine: Sendable {
             if isCurrent(index, incarnation) { noteSpawned(index, pid: pid) }
         case .childSpawnFailed(let index, let incarnation, let reason):
             if isCurrent(index, incarnation), case .spawning = children[index].phase {
-                noteEnd(index, reason, isOrderly: false, counts: true)
+                noteEnd(index, reason, isOrderly: false, blame: .child)
             }
         case .childBecameReady(let index, let incarnation):
             if isCurrent(index, incarnation) { noteReady(index) }
-        case .childExited(let index, let incarnation, let reason, let isOrderly, let counts):
-            if isCurrent(index, incarnation) { noteEnd(index, reason, isOrderly: isOrderly, counts: counts) }
+        case .childExited(let index, let incarnation, let reason, let isOrderly, let blame):
+            if isCurrent(index, incarnation) { noteEnd(index, reason, isOrderly: isOrderly, blame: blame) }
         case .childViolated(let index, let incarnation, let reason):
             if isCurrent(index, incarnation) { endForFault(index, reason) }
         case .heartbeatMissed(let index, let incarnation, let time):
             // Before it is ready the handshake's deadline watches over it, and when it is stopped the steps' graces.
             if isCurrent(index, incarnation), children[index].phase == .ready {
                 endForFault(index, .unresponsive(after: time))
+            }
+        case .handlerTimedOut(let index, let incarnation, let event, let time):
+            // When it is stopped, the steps' graces watch over it.
+            if isCurrent(index, incarnation), children[index].phase == .ready {
+                endForFault(index, .handlerTimedOut(event: event, after: time))
             }
         case .childDrained(let index, let incarnation):
             if isCurrent(index, incarnation) { noteGoodbye(index) }

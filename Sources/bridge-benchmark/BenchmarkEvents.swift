@@ -26,6 +26,15 @@ struct BenchmarkStarted: DomainEvent {
     let blobBytes: Int
 }
 
+/// Tells the worker to stop, as SIGSTOP does.
+struct BenchmarkStopped: DomainEvent {}
+
+/// What is published to a worker that has stopped.
+struct BenchmarkLoad: DomainEvent {
+    let id: Int64
+    let filler: Data
+}
+
 /// The titles that go with the numbers.
 enum Title {
     private static let all = (0..<16).map { "event-title-00" + ($0 < 10 ? "0" : "") + "\($0)" }

@@ -1,3 +1,4 @@
+import BridgePlatform
 import BridgeWorker
 import DomainEvents
 import FoundationEssentials
@@ -10,6 +11,7 @@ enum BenchmarkWorker {
             case "W1": return roundTrips(publisher)
             case "W2": return floods(publisher)
             case "W3": return blobs(publisher)
+            case "stopped": return stops(publisher)
             default:
                 publisher.publish(BenchmarkEvent(id: 1, title: Title.of(1)))
                 return []
@@ -47,6 +49,13 @@ enum BenchmarkWorker {
                     }
                 }
             }
+        ]
+    }
+
+    private static func stops(_ publisher: EventPublisher) -> [Subscription] {
+        [
+            publisher.subscribe(to: BenchmarkStopped.self) { _ in CurrentProcess.stop() },
+            publisher.subscribe(to: BenchmarkLoad.self) { _ in },
         ]
     }
 }

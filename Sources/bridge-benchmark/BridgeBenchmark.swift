@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// Measures the bridge: `bridge-benchmark W1 | W2 | W3 BYTES | W4 | W5`, each printed as a JSON line.
+/// Measures the bridge: `bridge-benchmark W1 | W2 | W3 BYTES | W4 | W5 | stopped`, each printed as a JSON line.
 @main
 struct BridgeBenchmark {
     private static let usage = """
@@ -10,6 +10,9 @@ struct BridgeBenchmark {
           W3 BYTES  large payloads one way, worker to host
           W4        start of a worker to its first event
           W5        deliveries in one process
+          stopped [--seconds N] [--outbox MIB] [--hard-limit MIB] [--bytes N]
+                    memory of the host, and another worker's round trips, while it publishes as fast as it
+                    can to a worker that has stopped; 60 s, 4 MiB, 64 MiB and 1000 bytes each by default
         """
 
     private enum ExitCode {
@@ -22,6 +25,15 @@ struct BridgeBenchmark {
         guard let work = arguments.popFirst() else { end(usage, ExitCode.usage) }
         if work == "worker" {
             await BenchmarkWorker.run(arguments.first ?? "")
+            return
+        }
+        if work == "stopped" {
+            guard let options = StoppedOptions(arguments) else { end(usage, ExitCode.usage) }
+            do {
+                try await StoppedWork(options).run()
+            } catch {
+                end("\(error)", ExitCode.software)
+            }
             return
         }
         let numbers = arguments.compactMap { Int64($0) }

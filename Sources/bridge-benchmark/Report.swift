@@ -63,12 +63,14 @@ enum Report {
         )
     }
 
-    /// How much longer something took than it does alone.
-    static func ratios(_ variant: String, _ sorted: [Double], nanosecondsPerDelivery: Double) {
+    /// How much longer something took than it does alone, and how much longer something did that shares nothing.
+    static func ratios(_ variant: String, _ sorted: [Double], controls: [Double], nanosecondsPerDelivery: Double) {
         line(
             "W5-\(variant)",
             [
                 ("ratio_median", decimal(sorted[sorted.count / 2])), ("ratio_worst", decimal(sorted[sorted.count - 1])),
+                ("control_median", decimal(controls[controls.count / 2])),
+                ("control_worst", decimal(controls[controls.count - 1])),
                 ("ns_per_delivery", decimal(nanosecondsPerDelivery)), ("n", "\(sorted.count)"), ("ok", "true"),
             ]
         )
@@ -76,6 +78,39 @@ enum Report {
 
     static func bytes(_ variant: String, _ bytes: Double) {
         line("W5-\(variant)", [("bytes", decimal(bytes)), ("ok", "true")])
+    }
+
+    /// Another worker's round trips beside a stopped one, by what the producer did meanwhile, and the host's memory.
+    static func stopped(_ work: StoppedWork.Outcome) {
+        func mebibytes(_ bytes: Int) -> String { decimal(Double(bytes) / Double(1 << 20)) }
+        func microseconds(_ nanoseconds: UInt64) -> String { decimal(Double(nanoseconds) / 1_000) }
+        let options = work.options
+        var fields: [(String, String)] = [
+            ("seconds", decimal(work.floodedSeconds)),
+            ("published_per_s", decimal(Double(work.published) / work.floodedSeconds)),
+            ("dropped", "\(work.dropped)"),
+            ("kept", "\(work.kept)"),
+            ("memory_mib", mebibytes(work.memoryGrowth)),
+            ("memory_aim_mib", mebibytes(options.memoryAim)),
+            ("memory_ok", "\(work.memoryGrowth <= options.memoryAim)"),
+        ]
+        for (producer, p50, p99, count) in work.trips {
+            fields.append(("\(producer)_p50_us", microseconds(p50)))
+            fields.append(("\(producer)_p99_us", microseconds(p99)))
+            fields.append(("\(producer)_n", "\(count)"))
+        }
+        for (name, p50, p99) in work.ratios {
+            fields.append(("ratio_\(name)_p50", decimal(p50)))
+            fields.append(("ratio_\(name)_p99", decimal(p99)))
+        }
+        fields.append(("rounds", "\(work.rounds)"))
+        fields.append(("ok", "true"))
+        line("stopped-\(options.outbox >> 20)-\(options.hardLimit >> 20)MiB-\(options.bytes)", fields)
+    }
+
+    /// Of times in any order.
+    static func percentile(_ percent: Int, of times: [UInt64]) -> UInt64 {
+        times.sorted()[min(times.count - 1, times.count * percent / 100)]
     }
 
     static func fail(_ sentence: String) -> Never {

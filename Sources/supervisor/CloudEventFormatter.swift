@@ -20,6 +20,9 @@ struct CloudEventFormatter: EventFormatter {
         if let cause = event.context.cause {
             attributes.append(("causationid", .text(cause.description)))
         }
+        if let traceparent = event.context.traceparent {
+            attributes.append(("traceparent", .text(traceparent.description)))
+        }
         switch event.content {
         case .value(let value):
             attributes.append(("data", value))

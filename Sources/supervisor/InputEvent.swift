@@ -1,4 +1,5 @@
 import CBOR
+import DomainEvents
 import JSONText
 
 /// An event that a line of the input describes.
@@ -11,10 +12,13 @@ struct InputEvent: Sendable, Hashable {
     let name: String
     /// The fields, in CBOR.
     let payload: [UInt8]
+    /// Where in a distributed trace the event belongs.
+    let traceparent: Traceparent?
 
-    init(name: String, payload: [UInt8]) {
+    init(name: String, payload: [UInt8], traceparent: Traceparent? = nil) {
         self.name = name
         self.payload = payload
+        self.traceparent = traceparent
     }
 
     /// Reads a line of JSON.
@@ -30,7 +34,7 @@ struct InputEvent: Sendable, Hashable {
                 "found \(ShownValue.text(node)), expected an object such as {\"type\": …, \"data\": {…}}"
             )
         }
-        let known = ["type", "data"] + Self.ignored
+        let known = ["type", "data", "traceparent"] + Self.ignored
         for member in members where !known.contains(member.key) {
             let question = NearestName.question(for: member.key, among: known)
             let hint = question.isEmpty ? "; known here are type and data" : question
@@ -57,11 +61,26 @@ struct InputEvent: Sendable, Hashable {
             )
         }
         self.name = name
+        traceparent = try Self.traceparent(of: node)
         do throws(CBORError) {
             payload = try data.cborValue.encoded()
         } catch {
             throw InputMistake("data: \(error)", at: data)
         }
+    }
+
+    private static func traceparent(of node: JSONNode) throws(InputMistake) -> Traceparent? {
+        guard let member = node["traceparent"] else { return nil }
+        guard case .string(let text) = member.value, let traceparent = Traceparent(text) else {
+            throw InputMistake(
+                """
+                traceparent: found \(ShownValue.text(member)), expected a W3C trace context such as \
+                00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                """,
+                at: member
+            )
+        }
+        return traceparent
     }
 }
 

@@ -98,7 +98,7 @@ final class InputReader: Sendable {
         }
         waitForRoom(event.name)
         guard !isStopped.isSet else { return false }
-        let context = publisher.makeContext(causedBy: nil)
+        let context = publisher.makeContext(causedBy: nil, traceparent: event.traceparent)
         lines.add(context.id, line: number)
         guard case .failure(let error) = bridge.publish(name: event.name, payload: event.payload, context: context)
         else {
@@ -106,7 +106,8 @@ final class InputReader: Sendable {
         }
         switch error.code {
         case .eventTooLarge, .notEncodable: throw InputMistake(error.description)
-        case .outboxFull, .workerUnavailable, .nobodySubscribed, .timedOut, .insideTransaction:
+        case .outboxFull, .workerUnavailable, .shuttingDown, .nobodySubscribed, .timedOut, .insideTransaction, .refused,
+            .deadLettered:
             // Not the line's fault.
             outcome.eventsWereNotHandled()
             diagnostics.sayAt("\(name):\(number): \(error.description)")

@@ -87,6 +87,7 @@ struct RunCommand {
                 workers: configuration.workerSpecifications,
                 strategy: configuration.restartStrategy,
                 intensity: configuration.restartIntensity,
+                deadLetters: configuration.deadLetterLimits,
                 launcher: nil,
                 wantsEverything: true,
                 tap: tap

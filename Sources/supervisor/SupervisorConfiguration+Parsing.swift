@@ -47,7 +47,7 @@ extension SupervisorConfiguration {
     /// Nil only after a mistake was reported; a value does not mean that there was none.
     private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
         let control = "\"control\" is not supported yet: nothing can attach to a running supervisor; leave it out"
-        let keys = ["strategy", "intensity", "workers"]
+        let keys = ["strategy", "intensity", "workers", "deadLetters"]
         guard let object = value.object(keys: keys, unsupported: ["control": control]) else { return nil }
         let workers = Self.workers(object.required("workers", expected: "an array with at least one worker"), programs)
         self.init(workers: workers)
@@ -57,6 +57,15 @@ extension SupervisorConfiguration {
             intensity.within =
                 value.optional("within")?.duration(in: Self.durations, example: "10s") ?? intensity.within
         }
+        readDeadLetters(from: object)
+    }
+
+    private mutating func readDeadLetters(from object: ConfigurationObject) {
+        guard let value = object.optional("deadLetters")?.object(keys: ["letters", "bytes", "whenFull"]) else { return }
+        deadLetters.letters = value.optional("letters")?.integer(in: 1...1_000_000) ?? deadLetters.letters
+        deadLetters.bytes =
+            value.optional("bytes")?.byteCount(in: 1...Self.greatestSize, example: "16MiB") ?? deadLetters.bytes
+        deadLetters.whenFull = value.optional("whenFull")?.choice() ?? deadLetters.whenFull
     }
 
     private static func workers(_ value: ConfigurationValue?, _ programs: ProgramSearch?) -> [Worker] {
@@ -176,13 +185,16 @@ extension SupervisorConfiguration {
             "memory": "\"memory\" is not supported yet: a worker's memory cannot be limited; leave it out",
             "openFiles": "\"openFiles\" is not supported yet: a worker's open files cannot be limited; leave it out",
         ]
-        guard let limits = object.optional("limits")?.object(keys: ["outbox", "frame"], unsupported: unsupported) else {
-            return
-        }
+        let keys = ["outbox", "overflow", "frame", "strikes", "handlerDeadline"]
+        guard let limits = object.optional("limits")?.object(keys: keys, unsupported: unsupported) else { return }
         worker.limits.outbox =
             limits.optional("outbox")?.byteCount(in: leastOutbox...greatestSize) ?? worker.limits.outbox
+        worker.limits.overflow = limits.optional("overflow").flatMap(overflow) ?? worker.limits.overflow
         worker.limits.frame =
             limits.optional("frame")?.byteCount(in: leastFrame...greatestSize, example: "16MiB") ?? worker.limits.frame
+        worker.limits.strikes = limits.optional("strikes")?.integer(in: 1...1_000) ?? worker.limits.strikes
+        worker.limits.handlerDeadline =
+            limits.optional("handlerDeadline")?.duration(in: durations, example: "30s")
     }
 }
 

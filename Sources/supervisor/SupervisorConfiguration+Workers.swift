@@ -16,6 +16,14 @@ extension SupervisorConfiguration {
     var restartIntensity: RestartIntensity {
         RestartIntensity(restarts: intensity.restarts, within: intensity.within)
     }
+
+    var deadLetterLimits: DeadLetterLimits {
+        DeadLetterLimits(
+            letters: deadLetters.letters,
+            bytes: deadLetters.bytes,
+            whenFull: deadLetters.whenFull.overflow
+        )
+    }
 }
 
 extension SupervisorConfiguration.Worker {
@@ -44,8 +52,20 @@ extension SupervisorConfiguration.Worker {
         var result = WorkerLimits()
         result.outbox = limits.outbox
         result.outboxHardLimit = max(result.outboxHardLimit, limits.outbox)
+        result.overflow = limits.overflow
         result.frame = limits.frame
+        result.strikes = limits.strikes
+        result.handlerDeadline = limits.handlerDeadline
         return result
+    }
+}
+
+extension SupervisorConfiguration.DeadLetters.WhenFull {
+    fileprivate var overflow: DeadLetterLimits.Overflow {
+        switch self {
+        case .stop: .stop
+        case .evictOldest: .evictOldest
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+import DomainEvents
+
 /// What a configuration file says: the workers, and how they are supervised.
 ///
 /// A plain value with the defaults filled in. It knows the words of the file, not the types that carry them out.
@@ -15,8 +17,25 @@ struct SupervisorConfiguration: Sendable, Hashable {
         var within: Duration = .seconds(10)
     }
 
+    /// How many events that nobody could handle are kept.
+    struct DeadLetters: Sendable, Hashable {
+        /// What happens when there are as many.
+        enum WhenFull: String, Sendable, Hashable, CaseIterable {
+            /// A worker that makes more of them gets nothing more.
+            case stop
+            /// The oldest is thrown away.
+            case evictOldest = "evict-oldest"
+        }
+
+        var letters = 1_000
+        /// What they may take, in bytes.
+        var bytes = 16 << 20
+        var whenFull = WhenFull.stop
+    }
+
     var strategy = Strategy.oneForOne
     var intensity = Intensity()
+    var deadLetters = DeadLetters()
     /// In the order of the file, which is the order of the start; never empty.
     var workers: [Worker]
 }
@@ -57,8 +76,14 @@ extension SupervisorConfiguration {
         struct Limits: Sendable, Hashable {
             /// Bytes of events that wait for the worker or for their acknowledgement.
             var outbox = 4 << 20
+            /// What becomes of events without room, by event name.
+            var overflow: [String: OverflowPolicy] = [:]
             /// Bytes of a single frame.
             var frame = 16 << 20
+            /// Crashes over one event until that is put aside.
+            var strikes = 3
+            /// For how long the worker may have one event in its handlers; nil for as long as they like.
+            var handlerDeadline: Duration?
         }
 
         var name: String

@@ -8,7 +8,8 @@ struct WorkerReporter: Sendable {
     /// The events in which the bridge reports about itself: told as sentences, not printed among the others.
     static let reports: Set<String> = [
         WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
-        EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName,
+        EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName, EventDeadLettered.eventName,
+        DeadLettersFull.eventName, EventsLost.eventName,
     ]
 
     /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
@@ -35,7 +36,10 @@ struct WorkerReporter: Sendable {
             publisher.subscribe(to: WorkerReady.self) { if isOurs() { ready($0) } },
             publisher.subscribe(to: WorkerExited.self) { if isOurs() { exited($0) } },
             publisher.subscribe(to: WorkerGaveUp.self) { if isOurs() { gaveUp($0) } },
+            publisher.subscribe(to: EventsLost.self) { if isOurs() { lost($0) } },
             publisher.subscribe(to: WorkerOutput.self) { if isOurs() { diagnostics.pass($0.line, of: $0.worker) } },
+            publisher.subscribe(to: EventDeadLettered.self) { if isOurs() { deadLettered($0) } },
+            publisher.subscribe(to: DeadLettersFull.self) { if isOurs() { full($0) } },
             publisher.subscribe(to: EventRefused.self) { refused($0, reporter: Self.reporter(besides: host), host) },
             publisher.subscribe(to: EventsDropped.self) { dropped($0, reporter: Self.reporter(besides: host)) },
             publisher.subscribe(to: HandlerFailed.self) { handlerFailed($0, reporter: Self.reporter(besides: host)) },
@@ -79,13 +83,22 @@ struct WorkerReporter: Sendable {
             parts.append("\(outbox.delivered) published events that it had not sent, now delivered")
         }
         if outbox.isTorn { parts.append("an event that it was publishing, dropped") }
-        if let damage = outbox.damage {
-            outcome.eventsWereNotHandled()
-            parts.append("a damaged outbox (\(damage)), with which \(outbox.lost) events are lost")
-        }
         if !outbox.suspects.isEmpty { parts.append("unfinished events: \(outbox.suspects.joined(separator: ", "))") }
         guard !parts.isEmpty else { return }
         diagnostics.say("worker \"\(worker)\" left \(parts.joined(separator: "; "))")
+    }
+
+    private func lost(_ event: EventsLost) {
+        // Nobody can say any more that every event was handled.
+        outcome.eventsWereNotHandled()
+        let what =
+            switch event.count {
+            case 1?: "has lost 1 event"
+            case let count?: "has lost \(count) events"
+            case nil: "may have lost events"
+            }
+        let arrived = event.after == 1 ? "1 had arrived" : "\(event.after) had arrived"
+        diagnostics.say("worker \"\(event.worker)\" \(what) that it had published (\(arrived) before): \(event.reason)")
     }
 
     private func gaveUp(_ event: WorkerGaveUp) {
@@ -114,6 +127,34 @@ struct WorkerReporter: Sendable {
             return nil
         }
         return lines.line(of: number)
+    }
+
+    private func deadLettered(_ event: EventDeadLettered) {
+        let why: String
+        switch event.cause {
+        case .refused:
+            // Said already, with the line of the input where there is one; that decides about the exit status, too.
+            return
+        case .crashes:
+            let crashes = event.reasons.count == 1 ? "1 crash" : "\(event.reasons.count) crashes"
+            why = "after \(crashes) over it: \(event.reasons.joined(separator: "; "))"
+        case .workerUnavailable:
+            why = "as " + event.reasons.joined(separator: "; ")
+        }
+        outcome.eventsWereNotHandled()
+        diagnostics.sayOfEvent(
+            "\(event.event) (\(event.id)) for worker \"\(event.worker)\" is put aside as dead letter \(event.letter) \(why)"
+        )
+    }
+
+    private func full(_ event: DeadLettersFull) {
+        outcome.eventsWereNotHandled()
+        diagnostics.sayOfEvent(
+            """
+            worker "\(event.worker)" gets no more events: \(event.letters) dead letters (\(event.bytes) bytes) are as many as \
+            can be kept
+            """
+        )
     }
 
     private func dropped(_ event: EventsDropped, reporter: String?) {

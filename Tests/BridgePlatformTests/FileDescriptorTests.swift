@@ -102,6 +102,17 @@ extension PlatformTests {
         }
 
         @Test
+        func memoryThatIsTouchedIsResident() throws {
+            let size = 32 << 20
+            let before = try #require(CurrentProcess.residentBytes())
+            let memory = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 4_096)
+            defer { memory.deallocate() }
+            memory.initializeMemory(as: UInt8.self, repeating: 7, count: size)
+            // Others may have given some back meanwhile.
+            #expect(try #require(CurrentProcess.residentBytes()) > before + size / 2)
+        }
+
+        @Test
         func theProgramsDirectoryExists() throws {
             let directory = try CurrentProcess.executableDirectory()
             #expect(directory.hasPrefix("/") && access(directory, X_OK) == 0)

@@ -1,4 +1,5 @@
 import BridgeProtocol
+import CBOR
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -23,6 +24,7 @@ struct GoldenFrameTests {
         enum Content: Sendable {
             case message(ControlMessage)
             case event(EventHead, payload: [UInt8])
+            case gap(GapFrame)
         }
 
         init(_ file: String, _ remark: String, _ message: ControlMessage) {
@@ -37,6 +39,15 @@ struct GoldenFrameTests {
             self.remark = remark
             bytes = frame(head, payload: payload)
             content = .event(head, payload: payload)
+        }
+
+        init(_ file: String, _ remark: String, _ gap: GapFrame) {
+            self.file = file
+            self.remark = remark
+            let buffer = CBORBuffer()
+            gap.encode(into: buffer)
+            bytes = buffer.copied()
+            content = .gap(gap)
         }
     }
 
@@ -111,11 +122,60 @@ struct GoldenFrameTests {
             "Event 12 cannot be decoded (1)",
             .refuse(Refusal(sequence: 12, reason: 1, text: "volume: expected an integer"))
         ),
+        Golden(
+            "receipt",
+            "The sender's event 12 had two handlers in the host, which has passed it on to \"canvas\"",
+            .receipt(Receipt(id: .receiver(number: 12), process: "host", handlers: 2, passedOnTo: ["canvas"]))
+        ),
+        Golden(
+            "receipt-refused",
+            "Event 70000 of \"provisioning\" was refused (1) in \"canvas\"",
+            .receipt(
+                Receipt(
+                    id: .other(origin: "provisioning", incarnation: 0x0123_4567_89AB_CDEF, number: 70_000),
+                    process: "canvas",
+                    outcome: 1,
+                    text: "disk full"
+                )
+            )
+        ),
+        Golden(
+            "event-receipt",
+            "An event whose publisher waits for a receipt (option 6, flag 1)",
+            {
+                var head = EventHead(
+                    sequence: 12,
+                    id: .sender(number: 12),
+                    nanosecondsSinceEpoch: 1_700_000_000_000_000_000,
+                    name: .number(2)
+                )
+                head.wantsReceipt = true
+                return head
+            }(),
+            payload: [0xA0]
+        ),
         Golden("heartbeat-idle", "Alive, and busy with nothing", .heartbeat(Heartbeat())),
         Golden(
             "heartbeat-busy",
             "Alive, and busy with event 5 for 2000 ms",
             .heartbeat(Heartbeat(busySequence: 5, busyMilliseconds: 2_000))
+        ),
+        Golden(
+            "gap",
+            "Event 300: 12 of name 2 are missing by an overflow policy (1), between the sender's 5 and 80, and one of \"canvas\"",
+            GapFrame(
+                sequence: 300,
+                name: .number(2),
+                count: 12,
+                reason: 1,
+                ranges: [
+                    GapFrame.Range(first: .sender(number: 5), last: 80),
+                    GapFrame.Range(
+                        first: .other(origin: "canvas", incarnation: 0x0123_4567_89AB_CDEF, number: 70_000),
+                        last: 70_000
+                    ),
+                ]
+            )
         ),
         Golden("drain", "Finish within 5000 ms", .drain(graceMilliseconds: 5_000)),
         Golden(
@@ -210,6 +270,9 @@ struct GoldenFrameTests {
             let decoded = try decodeEvent(bodyOf(recorded))
             #expect(decoded.head == head)
             #expect(decoded.payload == payload)
+        case .gap(let gap):
+            let decoded = try bodyOf(recorded).withUnsafeBytes { try GapFrame(decoding: $0, limits: LinkLimits()) }
+            #expect(decoded == gap)
         }
     }
 

@@ -46,6 +46,7 @@ private final class Sender {
     var lastComposed: UInt64 { outbox.lastComposed }
     var lastWritten: UInt64 { outbox.lastWritten }
     var chargedBytes: Int { outbox.chargedBytes }
+    var unhandledBytes: Int { outbox.unhandledBytes }
     var count: Int { outbox.count }
     var isEmpty: Bool { outbox.isEmpty }
     var hasWritable: Bool { outbox.hasWritable }
@@ -178,7 +179,7 @@ struct OutboxTests {
         #expect(sender.chargedBytes == 0)
     }
 
-    @Test("an acknowledgement says nothing twice, and a late one is ignored")
+    @Test("C6: an acknowledgement says nothing twice, and a late one is ignored")
     func repetition() throws {
         let sender = Sender(windowEvents: 2)
         for _ in 1...6 { sender.append() }
@@ -198,9 +199,13 @@ struct OutboxTests {
         _ = sender.write()
         try sender.credit(Acknowledgement(mark: 1, after: 9))
         #expect(sender.count == 2)
+        #expect(sender.chargedBytes == 2 * 256)
+        #expect(sender.unhandledBytes == 256)
         #expect(sender.write() == 1)
         #expect(sender.settle(Acknowledgement(mark: 1, after: 9)) == 1)
         #expect(sender.count == 1)
+        #expect(sender.chargedBytes == 256)
+        #expect(sender.unhandledBytes == 256)
     }
 
     @Test("what was handed out and is not entirely written is not let go, though it is acknowledged")
@@ -214,7 +219,7 @@ struct OutboxTests {
         #expect(sender.isEmpty)
     }
 
-    @Test("an acknowledgement above what was handed out is a violation that names both")
+    @Test("C6: an acknowledgement above what was handed out is a violation that names both")
     func beyondWritten() throws {
         let sender = Sender(windowEvents: 2)
         for _ in 1...4 { sender.append() }

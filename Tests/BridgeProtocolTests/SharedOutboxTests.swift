@@ -119,7 +119,10 @@ private func read(_ memory: TestMemory, after received: UInt64) throws -> [(sequ
     let state = try #require(OutboxState(memory))
     var found: [(sequence: UInt64, payload: [UInt8])] = []
     var remainder = OutboxRemainder(memory, state: state, limits: LinkLimits())
-    try remainder.forEachEvent(after: received) { head, payload in found.append((head.sequence, Array(payload))) }
+    try remainder.forEach(after: received) { record in
+        guard case .event(let head, let payload) = record else { return }
+        found.append((head.sequence, Array(payload)))
+    }
     return found
 }
 
@@ -168,7 +171,7 @@ struct SharedOutboxTests {
         }
     }
 
-    @Test("an event that its publisher never finished is reported and not delivered", .timeLimit(.minutes(5)))
+    @Test("N17: an event that its publisher never finished is reported and not delivered", .timeLimit(.minutes(5)))
     func tornEvent() throws {
         let sender = try SharedSender()
         sender.put()
@@ -240,7 +243,7 @@ struct SharedOutboxTests {
     }
 }
 
-@Suite("The shared outbox of a hostile worker")
+@Suite("N16: the shared outbox of a hostile worker")
 struct HostileOutboxTests {
     private typealias Field = OutboxLayout.Field
 
@@ -343,7 +346,7 @@ struct HostileOutboxTests {
         var remainder = OutboxRemainder(sender.memory, state: state, limits: LinkLimits())
         var found: [UInt64] = []
         let error = #expect(throws: OutboxDamage.self) {
-            try remainder.forEachEvent(after: 2) { head, _ in found.append(head.sequence) }
+            try remainder.forEach(after: 2) { found.append($0.sequence) }
         }
         #expect(found == [3, 4, 5, 6, 7])
         #expect(error?.description == "it ends behind event 7, though 100 events were counted")

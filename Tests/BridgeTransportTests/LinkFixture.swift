@@ -23,6 +23,8 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
     let events = Shared<[Event]>([])
     let messages = Shared<[ControlMessage]>([])
     let refused = Shared<[Refused]>([])
+    /// Each with how many events had come before it.
+    let gaps = Shared<[(gap: GapFrame, behind: Int)]>([])
     let end = Shared<LinkEnd?>(nil)
     let isReadToEnd = Shared(false)
     /// What becomes of an event.
@@ -46,9 +48,31 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
             attempt: head.attempt,
             payload: Array(payload)
         )
+        guard link.lane.enter() else {
+            link.lane.append { self.handleLater(event, link, head) }
+            return .pending
+        }
+        defer { link.lane.leave() }
         let disposition = try dispose(link, head)
         events.change { $0.append(event) }
         return disposition
+    }
+
+    /// Behind an event that takes long.
+    private func handleLater(_ event: Event, _ link: Link, _ head: EventHead) {
+        let disposition = try? dispose(link, head)
+        events.change { $0.append(event) }
+        switch disposition {
+        case .handled: link.eventHandled(head.sequence)
+        case .unwanted: link.eventHandled(head.sequence, wasUnwanted: true)
+        case .refused(let reason, let text): link.refuse(head.sequence, reason, text: text)
+        case .pending, nil: return
+        }
+    }
+
+    func link(_ link: Link, received gap: GapFrame) throws {
+        let behind = events.value.count
+        gaps.change { $0.append((gap, behind)) }
     }
 
     func link(_ link: Link, received message: ControlMessage) throws {
@@ -81,11 +105,12 @@ final class LinkPair: Sendable {
     let workerDelegate: RecordingDelegate
     let poller: Poller
 
-    /// `hostDispose` and `workerDispose` say what the side of that name does with events.
+    /// `predecessor` is an ended link whose events the host's link sends again; `hostDispose` and `workerDispose` say what the side of that name does with events.
     init(
         _ carrier: Carrier,
         limits: LinkLimits = LinkLimits(),
         takesOver: Bool = false,
+        takesUpFrom predecessor: Link? = nil,
         wrapHost: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
         wrapWorker: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
         hostDispose: @escaping @Sendable (Link, EventHead) throws -> EventDisposition = { _, _ in .handled },
@@ -108,6 +133,7 @@ final class LinkPair: Sendable {
             onMessage: { link, message in Self.workerReceived(message, link) },
             dispose: workerDispose
         )
+        predecessor?.moveUnsettled(to: host)
         let (near, far) = try carrier.pair(poller)
         worker.queue(.hello(Self.hello(limits)))
         try host.attach(wrapHost(near, poller), delegate: hostDelegate, takesOver: takesOver)
@@ -127,7 +153,7 @@ final class LinkPair: Sendable {
         )
     }
 
-    private static func hostReceived(_ message: ControlMessage, _ link: Link, _ limits: LinkLimits) {
+    static func hostReceived(_ message: ControlMessage, _ link: Link, _ limits: LinkLimits) {
         guard case .hello(let hello) = message else { return }
         switch HostHandshake.helloReceived(hello, expecting: "secret") {
         case .reject(let reject): link.send(.reject(reject))
@@ -157,7 +183,7 @@ final class LinkPair: Sendable {
         }
     }
 
-    private static func workerReceived(_ message: ControlMessage, _ link: Link) {
+    static func workerReceived(_ message: ControlMessage, _ link: Link) {
         guard case .welcome(let welcome) = message else { return }
         link.established(
             ownSource: workerSource,
@@ -195,12 +221,23 @@ extension Link {
         payload bytes: [UInt8]? = nil
     ) -> Enqueued {
         let context = EventContext(id: EventID(source: source, number: UInt64(number)), nanosecondsSinceEpoch: 1)
-        return (bytes ?? payload(number)).withUnsafeBytes { enqueue(context, name: name, attempt: 1, payload: $0) }
+        return (bytes ?? payload(number)).withUnsafeBytes { enqueue(context, name: name, payload: $0) }
+    }
+
+    /// Puts an event into the outbox, whatever has to give way to it.
+    func enqueue(
+        _ context: EventContext,
+        name: String,
+        isHeld: Bool = false,
+        payload: UnsafeRawBufferPointer
+    ) -> Enqueued {
+        var displaced: [Displaced] = []
+        return enqueue(context, name: name, isHeld: isHeld, payload: payload, displaced: &displaced)
     }
 
     /// Puts an event into the outbox and lets it go, as a publisher does.
-    func publish(_ number: Int, from source: EventSource) {
-        put(number, from: source)
+    func publish(_ number: Int, from source: EventSource, name: String = "BoxSaved", payload bytes: [UInt8]? = nil) {
+        put(number, from: source, name: name, payload: bytes)
         flush(at: WallClock.now())
     }
 }

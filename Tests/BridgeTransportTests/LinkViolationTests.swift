@@ -165,7 +165,7 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
-    @Test("the whole frames before a torn one count, and the torn one is reported")
+    @Test("C11: the whole frames before a torn one count, and the torn one is reported")
     func tornFrame() throws {
         let fixture = try Fixture()
         fixture.peer.send(event: 1)
@@ -192,7 +192,7 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
-    @Test("an acknowledgement of another incarnation is ignored")
+    @Test("C5: an acknowledgement of another incarnation is ignored")
     func staleAcknowledgement() throws {
         let fixture = try Fixture()
         fixture.link.publish(1, from: LinkPair.hostSource)
@@ -332,12 +332,12 @@ struct LinkViolationTests {
         let fixture = try Fixture(limits: Self.small())
         try await fixture.link.waitForRoom()
         for number in 1...4 { fixture.link.publish(number, from: LinkPair.hostSource) }
-        #expect(!fixture.link.hasRoom)
+        #expect(!fixture.link.hasRoom(for: "BoxSaved"))
         let link = fixture.link
         let waiting = Task { try await link.waitForRoom() }
         fixture.peer.send(.acknowledge(Acknowledgement(mark: 2), incarnation: Self.incarnation))
         try await waiting.value
-        #expect(fixture.link.hasRoom)
+        #expect(fixture.link.hasRoom(for: "BoxSaved"))
         fixture.shutDown()
     }
 
@@ -349,7 +349,7 @@ struct LinkViolationTests {
         let waiting = Task { try await link.waitForRoom() }
         fixture.peer.stream.close()
         try await waiting.value
-        #expect(fixture.link.hasRoom)
+        #expect(fixture.link.hasRoom(for: "BoxSaved"))
         fixture.shutDown()
     }
 
@@ -364,7 +364,7 @@ struct LinkViolationTests {
             waiting.cancel()
             await #expect(throws: CancellationError.self) { try await waiting.value }
         }
-        #expect(!fixture.link.hasRoom)
+        #expect(!fixture.link.hasRoom(for: "BoxSaved"))
         fixture.shutDown()
     }
 }

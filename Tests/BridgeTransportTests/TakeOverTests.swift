@@ -16,7 +16,7 @@ struct TakeOverTests {
     private static let source = LinkPair.workerSource
 
     @Test(
-        "events beyond the window follow those that were read, once each and in order",
+        "N3: events beyond the window follow those that were read, once each and in order",
         .timeLimit(.minutes(5)),
         arguments: Carrier.allCases
     )
@@ -38,6 +38,7 @@ struct TakeOverTests {
         #expect(pair.host.takenOver?.events == 9_996)
         #expect(pair.host.takenOver?.isTorn == false)
         #expect(pair.host.takenOver?.damage == nil)
+        #expect(pair.host.loss == nil)
         // Handlers that return later, and refusals, have nobody to be told to.
         for sequence: UInt64 in [1, 9_000] {
             pair.host.eventHandled(sequence)
@@ -108,7 +109,7 @@ struct TakeOverTests {
         pair.host.peerIsGone()
         pair.hostDelegate.end.wait { $0 != nil }
         let suspects = try #require(pair.host.takenOver).suspects
-        #expect(suspects.map(\.id) == (2...4).map { EventID(source: LinkPair.hostSource, number: $0).description })
+        #expect(suspects.map(\.id) == (2...4).map { EventID(source: LinkPair.hostSource, number: $0) })
         #expect(suspects.map(\.isInline) == [false, false, true])
         #expect(suspects.allSatisfy { $0.name == "BoxSaved" && $0.attempt == 1 })
         isReleased.change { $0 = true }
@@ -135,6 +136,8 @@ struct TakeOverTests {
         #expect(pair.host.takenOver?.events == 2)
         #expect(pair.host.takenOver?.missing == 4)
         #expect(pair.host.takenOver?.damage?.contains("event 7 is not to be had") == true)
+        #expect(pair.host.loss?.arrived == 6)
+        #expect(pair.host.loss?.count == 4)
         pair.shutDown()
     }
 
@@ -154,6 +157,23 @@ struct TakeOverTests {
         pair.hostDelegate.end.wait { $0 != nil }
         #expect(pair.hostDelegate.events.value.count == 4)
         #expect(pair.host.takenOver == nil)
+        // Six are, but nobody here can know.
+        let reason = "it ended without a goodbye, and shared no outbox"
+        #expect(pair.host.loss == Link.Loss(arrived: 4, count: nil, reason: reason))
+        pair.shutDown()
+    }
+
+    @Test("a worker without memory that says goodbye has lost nothing", .timeLimit(.minutes(5)))
+    func goodbyeWithoutMemory() throws {
+        let pair = try LinkPair(.socket, takesOver: true, wrapWorker: { stream, _ in BareStream(stream) })
+        for number in 1...10 { pair.worker.publish(number, from: Self.source) }
+        #expect(pair.host.loss == nil)
+        pair.worker.finish(reason: .shutdown, text: "drained")
+        pair.hostDelegate.isReadToEnd.wait { $0 }
+        pair.host.peerIsGone()
+        pair.hostDelegate.end.wait { $0 != nil }
+        #expect(pair.hostDelegate.events.value.count == 10)
+        #expect(pair.host.loss == nil)
         pair.shutDown()
     }
 

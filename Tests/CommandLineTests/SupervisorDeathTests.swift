@@ -37,7 +37,7 @@ struct SupervisorDeathTests {
             input: #"{"type": "WorkRequested", "data": {"number": 1000000, "text": "begin"}}"# + "\n"
         ) { program, line in
             guard started.took(line) else { return }
-            // One more worker is stopped: only a signal that acts on a stopped process can end it.
+            // The one at rest is stopped: only a signal that acts on a stopped process can end it. The deaf one has not asked for any.
             for pid in started.pids.prefix(1) { _ = kill(pid, SIGSTOP) }
             program.kill()
         }
@@ -82,7 +82,7 @@ private final class Started: @unchecked Sendable {
             let pid = pid_t(line[open.upperBound..<close])
         else { return false }
         return lock.withLock {
-            found.append(pid)
+            found.insert(pid, at: line.contains("\"none\"") ? 0 : found.count)
             return found.count == count
         }
     }

@@ -26,6 +26,8 @@ final class SupervisorProgram: @unchecked Sendable {
     private var output: [String] = []
     private var errors: [String] = []
     private var child: ChildProcess?
+    /// Where its input is written later on; nil if all of that was known at the beginning, or has been written.
+    private var laterInput: CInt?
     private var rest = 3
     private var status = BridgePlatform.ExitStatus.exited(code: -1)
     private var continuation: CheckedContinuation<Result, Never>?
@@ -50,6 +52,7 @@ final class SupervisorProgram: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: another program of this build than `supervisor`.
+    ///   - waitsForInput: whether more input follows, with ``finishInput(_:)``.
     ///   - readsOutput: whether somebody reads what it prints.
     ///   - onError: called for each line on standard error, when it comes.
     static func run(
@@ -57,6 +60,7 @@ final class SupervisorProgram: @unchecked Sendable {
         of name: String = "supervisor",
         in directory: String,
         input: String = "",
+        waitsForInput: Bool = false,
         readsOutput: Bool = true,
         onError: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in }
     ) async throws -> Result {
@@ -67,7 +71,12 @@ final class SupervisorProgram: @unchecked Sendable {
         let outputPipe = try FileDescriptor.pipe()
         let errorPipe = try FileDescriptor.pipe()
         CurrentProcess.writeAll(input, to: inputPipe.writing.rawValue)
-        if !input.isEmpty { inputPipe.writing.close() }
+        if waitsForInput {
+            let later = try FileDescriptor.duplicate(inputPipe.writing.rawValue).release()
+            program.lock.withLock { program.laterInput = later }
+        }
+        defer { program.finishInput("") }
+        if waitsForInput || !input.isEmpty { inputPipe.writing.close() }
         var request = SpawnRequest(executable: try products() + "/" + name)
         request.arguments = arguments
         request.environment = ["PATH": "/usr/bin:/bin"]
@@ -120,6 +129,22 @@ final class SupervisorProgram: @unchecked Sendable {
     /// Ends the program without giving it a chance to do anything about it.
     func kill() {
         _ = try? lock.withLock { child }?.signal(SIGKILL)
+    }
+
+    /// Stops the program as a debugger does, until ``resume()``.
+    func suspend() {
+        _ = try? lock.withLock { child }?.signal(SIGSTOP)
+    }
+
+    func resume() {
+        _ = try? lock.withLock { child }?.signal(SIGCONT)
+    }
+
+    /// Gives the program the last of its input.
+    func finishInput(_ text: String) {
+        guard let descriptor = lock.withLock({ laterInput.take() }) else { return }
+        CurrentProcess.writeAll(text, to: descriptor)
+        FileDescriptor(owning: descriptor).close()
     }
 
     func hangUp() {

@@ -24,6 +24,7 @@ final class Workspace: Sendable {
     func run(
         _ arguments: String...,
         input: String = "",
+        waitsForInput: Bool = false,
         readsOutput: Bool = true,
         onError: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in }
     ) async throws -> SupervisorProgram.Result {
@@ -31,6 +32,7 @@ final class Workspace: Sendable {
             arguments,
             in: path,
             input: input,
+            waitsForInput: waitsForInput,
             readsOutput: readsOutput,
             onError: onError
         )

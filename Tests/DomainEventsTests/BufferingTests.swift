@@ -146,6 +146,37 @@ struct BufferingTests {
         #expect(try await iterator.next() == Ping(-1))
     }
 
+    @Test func whatWasLostOnTheWayIsAGapInItsPlaceAlsoForAConsumerThatSleeps() async throws {
+        let channel = publisher.channel(of: Ping.self)
+        let linked = EventPublisher()
+        let forwarding = publisher.forward(Ping.self, to: linked)
+        var iterator = publisher.eventsAndGaps(of: Ping.self, buffering: .waiting(2)).makeAsyncIterator()
+        var throwing = linked.events(of: Ping.self).makeAsyncIterator()
+        publisher.publish(Ping(1))
+        channel.eventsWereMissed(2)
+        channel.eventsWereMissed(3)
+        publisher.publish(Ping(2))
+        let limit = 2 * EventBuffering<Ping>.hardLimitFactor
+        let gap = EventGap(event: "Ping", count: 5, droppedOnTheWay: 5, limit: limit)
+        #expect(gap.description == "5 Ping events were missed: an outbox on the way dropped 5")
+        #expect(await iterator.next().text == "1")
+        #expect(await iterator.next().text == gap.description)
+        #expect(await iterator.next().text == "2")
+        #expect(try await throwing.next() == Ping(1))
+        let missed = await #expect(throws: EventsMissed.self) { try await throwing.next() }
+        #expect(missed?.gap.droppedOnTheWay == 5)
+        #expect(try await throwing.next() == Ping(2))
+        let sleeper = Task { [sequence = publisher.eventsAndGaps(of: Ping.self)] in
+            var iterator = sequence.makeAsyncIterator()
+            return await iterator.next().text
+        }
+        // Whether it sleeps by now or not, the gap reaches it.
+        for _ in 0..<50 { await Task.yield() }
+        channel.eventsWereMissed(1)
+        #expect(await sleeper.value == "1 Ping events were missed: an outbox on the way dropped 1")
+        forwarding.cancel()
+    }
+
     @Test func deliveriesTellIdentityAndCause() async throws {
         var iterator = publisher.deliveries(of: Ping.self).makeAsyncIterator()
         var answers = publisher.deliveries(of: Pong.self).makeAsyncIterator()
@@ -319,5 +350,15 @@ struct RoomTests {
         let error = await #expect(throws: DeliveryError.self) { try await delivery.value }
         #expect(error?.code == .timedOut)
         withExtendedLifetime(iterator) {}
+    }
+}
+
+extension EventOrGap<Ping>? {
+    fileprivate var text: String {
+        switch self {
+        case .event(let event): "\(event.number)"
+        case .gap(let gap): gap.description
+        case nil: "end"
+        }
     }
 }

@@ -16,7 +16,9 @@ private final class CancelRace: Sendable {
     private let held = Holder<Subscription>()
     /// The last round of which somebody, ahead of the handler and on its thread, has seen that it was cancelled.
     private let seen = Atomic<Int>(0)
-    /// Calls that began though it had been seen.
+    /// The last round of which a call has seen that.
+    private let lastLate = Atomic<Int>(0)
+    /// Calls that began though it had been seen: ahead of them, or by the call before them.
     let certain = Counter()
 
     private func isCancelled(_ round: Int) -> Bool { cancelled.load(ordering: .sequentiallyConsistent) >= round }
@@ -28,15 +30,19 @@ private final class CancelRace: Sendable {
 
     /// The handler's first line.
     func begin(_ round: Int) {
-        if isCancelled(round) { violations.add() }
+        if isCancelled(round) {
+            violations.add()
+            if lastLate.exchange(round, ordering: .relaxed) == round { certain.add() }
+        }
         if seen.load(ordering: .relaxed) >= round { certain.add() }
         calls.add()
     }
 
-    /// - Returns: How many rounds there were before the time was over.
+    /// - Parameter looks: whether the thread that publishes is the handler's own, so that what it sees ahead of the handler counts.
     func run(
         _ rounds: Int,
         seed: UInt64,
+        looks: Bool = true,
         subscribe: @Sendable @escaping (_ round: Int) -> Subscription,
         publish: @Sendable @escaping (_ round: Int) -> Void
     ) async {
@@ -49,7 +55,7 @@ private final class CancelRace: Sendable {
                     // The cancellation falls into one of these, wherever it meets it.
                     var published = 0
                     repeat {
-                        look(round)
+                        if looks { look(round) }
                         publish(round)
                         published += 1
                         // Two processors may be one for a while.
@@ -92,28 +98,16 @@ struct CancellationRaceTests {
         return seed
     }
 
-    /// What was seen ahead of the handler must hold without exception.
+    /// What was seen ahead of a call, on its thread or by the call before it, must hold without exception: handlers run one at a time.
     ///
-    /// What the handler sees itself can be younger: a call has
-    /// begun when its mark says so, and its thread may be put aside between that and the handler's first line, or its first look
-    /// at the other thread's memory take a while. That was seen 35 times in 5,100,000 forced rounds of a release build on a busy
-    /// machine, and more often in debug builds.
+    /// What a call sees itself can be younger and says nothing. A call has begun when its mark says so, and its thread may be put aside
+    /// between that and the handler's first line for as long as a busy machine likes; so it is printed and no more. That `cancel()` waits
+    /// for calls with that mark is shown by ``CallGateTests``.
     private func expectNone(_ race: CancelRace, of rounds: Int, seed: UInt64) {
         print("\(race.violations.count) late of \(race.calls.count) calls in \(rounds) rounds")
         #expect(race.certain.count == 0, "seed \(seed)")
-        if !isDebugBuild { #expect(race.violations.count <= 10 + rounds / 10_000, "seed \(seed)") }
-        #expect(race.calls.count > 0)
-    }
-
-    private var isDebugBuild: Bool {
-        var isDebug = false
-        assert(
-            {
-                isDebug = true
-                return true
-            }()
-        )
-        return isDebug
+        // Few rounds may be over before any call.
+        if rounds >= 1_000 { #expect(race.calls.count > 0) }
     }
 
     @Test func onThePublishingThread() async {
@@ -158,7 +152,7 @@ struct CancellationRaceTests {
         let (race, seed, rounds) = (CancelRace(), seed(), rounds(5_000))
         let queue = DispatchQueue(label: "handlers", attributes: isConcurrent ? .concurrent : [])
         let first = publisher.subscribe(to: Ping.self, on: .queue(queue)) { race.look($0.number) }
-        await race.run(rounds, seed: seed) { [publisher] round in
+        await race.run(rounds, seed: seed, looks: false) { [publisher] round in
             publisher.subscribe(to: Ping.self, on: .queue(queue)) { race.begin($0.number) }
         } publish: { [publisher] round in
             publisher.publish(Ping(round))
@@ -171,7 +165,8 @@ struct CancellationRaceTests {
 
     @Test func inATask() async {
         let (race, seed, rounds) = (CancelRace(), seed(), rounds(5_000))
-        await race.run(rounds, seed: seed) { [publisher] round in
+        // Nobody can look ahead of the handler on its thread: what counts is what the call before it has seen.
+        await race.run(rounds, seed: seed, looks: false) { [publisher] round in
             publisher.subscribe(to: Ping.self) { (event: Ping) async in race.begin(event.number) }
         } publish: { [publisher] round in
             publisher.publish(Ping(round))
@@ -183,7 +178,7 @@ struct CancellationRaceTests {
     @Test func forTheSecondWhoCancelsToo() async {
         // Two threads cancel one subscription at once: the promise holds for whichever returns first.
         let rounds = rounds(10_000)
-        let violations = Counter()
+        let late = Counter()
         let calls = Counter()
         let cancelled = Atomic<Int>(0)
         let prepared = Atomic<Int>(0)
@@ -194,12 +189,17 @@ struct CancellationRaceTests {
                 if index == 0 {
                     held.swap(
                         publisher.subscribe(to: Ping.self) { event in
-                            if cancelled.load(ordering: .sequentiallyConsistent) >= event.number { violations.add() }
+                            if event.number < 0 { late.add() }
                             calls.add()
                         }
                     )
                     prepared.store(round, ordering: .sequentiallyConsistent)
-                    publisher.publish(Ping(round))
+                    repeat {
+                        publisher.publish(Ping(round))
+                        yieldNow()
+                    } while cancelled.load(ordering: .sequentiallyConsistent) < round
+                    // Whoever of the two was first has returned.
+                    publisher.publish(Ping(-round))
                     done.waitSpinning(for: round * 2)
                 } else {
                     while prepared.load(ordering: .acquiring) < round { yieldNow() }
@@ -209,8 +209,8 @@ struct CancellationRaceTests {
                 }
             }
         }
-        print("\(violations.count) late of \(calls.count) calls in \(rounds) rounds")
-        if !isDebugBuild { #expect(violations.count <= 10 + rounds / 10_000) }
+        #expect(late.count == 0)
+        if rounds >= 1_000 { #expect(calls.count > 0) }
     }
 
     @Test func onTheSerialQueueThatCancels() async {
@@ -271,238 +271,10 @@ struct CancellationRaceTests {
             if round.isMultiple(of: 7) { await Task.yield() }
         }
         #expect(await owner.late == 0)
-        #expect(await owner.calls > 0)
-    }
-}
-
-@Suite("cancelAndWait returns after the calls that run, wherever they run", .timeLimit(.minutes(5)))
-struct CancelAndWaitPlaceTests {
-    private let publisher = EventPublisher()
-
-    @Test(arguments: ["inline", "nested", "queue"])
-    func forACallThatBlocksItsThread(place: String) async {
-        let began = Log<Int>()
-        let mayReturn = Flag()
-        let log = Log<String>()
-        let handler: @Sendable (Ping) -> Void = { _ in
-            began.write(0)
-            while !mayReturn.isSet { yieldNow() }
-            log.write("returned")
-        }
-        let subscription =
-            place == "queue"
-            ? publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "handlers")), handler)
-            : publisher.subscribe(to: Ping.self, handler)
-        let outer = publisher.subscribe(to: Pong.self) { [publisher] _ in publisher.publish(Ping()) }
-        let thread = Task { [publisher] in
-            await onThreads(1) { _ in
-                if place == "nested" { publisher.publish(Pong()) } else { publisher.publish(Ping()) }
-            }
-        }
-        await began.wait(for: 1)
-        let waiters = (0..<4).map { _ in
-            Task {
-                await subscription.cancelAndWait()
-                log.write("waited")
-            }
-        }
-        for _ in 0..<50 { await Task.yield() }
-        #expect(log.entries.isEmpty)
-        mayReturn.set()
-        for waiter in waiters { await waiter.value }
-        #expect(log.entries == ["returned"] + Array(repeating: "waited", count: 4))
-        await thread.value
-        outer.cancel()
-    }
-
-    @Test func forEachOfTheThreadsThatAreInTheHandler() async {
-        let inside = Counter()
-        let mayReturn = Flag()
-        let returned = Counter()
-        let subscription = publisher.subscribe(to: Ping.self) { _ in
-            inside.add()
-            while !mayReturn.isSet { yieldNow() }
-            returned.add()
-        }
-        let threads = Task { [publisher] in await onThreads(3) { _ in publisher.publish(Ping()) } }
-        while inside.count < 3 { await Task.yield() }
-        subscription.cancel()
-        let waiting = Task {
-            await subscription.cancelAndWait()
-            return returned.count
-        }
-        mayReturn.set()
-        #expect(await waiting.value == 3)
-        await threads.value
-    }
-
-    @Test func atOnceIfAnotherHandlerOfTheSameEventRuns() async {
-        let inside = Counter()
-        let mayReturn = Flag()
-        let blocking = publisher.subscribe(to: Ping.self) { _ in
-            inside.add()
-            while !mayReturn.isSet { yieldNow() }
-        }
-        let calls = Counter()
-        let other = publisher.subscribe(to: Ping.self) { _ in calls.add() }
-        let thread = Task { [publisher] in await onThreads(1) { _ in publisher.publish(Ping()) } }
-        while inside.count < 1 { await Task.yield() }
-        await other.cancelAndWait()
-        mayReturn.set()
-        await thread.value
-        #expect(calls.count == 0)
-        blocking.cancel()
-    }
-
-    @Test func whateverTheMomentAtWhichCallsEndAndWaitersCome() async {
-        for round in 0..<rounds(2_000) {
-            let running = Counter()
-            let subscription = publisher.subscribe(to: Ping.self) { (_: Ping) async in
-                running.add()
-                if round.isMultiple(of: 3) { await Task.yield() }
-                running.add(-1)
-            }
-            publisher.publish(Ping(round))
-            for _ in 0..<(round % 20) { yieldNow() }
-            async let first: Void = subscription.cancelAndWait()
-            async let second: Void = subscription.cancelAndWait()
-            _ = await (first, second)
-            #expect(running.count == 0)
-        }
-    }
-
-    @Test func severalAreKeptInASetAndCancelledTogether() {
-        let log = Log<Int>()
-        var subscriptions: Set<Subscription> = []
-        for number in 0..<5 {
-            publisher.subscribe(to: Ping.self) { _ in log.write(number) }.store(in: &subscriptions)
-        }
-        publisher.publish(Ping())
-        #expect(log.entries == Array(0..<5))
-        subscriptions.cancelAll()
-        #expect(subscriptions.isEmpty)
-        publisher.publish(Ping())
-        #expect(log.count == 5)
-        #expect(!publisher.isWanted("Ping"))
-    }
-}
-
-@Suite("What a handler has captured is let go of by whoever is last", .timeLimit(.minutes(5)))
-struct ReleaseRaceTests {
-    private let publisher = EventPublisher()
-
-    private func subscribe(_ live: Counter, _ handler: @Sendable @escaping (Ping) -> Void = { _ in }) -> Subscription {
-        let tracked = Tracked(live)
-        return publisher.subscribe(to: Ping.self) { event in withExtendedLifetime(tracked) { handler(event) } }
-    }
-
-    @Test func whenACallRunsOnAnotherThreadAsSoonAsItHasReturned() async {
-        let live = Counter()
-        let inside = Flag()
-        let mayReturn = Flag()
-        let subscription = subscribe(live) { _ in
-            inside.set()
-            while !mayReturn.isSet { yieldNow() }
-            #expect(live.count == 1)
-        }
-        let thread = Task { [publisher] in await onThreads(1) { _ in publisher.publish(Ping()) } }
-        while !inside.isSet { await Task.yield() }
-        subscription.cancel()
-        #expect(live.count == 1)
-        mayReturn.set()
-        await thread.value
-        #expect(live.count == 0)
-    }
-
-    @Test func whenAnotherThreadIsInTheSameRoutesAsSoonAsItLeaves() async {
-        let live = Counter()
-        let inside = Flag()
-        let mayReturn = Flag()
-        let blocking = publisher.subscribe(to: Ping.self) { _ in
-            inside.set()
-            while !mayReturn.isSet { yieldNow() }
-        }
-        let subscription = subscribe(live)
-        let thread = Task { [publisher] in await onThreads(1) { _ in publisher.publish(Ping()) } }
-        while !inside.isSet { await Task.yield() }
-        subscription.cancel()
-        mayReturn.set()
-        await thread.value
-        #expect(live.count == 0)
-        blocking.cancel()
-    }
-
-    @Test func whenItCancelsItselfInsideAndInNestedEvents() {
-        let live = Counter()
-        let held = Holder<Subscription>()
-        held.swap(subscribe(live) { _ in held.swap(nil) })
-        let outer = publisher.subscribe(to: Pong.self) { [publisher] _ in publisher.publish(Ping()) }
-        publisher.publish(Pong())
-        #expect(live.count == 0)
-        held.swap(subscribe(live) { _ in held.swap(nil) })
-        publisher.publish(Ping())
-        #expect(live.count == 0)
-        outer.cancel()
-    }
-
-    @Test(arguments: ["queue", "task"])
-    func whenItCancelsItselfElsewhere(place: String) async {
-        let live = Counter()
-        let held = Holder<Subscription>()
-        let ended = Log<Int>()
-        do {
-            let tracked = Tracked(live) { ended.write(0) }
-            held.swap(
-                place == "queue"
-                    ? publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "handlers"))) { _ in
-                        withExtendedLifetime(tracked) { held.current?.cancel() }
-                    }
-                    : publisher.subscribe(to: Ping.self) { (_: Ping) async in
-                        await Task.yield()
-                        withExtendedLifetime(tracked) { held.current?.cancel() }
-                    }
-            )
-        }
-        publisher.publish(Ping(1))
-        publisher.publish(Ping(2))
-        await ended.wait(for: 1)
-        #expect(held.current != nil)
-    }
-
-    @Test func neverEarlyAndAlwaysAtLastWhileManyThreadsAreInTheRoutes() async {
-        // Publishing with a queue among the subscribers takes references to the routes, which come and go all the time.
-        let seed = SeededRandom.seedFromEnvironment()
-        print("DOMAIN_EVENTS_SEED=\(seed)")
-        let live = Counter()
-        let stop = Flag()
-        let queue = DispatchQueue(label: "handlers")
-        let changes = rounds(10_000)
-        let keeper = publisher.subscribe(to: Ping.self, on: .queue(queue)) { _ in }
-        await onThreads(4) { [publisher] thread in
-            var random = SeededRandom(seed: seed &+ UInt64(thread))
-            if thread == 0 {
-                for _ in 0..<changes {
-                    let tracked = Tracked(live)
-                    let subscription =
-                        random.below(2) == 0
-                        ? publisher.subscribe(to: Ping.self) { _ in withExtendedLifetime(tracked) {} }
-                        : publisher.subscribe(to: Ping.self, on: .queue(queue)) { _ in
-                            withExtendedLifetime(tracked) {}
-                        }
-                    subscription.cancel()
-                }
-                stop.set()
-            } else {
-                var number = 0
-                while !stop.isSet {
-                    publisher.publish(Ping(number))
-                    number += 1
-                    if number.isMultiple(of: 64) { queue.sync {} }
-                }
-            }
-        }
-        await keeper.cancelAndWait()
-        queue.sync {}
-        while live.count > 0 { await Task.yield() }
+        // However the rounds went: what is not cancelled is called.
+        await owner.open(publisher)
+        publisher.publish(Ping(0))
+        while await owner.calls == 0 { await Task.yield() }
+        await owner.close(publisher)
     }
 }

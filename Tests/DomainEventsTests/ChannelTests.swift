@@ -161,7 +161,12 @@ private final class Carrier: EventForwarder {
         self.log = log
     }
 
-    func forward<E: DomainEvent>(_ event: E, context: EventContext, announcesLoss: Bool) -> DeliveryError? {
+    func forward<E: DomainEvent>(
+        _ event: E,
+        context: EventContext,
+        announcesLoss: Bool,
+        receipts: ReceiptLedger?
+    ) -> DeliveryError? {
         log.write("\(name) \(event) \(announcesLoss)")
         return failure.current
     }

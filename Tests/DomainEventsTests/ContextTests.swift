@@ -2,6 +2,8 @@ import Dispatch
 import DomainEvents
 import Testing
 
+private struct Bell: DomainEvent {}
+
 @Suite("A handler knows what it is handling", .timeLimit(.minutes(5)))
 struct ContextTests {
     private let publisher = EventPublisher()
@@ -10,6 +12,32 @@ struct ContextTests {
         #expect(EventContext.current == nil)
         publisher.publish(Ping())
         #expect(EventContext.current == nil)
+    }
+
+    @Test func anEventWithoutContentHasItsCauseEverywhere() async throws {
+        let causes = Log<EventContext?>()
+        let contexts = Log<EventContext?>()
+        let subscriptions = [
+            publisher.subscribe(to: Ping.self) { [publisher] _ in
+                causes.write(EventContext.current)
+                publisher.publish(Bell())
+            },
+            publisher.subscribe(to: Bell.self) { _ in contexts.write(EventContext.current) },
+            publisher.subscribe(to: Bell.self, on: .queue(DispatchQueue(label: "bells"))) { _ in
+                contexts.write(EventContext.current)
+            },
+            publisher.subscribe(to: Bell.self) { _ in
+                await Task.yield()
+                contexts.write(EventContext.current)
+            },
+        ]
+        publisher.publish(Ping())
+        let cause = try #require(await causes.wait(for: 1)[0]).id
+        for context in await contexts.wait(for: 3) {
+            #expect(context?.cause == cause)
+            #expect(context?.root.origin == "host")
+        }
+        for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func insideEveryKindOfHandlerThereIsTheSameOne() async throws {

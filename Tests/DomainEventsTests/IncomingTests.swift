@@ -31,7 +31,7 @@ struct IncomingTests {
 
     private func deliver(_ number: Int = 0) -> String {
         publisher.channel(of: Ping.self)
-            .deliverIncoming(Ping(number), context: context, from: publisher) { completion }
+            .deliverIncoming(Ping(number), context: context, from: publisher) { _ in completion }
             .text
     }
 

@@ -266,7 +266,8 @@ final class HandClock: Clock, @unchecked Sendable {
 
 /// How often a test repeats what it tries to catch, from the environment for long runs.
 func rounds(_ standard: Int) -> Int {
-    getenv("DOMAIN_EVENTS_ROUNDS_FACTOR").flatMap { Int(String(cString: $0)) }.map { $0 * standard } ?? standard
+    getenv("DOMAIN_EVENTS_ROUNDS_FACTOR").flatMap { Double(String(cString: $0)) }
+        .map { max(Int(Double(standard) * min(max($0, 0), 10_000)), 1) } ?? standard
 }
 
 /// Lets other threads run, for a wait that another thread is about to end.

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 // The C library's `kill`: tests signal workers behind the bridge's back.
 #if canImport(Glibc)
 import Glibc
@@ -10,6 +12,22 @@ enum ProcessSignal {
     static func kill(_ pid: Int32) -> Bool { send(pid, SIGKILL) }
 
     static func stop(_ pid: Int32) -> Bool { send(pid, SIGSTOP) }
+
+    /// Returns when each of its threads stands still: until it has seen the signal, it goes on reading.
+    static func stopEntirely(_ pid: Int32) async throws -> Bool {
+        guard stop(pid) else { return false }
+        while try !threadStates(of: pid).allSatisfy({ $0 == "T" }) { await Task.yield() }
+        return true
+    }
+
+    private static func threadStates(of pid: Int32) throws -> [Character] {
+        let threads = "/proc/\(pid)/task"
+        return try FileManager.default.contentsOfDirectory(atPath: threads).compactMap { thread in
+            // A thread that has ended meanwhile has no state. The name in brackets may have any characters.
+            let status = try? String(contentsOfFile: "\(threads)/\(thread)/stat", encoding: .utf8)
+            return status.flatMap { $0[($0.lastIndex(of: ")") ?? $0.startIndex)...].dropFirst(2).first }
+        }
+    }
 
     static func isAlive(_ pid: Int32) -> Bool { send(pid, 0) }
 

@@ -142,7 +142,10 @@ struct RoutingTests {
         always.cancel()
     }
 
-    @Test("An event carries its cause, its root and its origin across processes", .timeLimit(.minutes(5)))
+    @Test(
+        "An event carries its cause, its root, its origin and its trace context across processes",
+        .timeLimit(.minutes(5))
+    )
     func contextCrosses() async throws {
         let contexts = Collected<EventContext>()
         let origin = Collected<EventContext>()
@@ -169,10 +172,12 @@ struct RoutingTests {
                 },
             ]
         )
-        publisher.publish(Question(number: 1))
+        let traceparent = try #require(Traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
+        publisher.publish(Question(number: 1), traceparent: traceparent)
         await contexts.wait { $0.count == 1 }
         let answer = contexts.all[0]
         let question = origin.all[0]
+        #expect(answer.traceparent == traceparent)
         #expect(answer.id.origin == "second")
         #expect(answer.cause?.origin == "first")
         #expect(answer.root == question.id)
@@ -303,7 +308,7 @@ struct RoutingTests {
     }
 
     @Test(
-        "Nobody sees an effect before its cause, however quick the first of two receivers is",
+        "N9: nobody sees an effect before its cause, however quick the first of two receivers is",
         .timeLimit(.minutes(5))
     )
     func effectNeverOvertakesItsCause() async throws {

@@ -54,6 +54,31 @@ final class Collected<Value: Sendable>: @unchecked Sendable {
     }
 }
 
+/// Holds threads up until it is opened.
+final class Barrier: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private let changed: Condition
+    private var isOpen = false
+
+    init() {
+        changed = Condition(lock: lock)
+    }
+
+    func wait() {
+        lock.withLock {
+            while !isOpen { changed.wait() }
+        }
+    }
+
+    func open() {
+        lock.withLock {
+            isOpen = true
+            changed.broadcast()
+        }
+    }
+}
+
 /// Descriptors and children that this process has; nothing new is among them after whatever cleans up behind itself.
 struct Possessions: CustomStringConvertible {
     /// Each with what it leads to, so that a new one is not taken for one that was there before and has gone meanwhile.
@@ -91,6 +116,16 @@ let workerEnvironment: [String: String] = {
     return environment
 }()
 
+extension SplitMix64 {
+    /// Seeded from a variable of the environment where that is set; says its seed so that a failure can be run again.
+    static func announced(_ variable: String) -> SplitMix64 {
+        let given = CurrentProcess.environment(variable).flatMap { UInt64($0) }
+        let seed = given ?? UInt64.random(in: 0 ... .max)
+        print("\(variable)=\(seed)")
+        return SplitMix64(seed: seed)
+    }
+}
+
 /// What a worker has for its handshake, and to end in, where a test is not about that: a slow or busy machine misses no deadline.
 let patience = Duration.seconds(240)
 
@@ -103,7 +138,8 @@ func faulty(
     handshakeTimeout: Duration = patience,
     heartbeat: Heartbeat = Heartbeat(every: .seconds(60)),
     shutdown: ShutdownSequence = .draining(grace: patience, terminate: patience),
-    subscribes: [any DomainEvent.Type]
+    subscribes: [any DomainEvent.Type],
+    limits: WorkerLimits = WorkerLimits()
 ) -> WorkerSpecification {
     WorkerSpecification(
         name,
@@ -115,6 +151,7 @@ func faulty(
         backoff: backoff,
         handshakeTimeout: handshakeTimeout,
         heartbeat: heartbeat,
-        shutdown: shutdown
+        shutdown: shutdown,
+        limits: limits
     )
 }

@@ -90,7 +90,7 @@ struct WorkerLifeTests {
         await bridge.shutdown()
     }
 
-    @Test("A worker of another version is refused once, naming both versions", .timeLimit(.minutes(5)))
+    @Test("C14: a worker of another version is refused once, naming both versions", .timeLimit(.minutes(5)))
     func otherVersionIsRefused() async throws {
         let bridge = try BridgeHost(publisher: publisher, workers: [faulty("bad-version", subscribes: [])])
         let error = await #expect(throws: BridgeError.self) { try await bridge.start() }
@@ -196,11 +196,16 @@ struct WorkerLifeTests {
         subscription.cancel()
     }
 
-    @Test("A stopped worker is found by its silence, ended, and replaced", .timeLimit(.minutes(5)))
+    @Test(
+        "A9: a stopped worker is found by its silence, killed, and replaced, and its events come again",
+        .timeLimit(.minutes(5))
+    )
     func stoppedWorkerIsFound() async throws {
         let ready = Collected<WorkerReady>()
         let exits = Collected<WorkerExited>()
+        let done = Collected<WorkDone>()
         let subscriptions = [
+            publisher.subscribe(to: WorkDone.self) { done.add($0) },
             publisher.subscribe(to: WorkerReady.self) { ready.add($0) },
             publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
         ]
@@ -217,7 +222,9 @@ struct WorkerLifeTests {
         )
         try await bridge.start()
         #expect(ProcessSignal.stop(try #require(bridge.status.first?.pid)))
+        publisher.publish(WorkRequested(number: 1, text: ""))
         await ready.wait { $0.count == 2 }
+        #expect(await done.wait { !$0.isEmpty }.map(\.attempt) == [2])
         #expect(exits.all.first?.reason.contains("gave no sign of life") == true)
         await bridge.shutdown()
         for subscription in subscriptions { subscription.cancel() }

@@ -58,7 +58,7 @@ struct RedeliveryTests {
         #expect(scene.deliver(ItemReceived(title: "Atlas"), id: id(3)).first is ItemProvisioned)
     }
 
-    @Test("The first request of a host that was restarted is done, though its number was seen before")
+    @Test("N4: the first request of a host that was restarted is done, though its number was seen before")
     func newHostIsNotTakenForTheOld() throws {
         let first = scene.deliver(order, id: id(1, incarnation: 1))
         let second = scene.deliver(order, id: id(1, incarnation: 2))

@@ -64,7 +64,8 @@ final class Scene: Sendable {
     /// Hands in an event as a link does.
     func deliver<E: DomainEvent>(_ event: E, id: EventID, settledBelow: UInt64? = nil) -> [any DomainEvent] {
         let context = EventContext(id: id, nanosecondsSinceEpoch: 0, settledBelow: settledBelow)
-        _ = publisher.channel(of: E.self).deliverIncoming(event, context: context, from: publisher) { NobodyWaits() }
+        _ = publisher.channel(of: E.self).deliverIncoming(event, context: context, from: publisher) { _ in NobodyWaits()
+        }
         return recorder.take()
     }
 

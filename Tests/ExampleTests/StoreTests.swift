@@ -178,7 +178,12 @@ private final class SpyingLink: EventForwarder, @unchecked Sendable {
     /// Whether the box was in the file; nil if no answer came.
     var wasSaved: Bool? { lock.withLock { found } }
 
-    func forward<E: DomainEvent>(_ event: E, context: EventContext, announcesLoss: Bool) -> DeliveryError? {
+    func forward<E: DomainEvent>(
+        _ event: E,
+        context: EventContext,
+        announcesLoss: Bool,
+        receipts: ReceiptLedger?
+    ) -> DeliveryError? {
         guard let box = event as? BoxProvisioned else { return nil }
         let isInFile = directory.text(Scene.storeName)?.contains("\(box.boxID)") == true
         lock.withLock { found = found ?? isInFile }

@@ -85,13 +85,16 @@ import Darwin
                 incarnation: incarnation,
                 reason: reason,
                 isOrderly: .random(using: &random),
-                counts: .random(using: &random)
+                blame: [.child, .elsewhere, .beyondHelp("useless")].randomElement(using: &random) ?? .child
             )
         case 24:
             return .childViolated(index: index, incarnation: incarnation, reason: .protocolViolation("bad frame"))
         case 25:
             return .childViolated(index: index, incarnation: incarnation, reason: .handshakeRejected("version"))
-        case 26: return .heartbeatMissed(index: index, incarnation: incarnation, after: .seconds(3))
+        case 26:
+            return Bool.random(using: &random)
+                ? .heartbeatMissed(index: index, incarnation: incarnation, after: .seconds(3))
+                : .handlerTimedOut(index: index, incarnation: incarnation, event: "E", after: .seconds(9))
         case 27, 28: return .childDrained(index: index, incarnation: incarnation)
         case 29: return .childAskedForTime(index: index, incarnation: incarnation, more: .seconds(1))
         case 30..<35:

@@ -155,12 +155,31 @@ import Testing
         let simulation = Simulation([child("a")])
         simulation.startAll()
         for _ in 1...50 {
-            simulation.exit(0, segmentationFault, counts: false)
+            simulation.exit(0, segmentationFault, blame: .elsewhere)
             simulation.fireNext()
             simulation.allComeUp()
         }
         #expect(simulation.state(0) == .ready)
         #expect(simulation.status[0].restarts == 50)
+    }
+
+    @Test(arguments: RestartStrategy.allCases)
+    func childFoundBeyondHelpIsGivenUpAtOnceWithThoseTiedToIt(strategy: RestartStrategy) {
+        let simulation = Simulation([child("a"), child("b")], strategy: strategy)
+        simulation.startAll()
+        simulation.exit(0, segmentationFault, blame: .beyondHelp("broken"))
+        #expect(simulation.state(0) == .gaveUp(reason: "broken"))
+        #expect((simulation.state(1) == .ready) == (strategy == .oneForOne))
+        #expect(simulation.stopToTheEnd())
+        #expect(simulation.breaches.isEmpty)
+    }
+
+    @Test(arguments: [RestartType.transient, .temporary])
+    func childThatIsNotRestartedAnywayIsNotGivenUp(restart: RestartType) {
+        let simulation = Simulation([child("a", restart: restart)])
+        simulation.startAll()
+        simulation.exit(0, .exited(status: 0), blame: .beyondHelp("broken"))
+        #expect(simulation.state(0) == .stopped)
     }
 
     @Test func deathTallyKeepsTheLastTen() {
@@ -284,6 +303,18 @@ import Testing
         #expect(simulation.deeds(since: before) == ["SIGABRT a", "SIGKILL a"])
         simulation.exit(0, .signaled(number: 9, coreDumped: false))
         #expect(simulation.status[0].lastExit == .unresponsive(after: .seconds(4)))
+    }
+
+    @Test("C10: a child with an event that is overdue is aborted, then killed, and the event is named")
+    func overdueChildIsAbortedThenKilled() {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        let before = simulation.log.count
+        simulation.give(.handlerTimedOut(index: 0, incarnation: 1, event: "BoxOrdered (host-1-7)", after: .seconds(30)))
+        simulation.pass(.seconds(1))
+        #expect(simulation.deeds(since: before) == ["SIGABRT a", "SIGKILL a"])
+        simulation.exit(0, .signaled(number: 9, coreDumped: false))
+        #expect(simulation.status[0].lastExit?.description == "had not finished BoxOrdered (host-1-7) after 30 s")
     }
 
     @Test func faultsCountTowardsGivingUp() {

@@ -84,7 +84,7 @@ final class Simulation {
         _ index: Int,
         _ reason: ExitReason = .exited(status: 1),
         isOrderly: Bool = false,
-        counts: Bool = true
+        blame: ExitBlame = .child
     ) -> [SupervisorAction] {
         give(
             .childExited(
@@ -92,7 +92,7 @@ final class Simulation {
                 incarnation: incarnations[index],
                 reason: reason,
                 isOrderly: isOrderly,
-                counts: counts
+                blame: blame
             )
         )
     }
@@ -211,7 +211,7 @@ final class Simulation {
             isStopping = !isStopped
             isHurried = !isStopped
         case .startRequested: isStopped = false
-        case .childViolated, .heartbeatMissed, .childDrained, .childAskedForTime, .timerFired,
+        case .childViolated, .heartbeatMissed, .handlerTimedOut, .childDrained, .childAskedForTime, .timerFired,
             .restartRequested, .stopChildRequested, .giveUpRequested:
             break
         }

@@ -74,7 +74,7 @@ import Testing
             (.spawnFailed("no launcher", errno: nil), "could not be started: no launcher"),
             (.handshakeTimedOut(after: .seconds(10)), "was not ready 10 s after its start"),
             (.unresponsive(after: .milliseconds(3_500)), "gave no sign of life for 3.5 s"),
-            (.handlerTimedOut(after: .seconds(30)), "had not finished an event after 30 s"),
+            (.handlerTimedOut(event: "BoxOrdered", after: .seconds(30)), "had not finished BoxOrdered after 30 s"),
             (.requested, "stopped on request"),
         ]
     )

@@ -86,7 +86,12 @@ import Testing
         DispatchQueue.concurrentPerform(iterations: 2) { index in
             for _ in 0..<2_000 {
                 let incarnation = supervisor.status[index].starts
-                supervisor.childExited(index: index, incarnation: incarnation, reason: segmentationFault, counts: false)
+                supervisor.childExited(
+                    index: index,
+                    incarnation: incarnation,
+                    reason: segmentationFault,
+                    blame: .elsewhere
+                )
             }
         }
         #expect(environment.overlaps == 0)

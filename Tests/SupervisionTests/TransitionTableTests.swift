@@ -118,10 +118,16 @@ import Testing
         ("ready", { .childBecameReady(index: 0, incarnation: $0.incarnation(0)) }),
         ("exit 0", { exited($0, .exited(status: 0), isOrderly: false) }),
         ("crash", { exited($0, segmentationFault, isOrderly: false) }),
+        ("crash over an event", { exited($0, segmentationFault, isOrderly: false, blame: .elsewhere) }),
+        ("last crash", { exited($0, segmentationFault, isOrderly: false, blame: .beyondHelp("broken")) }),
         ("orderly end", { exited($0, .exited(status: 3), isOrderly: true) }),
         ("violation", { violated($0, .protocolViolation("bad frame")) }),
         ("rejected", { violated($0, .handshakeRejected("version 2")) }),
         ("missed", { .heartbeatMissed(index: 0, incarnation: $0.incarnation(0), after: .seconds(3)) }),
+        (
+            "overdue",
+            { .handlerTimedOut(index: 0, incarnation: $0.incarnation(0), event: "E", after: .seconds(9)) }
+        ),
         ("goodbye", { .childDrained(index: 0, incarnation: $0.incarnation(0)) }),
         ("more time", { .childAskedForTime(index: 0, incarnation: $0.incarnation(0), more: .seconds(60)) }),
         ("timer", { simulation in simulation.timers.first.map { .timerFired($0.token) } }),
@@ -133,13 +139,18 @@ import Testing
         ("hurry", { _ in .stopHurried }),
     ]
 
-    private static func exited(_ simulation: Simulation, _ reason: ExitReason, isOrderly: Bool) -> SupervisorInput {
+    private static func exited(
+        _ simulation: Simulation,
+        _ reason: ExitReason,
+        isOrderly: Bool,
+        blame: ExitBlame = .child
+    ) -> SupervisorInput {
         .childExited(
             index: 0,
             incarnation: simulation.incarnation(0),
             reason: reason,
             isOrderly: isOrderly,
-            counts: true
+            blame: blame
         )
     }
 
@@ -205,10 +216,11 @@ import Testing
                     incarnation: incarnation,
                     reason: segmentationFault,
                     isOrderly: true,
-                    counts: true
+                    blame: .child
                 ),
                 .childViolated(index: index, incarnation: incarnation, reason: .protocolViolation("late")),
                 .heartbeatMissed(index: index, incarnation: incarnation, after: .seconds(3)),
+                .handlerTimedOut(index: index, incarnation: incarnation, event: "E", after: .seconds(9)),
                 .childDrained(index: index, incarnation: incarnation),
                 .childAskedForTime(index: index, incarnation: incarnation, more: .seconds(1)),
             ] {

@@ -12,13 +12,15 @@ struct EventFormatterTests {
     private func event(
         name: String = "BoxProvisioned",
         sender: String? = "provisioning",
-        content: PrintedEvent.Content = .value(.map([.init(key: .text("id"), value: .unsigned(.max))]))
+        content: PrintedEvent.Content = .value(.map([.init(key: .text("id"), value: .unsigned(.max))])),
+        traceparent: String = ""
     ) -> PrintedEvent {
         let context = EventContext(
             id: EventID(origin: sender ?? "host", incarnation: 10, number: 4),
             nanosecondsSinceEpoch: 1_700_000_000_123_456_789,
             attempt: 2,
-            cause: sender == nil ? nil : host
+            cause: sender == nil ? nil : host,
+            traceparent: Traceparent(traceparent)
         )
         return PrintedEvent(name: name, context: context, sender: sender, content: content)
     }
@@ -91,6 +93,9 @@ struct EventFormatterTests {
                 """
         )
         let input = try JSONReader().read(json(event(sender: nil)))
+        #expect(input["traceparent"] == nil)
+        let traced = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        #expect(try JSONReader().read(json(event(traceparent: traced)))["traceparent"]?.value == .string(traced))
         #expect(input["source"]?.value == .string("host"))
         #expect(input["causationid"] == nil)
     }

@@ -38,9 +38,10 @@ struct InputTests {
     func ignoresAttributes() throws {
         let line = """
             {"specversion":"1.0","id":"a-1-2","source":"a","type":"E","time":"2026-01-01T00:00:00Z","attempt":1,\
-            "causationid":"b-1-2","data":{}}
+            "causationid":"b-1-2","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","data":{}}
             """
-        #expect(try event(line) == InputEvent(name: "E", payload: [0xA0]))
+        let traceparent = try #require(Traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
+        #expect(try event(line) == InputEvent(name: "E", payload: [0xA0], traceparent: traceparent))
     }
 
     @Test(
@@ -55,6 +56,13 @@ struct InputTests {
             (
                 #"{"type":"E","data":[1]}"#,
                 "in.jsonl:7:20: data: found an array, expected an object with the event's fields"
+            ),
+            (
+                #"{"type":"E","data":{},"traceparent":"00-1"}"#,
+                """
+                in.jsonl:7:37: traceparent: found the string "00-1", expected a W3C trace context such as \
+                00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                """
             ),
             (#"{"type":"E","dta":{}}"#, "in.jsonl:7:13: found the unknown key \"dta\"; did you mean \"data\"?"),
         ]

@@ -1,3 +1,4 @@
+import DomainEvents
 import JSONText
 import Testing
 
@@ -39,6 +40,7 @@ struct SupervisorConfigurationTests {
             {
               strategy: "rest-for-one",
               intensity: { restarts: 3, within: "1m" },
+              deadLetters: { letters: 50, bytes: "1MiB", whenFull: "evict-oldest" },
               workers: [
                 {
                   name: "provisioning",
@@ -53,7 +55,7 @@ struct SupervisorConfigurationTests {
                   handshake: "1.5s",
                   heartbeat: { every: "2s", tolerance: 4 },
                   shutdown: { grace: "0s" },
-                  limits: { outbox: "1MiB", frame: 65536 }
+                  limits: { outbox: "1MiB", overflow: { "*": "drop-oldest", Moved: { latest: "id" } }, frame: 65536, strikes: 5, handlerDeadline: "30s" }
                 },
                 { name: "canvas", executable: "canvas-worker", subscribes: ["BoxOrdered"], publishes: [] }
               ]
@@ -73,7 +75,13 @@ struct SupervisorConfigurationTests {
             handshake: .milliseconds(1500),
             heartbeat: .init(every: .seconds(2), tolerance: 4),
             shutdown: .init(grace: .zero),
-            limits: .init(outbox: 1 << 20, frame: 65_536)
+            limits: .init(
+                outbox: 1 << 20,
+                overflow: ["*": .dropOldest, "Moved": .latest(by: "id")],
+                frame: 65_536,
+                strikes: 5,
+                handlerDeadline: .seconds(30)
+            )
         )
         var canvas = SupervisorConfiguration.Worker(name: "canvas", executable: "canvas-worker")
         canvas.subscribes = ["BoxOrdered"]
@@ -83,6 +91,7 @@ struct SupervisorConfigurationTests {
                 == SupervisorConfiguration(
                     strategy: .restForOne,
                     intensity: .init(restarts: 3, within: .seconds(60)),
+                    deadLetters: .init(letters: 50, bytes: 1 << 20, whenFull: .evictOldest),
                     workers: [provisioning, canvas]
                 )
         )
@@ -101,7 +110,10 @@ struct SupervisorConfigurationTests {
         #expect(worker.handshake == .seconds(10))
         #expect(worker.heartbeat == .init(every: .seconds(1), tolerance: 3))
         #expect(worker.shutdown == .init(grace: .seconds(5)))
-        #expect(worker.limits == .init(outbox: 4 << 20, frame: 16 << 20))
+        #expect(
+            worker.limits == .init(outbox: 4 << 20, overflow: [:], frame: 16 << 20, strikes: 3, handlerDeadline: nil)
+        )
+        #expect(configuration.deadLetters == .init(letters: 1_000, bytes: 16 << 20, whenFull: .stop))
     }
 
     @Test("reports every mistake of a file at once, with its path and line, in the order of the file")
@@ -112,6 +124,7 @@ struct SupervisorConfigurationTests {
               control: "run/supervisor.sock",
               strategy: "one-for-al",
               intensity: { restarts: -1, within: 10 },
+              deadLetters: { letters: 0, bytes: "1X", whenFull: "evict", days: 3 },
               workers: [
                 { name: "canvas", executable: "canvas-worker", restart: "allways" },
                 {
@@ -123,7 +136,8 @@ struct SupervisorConfigurationTests {
                   handshake: "10",
                   heartbeat: { tolerance: 0 },
                   shutdown: "5s",
-                  limits: { outbox: "4MB2", frame: 1, memory: "512MiB", openFiles: 256, files: 1 },
+                  limits: { outbox: "4MB2", frame: 1, overflow: { A: "drop", "": "wait", B: { first: "x" }, C: 1 }, memory: "512MiB", openFiles: 256, files: 1, strikes: 0,
+                    handlerDeadline: "0s" },
                 },
                 "third",
               ],
@@ -136,26 +150,37 @@ struct SupervisorConfigurationTests {
                 "strategy (3): \"one-for-al\" is none of one-for-one, one-for-all, rest-for-one; did you mean \"one-for-all\"?",
                 "intensity.restarts (4): found the number -1, expected an integer from 0 to 10000",
                 "intensity.within (4): found the number 10, expected a string such as \"10s\"",
-                "workers[0].restart (6): \"allways\" is none of permanent, transient, temporary; did you mean \"permanent\"?",
-                "workers[1] (7): the key \"executable\" is missing, expected a program such as \"canvas-worker\"",
-                "workers[1].name (8): duplicate worker name \"canvas\" (first at line 6)",
-                "workers[1].executabel (9): unknown key \"executabel\"; did you mean \"executable\"?",
-                "workers[1].environment.LOG_LEVEL (10): found the number 3, expected a string such as \"info\"",
-                "workers[1].environment[\"A B\"] (10): found null, expected a string such as \"info\"",
-                "workers[1].subscribes[1] (11): found an empty string, expected one such as \"BoxOrdered\"",
-                "workers[1].subscribes[2] (11): duplicate \"A\" (first at line 11)",
-                "workers[1].backoff (12): found the initial back-off 1m, expected no more than the maximum, 1s",
-                "workers[1].handshake (13): found the string \"10\", expected a unit after the number, one of ns, us, ms, s, m, h",
-                "workers[1].heartbeat.tolerance (14): found the number 0, expected an integer from 1 to 1000",
-                "workers[1].shutdown (15): found the string \"5s\", expected an object with \"grace\"",
-                "workers[1].limits.outbox (16): found the string \"4MB2\", "
+                "deadLetters.letters (5): found the number 0, expected an integer from 1 to 1000000",
+                "deadLetters.bytes (5): found the string \"1X\", expected one of the units TiB, GiB, MiB, KiB, TB, GB, MB, kB, B",
+                "deadLetters.whenFull (5): \"evict\" is none of stop, evict-oldest",
+                "deadLetters.days (5): unknown key \"days\"; known here are letters, bytes, whenFull",
+                "workers[0].restart (7): \"allways\" is none of permanent, transient, temporary; did you mean \"permanent\"?",
+                "workers[1] (8): the key \"executable\" is missing, expected a program such as \"canvas-worker\"",
+                "workers[1].name (9): duplicate worker name \"canvas\" (first at line 7)",
+                "workers[1].executabel (10): unknown key \"executabel\"; did you mean \"executable\"?",
+                "workers[1].environment.LOG_LEVEL (11): found the number 3, expected a string such as \"info\"",
+                "workers[1].environment[\"A B\"] (11): found null, expected a string such as \"info\"",
+                "workers[1].subscribes[1] (12): found an empty string, expected one such as \"BoxOrdered\"",
+                "workers[1].subscribes[2] (12): duplicate \"A\" (first at line 12)",
+                "workers[1].backoff (13): found the initial back-off 1m, expected no more than the maximum, 1s",
+                "workers[1].handshake (14): found the string \"10\", expected a unit after the number, one of ns, us, ms, s, m, h",
+                "workers[1].heartbeat.tolerance (15): found the number 0, expected an integer from 1 to 1000",
+                "workers[1].shutdown (16): found the string \"5s\", expected an object with \"grace\"",
+                "workers[1].limits.outbox (17): found the string \"4MB2\", "
                     + "expected one of the units TiB, GiB, MiB, KiB, TB, GB, MB, kB, B; did you mean \"MB\"?",
-                "workers[1].limits.frame (16): found the number 1, expected from 64KiB to 1GiB",
-                "workers[1].limits.memory (16): \"memory\" is not supported yet: a worker's memory cannot be limited; leave it out",
-                "workers[1].limits.openFiles (16): \"openFiles\" is not supported yet: "
+                "workers[1].limits.frame (17): found the number 1, expected from 64KiB to 1GiB",
+                "workers[1].limits.overflow.A (17): \"drop\" is none of wait, fail, drop-oldest, drop-newest",
+                "workers[1].limits.overflow[\"\"] (17): an event name has 1 to 256 bytes; found 0",
+                "workers[1].limits.overflow.B (17): the key \"latest\" is missing, expected the name of a field of the event",
+                "workers[1].limits.overflow.B.first (17): unknown key \"first\"; known here are latest",
+                "workers[1].limits.overflow.C (17): found the number 1, expected one of \"wait\", \"fail\", \"drop-oldest\", \"drop-newest\"",
+                "workers[1].limits.memory (17): \"memory\" is not supported yet: a worker's memory cannot be limited; leave it out",
+                "workers[1].limits.openFiles (17): \"openFiles\" is not supported yet: "
                     + "a worker's open files cannot be limited; leave it out",
-                "workers[1].limits.files (16): unknown key \"files\"; known here are outbox, frame",
-                "workers[2] (18): found the string \"third\", expected an object with \"name\", \"executable\", \"arguments\"",
+                "workers[1].limits.files (17): unknown key \"files\"; known here are outbox, overflow, frame, strikes, handlerDeadline",
+                "workers[1].limits.strikes (17): found the number 0, expected an integer from 1 to 1000",
+                "workers[1].limits.handlerDeadline (18): found the string \"0s\", expected from 1ms to 168h",
+                "workers[2] (20): found the string \"third\", expected an object with \"name\", \"executable\", \"arguments\"",
             ]
         )
     }

@@ -15,16 +15,20 @@ struct WorkerSpecificationTests {
     func everySetting() throws {
         let configuration = try parse(
             """
-            { strategy: "rest-for-one", intensity: { restarts: 3, within: "1m" }, workers: [{
+            { strategy: "rest-for-one", intensity: { restarts: 3, within: "1m" },
+              deadLetters: { letters: 7, bytes: 4096, whenFull: "evict-oldest" }, workers: [{
                 name: "a", executable: "/bin/a", arguments: ["x"], environment: { K: "v" }, directory: "/tmp",
                 subscribes: ["E"], publishes: ["F"], restart: "transient", backoff: { initial: "50ms", maximum: "9s" },
                 handshake: "2s", heartbeat: { every: "3s", tolerance: 4 }, shutdown: { grace: "6s" },
-                limits: { outbox: "128MiB", frame: "1MiB" },
+                limits: { outbox: "128MiB", frame: "1MiB", strikes: 2, handlerDeadline: "20s" },
             }] }
             """
         )
         #expect(configuration.restartStrategy == .restForOne)
         #expect(configuration.restartIntensity == RestartIntensity(restarts: 3, within: .seconds(60)))
+        #expect(
+            configuration.deadLetterLimits == DeadLetterLimits(letters: 7, bytes: 4_096, whenFull: .evictOldest)
+        )
         let expected = WorkerSpecification(
             child: ChildSpecification(
                 "a",
@@ -40,7 +44,13 @@ struct WorkerSpecificationTests {
             ),
             subscribes: ["E"],
             publishes: ["F"],
-            limits: WorkerLimits(outbox: 128 << 20, outboxHardLimit: 128 << 20, frame: 1 << 20)
+            limits: WorkerLimits(
+                outbox: 128 << 20,
+                outboxHardLimit: 128 << 20,
+                frame: 1 << 20,
+                strikes: 2,
+                handlerDeadline: .seconds(20)
+            )
         )
         #expect(configuration.workerSpecifications == [expected])
     }
@@ -58,6 +68,7 @@ struct WorkerSpecificationTests {
         )
         #expect(WorkerSpecification.validate(configuration.workerSpecifications) == [])
         #expect(configuration.restartIntensity == RestartIntensity())
+        #expect(configuration.deadLetterLimits == DeadLetterLimits())
         #expect(configuration.workerSpecifications[0].limits == WorkerLimits())
     }
 

@@ -43,6 +43,11 @@ int cbp_memory_file_unmap(void *_Nonnull address, size_t size);
 /// such thing.
 void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
 
+/// How many bytes malloc has handed out and not got back; -1 where nobody counts them.
+int64_t cbp_heap_bytes_in_use(void);
+/// How much memory of this process lies in RAM, shared memory with it; -1 where nobody says.
+int64_t cbp_resident_bytes(void);
+
 // Threads
 
 /// Starts a thread in which no signal is delivered that another thread could take. `stack_size` 0 is the default,

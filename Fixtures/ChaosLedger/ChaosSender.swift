@@ -1,0 +1,72 @@
+package import DomainEvents
+import Supervision
+
+/// One stream of events: makes them, and writes into the ledger before and after each is published.
+///
+/// Belongs to one thread or task.
+package struct ChaosSender {
+    private let stream: ChaosStream
+    private let publisher: EventPublisher
+    private let ledger: SentLedger
+    private var random: SplitMix64
+    /// Of the newest event.
+    package private(set) var number: UInt64 = 0
+
+    package init(_ stream: ChaosStream, _ publisher: EventPublisher, _ ledger: SentLedger, seed: UInt64) {
+        self.stream = stream
+        self.publisher = publisher
+        self.ledger = ledger
+        random = SplitMix64(seed: seed ^ UInt64(stream.rawValue) &* 0x9E37_79B9_7F4A_7C15)
+    }
+
+    /// Waits for room as `send` does.
+    package mutating func send<E: ChaosEvent>(_ type: E.Type, _ mischief: HandlerMischief = .none) async throws {
+        let event = E(payload: next(mischief))
+        ledger.setOffered(number, stream)
+        _ = try await publisher.send(event)
+        ledger.setAccepted(number, stream)
+    }
+
+    /// Waits for nothing: inside handlers.
+    package mutating func publish<E: ChaosEvent>(_ type: E.Type) {
+        let event = E(payload: next(.none))
+        ledger.setOffered(number, stream)
+        publisher.publish(event)
+        ledger.setAccepted(number, stream)
+    }
+
+    private mutating func next(_ mischief: HandlerMischief) -> ChaosPayload {
+        number += 1
+        var isRefused = mischief == .refuses
+        var delay: UInt32 = 0
+        if case .takes(let microseconds) = mischief { delay = microseconds }
+        let dice = random.next()
+        // Now and then a handler throws, or takes its time, without being told by the driver.
+        if dice & 0x1FF == 0 { isRefused = true }
+        if dice >> 9 & 0x3FF == 0 { delay = UInt32(dice >> 20 & 0x3FF) }
+        return ChaosPayload(
+            stream: stream,
+            incarnation: publisher.source.incarnation,
+            number: number,
+            isRefused: isRefused,
+            delay: delay,
+            fillerBytes: fillerBytes(dice >> 32)
+        )
+    }
+
+    /// Mostly small, some as large as a few pages, a few larger than a read.
+    private func fillerBytes(_ dice: UInt64) -> Int {
+        switch dice & 0xFFF {
+        case 0: Int(dice >> 12 & 0xFFFF)
+        case 1...40: Int(dice >> 12 & 0xFFF)
+        default: Int(dice >> 12 & 0x3F)
+        }
+    }
+}
+
+/// What the handler of an event is told to do wrong.
+package enum HandlerMischief: Sendable, Hashable {
+    case none
+    case refuses
+    case takes(microseconds: UInt32)
+}

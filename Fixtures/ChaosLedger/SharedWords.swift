@@ -1,0 +1,32 @@
+import BridgePlatform
+import Synchronization
+
+/// Words of 64 bits in a mapped file: each is stored at once, and what was stored survives whoever stored it.
+struct SharedWords: @unchecked Sendable {
+    // Sendable: the words are atomic, and the mapping stays as long as this does.
+    private let mapping: MemoryMapping
+    private let base: UnsafeMutableRawPointer
+    let count: Int
+
+    init?(_ mapping: MemoryMapping) {
+        guard let base = mapping.bytes.baseAddress else { return nil }
+        self.mapping = mapping
+        self.base = base
+        count = mapping.bytes.count / 8
+    }
+
+    /// `index` is below ``count``; a mapping begins on a page, so that each word is aligned.
+    private func word(_ index: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
+        (base + index * 8).assumingMemoryBound(to: Atomic<UInt64>.self)
+    }
+
+    subscript(index: Int) -> UInt64 {
+        get { word(index).pointee.load(ordering: .acquiring) }
+        nonmutating set { word(index).pointee.store(newValue, ordering: .releasing) }
+    }
+
+    /// The value after the addition, which no other process's addition can get between.
+    func add(_ value: UInt64, at index: Int) -> UInt64 {
+        word(index).pointee.wrappingAdd(value, ordering: .acquiringAndReleasing).newValue
+    }
+}

@@ -1,0 +1,94 @@
+import ChaosLedger
+
+/// The lives of a party as a receiver, read in their order, each from its first record to its last.
+final class Receiver {
+    private struct Life {
+        let ordinal: UInt64
+        /// In which look at the folder it was found.
+        let look: Int
+        var segments: [UInt64]
+    }
+
+    let party: Party
+    /// The lives that are known and not read to their end: which segments of them there are.
+    private var lives: [Life] = []
+    private var open: (ordinal: UInt64, number: UInt64, segment: HandledSegment)?
+    private var position = 0
+    /// How many records were read.
+    private(set) var time = 0
+
+    init(_ party: Party) {
+        self.party = party
+    }
+
+    /// Takes note of a segment; those of a life come in their order, and lives in theirs.
+    func found(_ segment: UInt64, of ordinal: UInt64, look: Int) {
+        if let index = lives.firstIndex(where: { $0.ordinal == ordinal }) {
+            lives[index].segments.append(segment)
+        } else {
+            lives.append(Life(ordinal: ordinal, look: look, segments: [segment]))
+        }
+    }
+
+    /// Reads what there is.
+    ///
+    /// - Parameters:
+    ///   - isOver: whether all processes have ended.
+    ///   - look: which look at the folder was the last one.
+    ///   - body: is given each record with the life that wrote it.
+    ///   - finished: is given each segment that is read to its end.
+    func read(
+        isOver: Bool,
+        look: Int,
+        in folder: String,
+        _ body: (HandledRecord, UInt64, Int) -> Void,
+        finished: (String) -> Void
+    ) throws -> Bool {
+        var hasRead = false
+        while let life = lives.first {
+            // Before the next life begins, this one has ended; a look under way at that time may have missed its last segment.
+            let isFinal = isOver || (lives.count > 1 && lives[1].look < look)
+            guard let number = life.segments.first else {
+                guard isFinal, lives.count > 1 else { break }
+                lives.removeFirst()
+                continue
+            }
+            let path = folder + "/" + LedgerName.handled(party, life.ordinal, number)
+            let segment: HandledSegment
+            if let open, open.ordinal == life.ordinal, open.number == number {
+                segment = open.segment
+            } else {
+                segment = try HandledSegment(at: path)
+                open = (life.ordinal, number, segment)
+                position = 0
+            }
+            let isWhole = readRecords(segment, isFinal: isFinal, life: life.ordinal, &hasRead, body)
+            guard isWhole else { break }
+            open = nil
+            lives[0].segments.removeFirst()
+            finished(path)
+        }
+        return hasRead
+    }
+
+    /// - Returns: Whether the segment will never hold more than what was read.
+    private func readRecords(
+        _ segment: HandledSegment,
+        isFinal: Bool,
+        life: UInt64,
+        _ hasRead: inout Bool,
+        _ body: (HandledRecord, UInt64, Int) -> Void
+    ) -> Bool {
+        let count = segment.count
+        while position < count {
+            let record = segment.record(position)
+            // Whoever lives may still end it.
+            if record.handling == .begun, !isFinal { return false }
+            time += 1
+            position += 1
+            hasRead = true
+            body(record, life, time)
+        }
+        return isFinal || position == HandledSegment.capacity
+    }
+}

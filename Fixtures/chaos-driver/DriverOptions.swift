@@ -1,0 +1,35 @@
+import BridgePlatform
+import FoundationEssentials
+
+/// What the driver was asked for on its command line.
+struct DriverOptions: Sendable {
+    static let usage = "usage: chaos-driver [--kills COUNT] [--seed NUMBER] [--folder DIRECTORY] [--outbox KIB]"
+
+    private(set) var kills = 500
+    private(set) var seed = randomUInt64()
+    /// Where the ledgers lie while the run lasts; a folder of the run's own is made in it.
+    private(set) var folder = FileManager.default.temporaryDirectory.path
+
+    /// Where waiting for room begins for each worker, in KiB: how much is on its way at full load.
+    private(set) var outbox = 4_096
+
+    init?(_ arguments: ArraySlice<String>) {
+        var rest = arguments
+        while let name = rest.popFirst() {
+            guard let value = rest.popFirst() else { return nil }
+            switch name {
+            case "--kills":
+                guard let kills = Int(value), kills > 0 else { return nil }
+                self.kills = kills
+            case "--seed":
+                guard let seed = UInt64(value) else { return nil }
+                self.seed = seed
+            case "--folder": folder = value
+            case "--outbox":
+                guard let outbox = Int(value), (64...65_536).contains(outbox) else { return nil }
+                self.outbox = outbox
+            default: return nil
+            }
+        }
+    }
+}

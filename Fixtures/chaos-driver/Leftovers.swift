@@ -1,0 +1,59 @@
+import BridgePlatform
+import FoundationEssentials
+
+/// What a run leaves behind in the system: nothing.
+enum Leftovers {
+    /// Children of this process that have ended and were not collected, and those that still run.
+    static func children() -> (zombies: Int, running: Int) {
+        let own = CurrentProcess.identifier
+        var zombies = 0
+        var running = 0
+        for process in processes() {
+            // Behind the name, which may have spaces and brackets: state and parent.
+            guard let text = contents("/proc/\(process)/stat"), let end = text.lastIndex(of: ")") else { continue }
+            let fields = text[text.index(after: end)...].split(separator: " ")
+            guard fields.count > 1, Int32(fields[1]) == own else { continue }
+            if fields[0] == "Z" { zombies += 1 } else { running += 1 }
+        }
+        return (zombies, running)
+    }
+
+    /// Processes of this run, whosever children they are.
+    static func orphans(folder: String) -> Int {
+        let own = CurrentProcess.identifier
+        return processes().count { process in
+            process != own
+                && contents("/proc/\(process)/cmdline")?.split(separator: "\0").contains { $0 == folder } == true
+        }
+    }
+
+    /// How many descriptors this process has, those left out by which tasks sleep: when Dispatch makes the second of them is its affair.
+    static func descriptors() throws -> Int {
+        try CurrentProcess.openDescriptors().count { descriptor in
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
+            return target?.contains("timerfd") != true
+        }
+    }
+
+    private static func processes() -> [Int32] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }
+    }
+
+    private static func contents(_ path: String) -> String? {
+        try? String(contentsOfFile: path, encoding: .utf8)
+    }
+
+    /// How many kilobytes of its own this process has in memory, shared files left out.
+    static func anonymousKilobytes() -> Int? {
+        for line in (contents("/proc/self/smaps_rollup") ?? "").split(separator: "\n")
+        where line.hasPrefix("Anonymous:") {
+            return line.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+        }
+        return nil
+    }
+
+    /// How many ledgers the checker has not read to their end.
+    static func ledgers(in folder: String) -> Int {
+        ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).count { $0.hasPrefix("handled") }
+    }
+}

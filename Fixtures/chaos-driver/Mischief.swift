@@ -1,0 +1,30 @@
+import ChaosLedger
+import Synchronization
+
+/// What the handlers of the next events from the host are to do wrong.
+final class Mischief: Sendable {
+    private let refusals = Atomic<Int>(0)
+    private let delays = Atomic<Int>(0)
+    private let delay = Atomic<UInt32>(0)
+
+    func refuse(next count: Int) {
+        refusals.store(count, ordering: .relaxed)
+    }
+
+    func delay(next count: Int, by microseconds: UInt32) {
+        delay.store(microseconds, ordering: .relaxed)
+        delays.store(count, ordering: .relaxed)
+    }
+
+    /// For one event.
+    func take() -> HandlerMischief {
+        // Mostly there is none, and publishers do not meet here.
+        if refusals.load(ordering: .relaxed) > 0, refusals.wrappingSubtract(1, ordering: .relaxed).oldValue > 0 {
+            return .refuses
+        }
+        if delays.load(ordering: .relaxed) > 0, delays.wrappingSubtract(1, ordering: .relaxed).oldValue > 0 {
+            return .takes(microseconds: delay.load(ordering: .relaxed))
+        }
+        return .none
+    }
+}

@@ -1,0 +1,39 @@
+/// Decides who pays for the crashes of one worker: the worker itself, or the event that it crashed over.
+package struct CrashLedger: Sendable, Hashable {
+    package enum Verdict: Sendable, Hashable {
+        /// The crash is laid at the worker's own door.
+        case worker
+        /// The event got a strike, and is sent again.
+        case strike
+        /// The event has all the strikes that it may have: it is not sent again.
+        case deadLetter
+        /// The same; and as nothing was handled since the last such events, the worker is broken, whatever it is sent.
+        case broken
+    }
+
+    /// So many dead letters without a success between them, and the worker is broken.
+    package static let deadLettersInARow = 3
+
+    private let strikeLimit: Int
+    private var deadLetters = 0
+
+    package init(strikeLimit: Int) {
+        self.strikeLimit = strikeLimit
+    }
+
+    /// An incarnation has acknowledged an event: the worker is able to do its work.
+    package mutating func eventsWereAcknowledged() { deadLetters = 0 }
+
+    /// Forgets the dead letters in a row: the worker gets another chance.
+    package mutating func forget() { deadLetters = 0 }
+
+    /// An incarnation has crashed, and this was found.
+    package mutating func crashed(_ finding: Probation.Finding) -> Verdict {
+        guard case .struck(_, let strikes) = finding else { return .worker }
+        guard strikes.count >= strikeLimit else { return .strike }
+        deadLetters += 1
+        guard deadLetters >= Self.deadLettersInARow else { return .deadLetter }
+        forget()
+        return .broken
+    }
+}

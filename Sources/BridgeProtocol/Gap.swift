@@ -1,0 +1,64 @@
+package import DomainEvents
+
+/// The place in a stream of events where some were dropped.
+package struct Gap: Sendable, Hashable {
+    package enum Reason: UInt64, Sendable, CaseIterable {
+        /// An overflow policy.
+        case policy = 1
+        /// An outbox at its hard limit.
+        case full = 2
+    }
+
+    /// From the first to the last that was dropped of one origin's events; not all between are missing.
+    package struct Range: Sendable, Hashable {
+        package var first: EventID
+        package var last: UInt64
+
+        package init(first: EventID, last: UInt64) {
+            self.first = first
+            self.last = last
+        }
+    }
+
+    /// Of more origins than this it is only said how many events are missing.
+    package static let maximumRanges = 64
+
+    package let name: String
+    package let reason: UInt64
+    package private(set) var count: UInt64
+    package private(set) var ranges: [Range]
+
+    package init(name: String, reason: UInt64, count: UInt64, ranges: [Range]) {
+        self.name = name
+        self.reason = reason
+        self.count = count
+        self.ranges = ranges
+    }
+
+    package init(_ id: EventID, name: String, reason: Reason) {
+        self.init(name: name, reason: reason.rawValue, count: 1, ranges: [Range(first: id, last: id.number)])
+    }
+
+    /// Whether one gap can say what the two say.
+    package func isLike(_ other: Gap) -> Bool { name == other.name && reason == other.reason }
+
+    /// Says what a neighbour says, too.
+    package mutating func merge(_ other: Gap) {
+        let (sum, overflow) = count.addingReportingOverflow(other.count)
+        count = overflow ? .max : sum
+        for range in other.ranges {
+            if let known = ranges.firstIndex(where: { $0.first.isSameOrigin(as: range.first) }) {
+                if range.first.number < ranges[known].first.number { ranges[known].first = range.first }
+                ranges[known].last = max(ranges[known].last, range.last)
+            } else if ranges.count < Self.maximumRanges {
+                ranges.append(range)
+            }
+        }
+    }
+}
+
+extension EventID {
+    fileprivate func isSameOrigin(as other: EventID) -> Bool {
+        incarnation == other.incarnation && origin == other.origin
+    }
+}

@@ -1,0 +1,20 @@
+package import DomainEvents
+
+/// The policies of one link, by event name.
+package struct OverflowPolicies: Sendable, Hashable {
+    /// Stands for every name that has no policy of its own.
+    package static let everyOther = "*"
+
+    private let byName: [String: OverflowPolicy]
+    private let other: OverflowPolicy
+
+    package init(_ policies: [String: OverflowPolicy] = [:]) {
+        other = policies[Self.everyOther] ?? .wait
+        byName = policies.filter { $0.key != Self.everyOther }
+    }
+
+    /// Whether every event waits: such a link needs no queue before its outbox.
+    package var isPlain: Bool { other == .wait && byName.values.allSatisfy { $0 == .wait } }
+
+    package func policy(of name: String) -> OverflowPolicy { byName[name] ?? other }
+}

@@ -1,0 +1,271 @@
+package import DomainEvents
+
+/// What waits before the outbox of a link: events that its policies may still drop, and the gaps where some were.
+///
+/// A pure data structure. What has gone on into the outbox has a link sequence and stays; what is here has none yet.
+package struct OverflowQueue: Sendable {
+    /// An event that waits.
+    package struct Waiting: Sendable {
+        package let name: String
+        package let context: EventContext
+        package let attempt: UInt64
+        package let wantsReceipt: Bool
+        package let payload: [UInt8]
+
+        package init(
+            name: String,
+            context: EventContext,
+            attempt: UInt64,
+            wantsReceipt: Bool,
+            payload: UnsafeRawBufferPointer
+        ) {
+            self.name = name
+            self.context = context
+            self.attempt = attempt
+            self.wantsReceipt = wantsReceipt
+            self.payload = Array(payload)
+        }
+
+        package var charge: Int { OverflowQueue.charge(forPayloadOf: payload.count) }
+    }
+
+    package enum Entry: Sendable {
+        case event(Waiting)
+        case gap(Gap)
+    }
+
+    /// About what the frame of an event with this payload will be charged.
+    package static func charge(forPayloadOf length: Int) -> Int {
+        LinkLimits.charge(forFrameOf: length + headEstimate)
+    }
+
+    /// Identifier, time, name number and cause mostly fit.
+    private static let headEstimate = 64
+
+    private struct Node: Sendable {
+        var entry: Entry
+        var ticket: UInt64
+        var key: Key?
+        var previous: Int?
+        var next: Int?
+    }
+
+    private struct Key: Hashable, Sendable {
+        let name: String
+        let value: [UInt8]
+    }
+
+    /// Where the events of one name wait, oldest first; places that have been left since are passed over.
+    private struct Line: Sendable {
+        var places: [(index: Int, ticket: UInt64)] = []
+        var first = 0
+        /// How many of them have not been left.
+        var live = 0
+    }
+
+    /// Linked lists in an array, as what lies between others goes as well.
+    private var nodes: [Node?] = []
+    private var free: [Int] = []
+    private var head: Int?
+    private var tail: Int?
+    private var lines: [String: Line] = [:]
+    private var keys: [Key: Int] = [:]
+    private var lastTicket: UInt64 = 0
+    /// The tickets of events that must not leave yet, ascending.
+    private var held: [UInt64] = []
+
+    /// How many events wait.
+    package private(set) var events = 0
+    /// How many events and gaps there are.
+    package private(set) var count = 0
+    /// What the events are charged.
+    package private(set) var chargedBytes = 0
+
+    package init() {}
+
+    /// What it takes to keep the books of all that waits: the nodes, the places in line, and the heads of the payloads' arrays.
+    package var bookkeepingBytes: Int { count * (MemoryLayout<Node?>.stride + 48) }
+
+    package var isEmpty: Bool { head == nil }
+
+    // MARK: - In
+
+    /// Puts an event at the end.
+    ///
+    /// - Parameters:
+    ///   - key: the encoded value by which a later one takes its place.
+    ///   - isHeld: whether it stays until ``release(_:)``.
+    /// - Returns: The ticket by which it is released.
+    package mutating func append(_ event: Waiting, key: [UInt8]? = nil, isHeld: Bool = false) -> UInt64 {
+        lastTicket += 1
+        let full = key.map { Key(name: event.name, value: $0) }
+        let index = link(Node(entry: .event(event), ticket: lastTicket, key: full))
+        stand(index, inLineOf: event.name)
+        if let full { keys[full] = index }
+        if isHeld { held.append(lastTicket) }
+        events += 1
+        chargedBytes += event.charge
+        return lastTicket
+    }
+
+    /// Says at the end that events are missing.
+    package mutating func append(_ gap: Gap) {
+        if let tail, case .gap = nodes[tail]?.entry {
+            var next: Int? = tail
+            while let index = next, case .gap(var known) = nodes[index]?.entry {
+                if known.isLike(gap) {
+                    known.merge(gap)
+                    nodes[index]?.entry = .gap(known)
+                    return
+                }
+                next = nodes[index]?.previous
+            }
+        }
+        lastTicket += 1
+        _ = link(Node(entry: .gap(gap), ticket: lastTicket, key: nil))
+    }
+
+    /// Lets a held event leave.
+    package mutating func release(_ ticket: UInt64) { held.removeAll { $0 == ticket } }
+
+    /// Lets all that is held leave.
+    package mutating func releaseAll() { held = [] }
+
+    // MARK: - Policies
+
+    /// Takes the oldest event of a name out and leaves a gap.
+    package mutating func dropOldest(of name: String) -> Waiting? {
+        guard let index = oldest(of: name), let event = leave(index) else { return nil }
+        nodes[index]?.entry = .gap(Gap(event.context.id, name: name, reason: .policy))
+        mergeGaps(around: index)
+        return event
+    }
+
+    /// Takes the event with this key out, for a later one, and leaves nothing.
+    package mutating func supersede(name: String, key: [UInt8]) -> Waiting? {
+        guard let index = keys[Key(name: name, value: key)], let event = leave(index) else { return nil }
+        let neighbour = nodes[index]?.previous ?? nodes[index]?.next
+        unlink(index)
+        if let neighbour { mergeGaps(around: neighbour) }
+        return event
+    }
+
+    // MARK: - Out
+
+    /// What leaves next; nil if that is held or there is nothing.
+    package var first: Entry? {
+        guard let head, let node = nodes[head], node.ticket < held.first ?? .max else { return nil }
+        return node.entry
+    }
+
+    package mutating func removeFirst() {
+        guard let head else { return }
+        _ = leave(head)
+        unlink(head)
+    }
+
+    package func forEachEvent(_ body: (Waiting) -> Void) {
+        var next = head
+        while let index = next {
+            if case .event(let event) = nodes[index]?.entry { body(event) }
+            next = nodes[index]?.next
+        }
+    }
+
+    // MARK: - Lines
+
+    private mutating func stand(_ index: Int, inLineOf name: String) {
+        var line = lines.removeValue(forKey: name) ?? Line()
+        line.live += 1
+        // As often as many have left it.
+        if line.places.count >= 64, line.places.count >= line.live * 4 {
+            line.places = line.places[line.first...].filter { nodes[$0.index]?.ticket == $0.ticket }
+            line.first = 0
+        }
+        line.places.append((index, lastTicket))
+        lines[name] = line
+    }
+
+    /// Where the oldest event of a name waits; the caller takes it out.
+    private mutating func oldest(of name: String) -> Int? {
+        guard var line = lines.removeValue(forKey: name) else { return nil }
+        defer { lines[name] = line }
+        while line.first < line.places.count {
+            let place = line.places[line.first]
+            line.first += 1
+            if nodes[place.index]?.ticket == place.ticket { return place.index }
+        }
+        return nil
+    }
+
+    // MARK: - Nodes
+
+    /// An event is no longer one; its node is left for others to see to.
+    private mutating func leave(_ index: Int) -> Waiting? {
+        guard let node = nodes[index], case .event(let event) = node.entry else { return nil }
+        if let key = node.key, keys[key] == index { keys[key] = nil }
+        nodes[index]?.key = nil
+        lines[event.name]?.live -= 1
+        if lines[event.name]?.live == 0 { lines[event.name] = nil }
+        events -= 1
+        chargedBytes -= event.charge
+        return event
+    }
+
+    private mutating func link(_ node: Node) -> Int {
+        var node = node
+        node.previous = tail
+        let index: Int
+        if let unused = free.popLast() {
+            index = unused
+            nodes[index] = node
+        } else {
+            index = nodes.count
+            nodes.append(node)
+        }
+        if let tail { nodes[tail]?.next = index } else { head = index }
+        tail = index
+        count += 1
+        return index
+    }
+
+    private mutating func unlink(_ index: Int) {
+        guard let node = nodes[index] else { return }
+        if let previous = node.previous { nodes[previous]?.next = node.next } else { head = node.next }
+        if let next = node.next { nodes[next]?.previous = node.previous } else { tail = node.previous }
+        nodes[index] = nil
+        free.append(index)
+        count -= 1
+        if count == 0 {
+            // What a burst has taken is given back.
+            (nodes, free, lines, keys) = ([], [], [:], [:])
+        }
+    }
+
+    /// Of neighbouring gaps no two say what one could: there are never more in a row than names and reasons.
+    private mutating func mergeGaps(around index: Int) {
+        var run: [Int] = []
+        var next: Int? = index
+        while let place = next, case .gap = nodes[place]?.entry {
+            run.append(place)
+            next = nodes[place]?.previous
+        }
+        run.reverse()
+        next = nodes[index]?.next
+        while let place = next, case .gap = nodes[place]?.entry {
+            run.append(place)
+            next = nodes[place]?.next
+        }
+        var kept: [(place: Int, gap: Gap)] = []
+        for place in run {
+            guard case .gap(let gap) = nodes[place]?.entry else { continue }
+            if let like = kept.firstIndex(where: { $0.gap.isLike(gap) }) {
+                kept[like].gap.merge(gap)
+                unlink(place)
+            } else {
+                kept.append((place, gap))
+            }
+        }
+        for (place, gap) in kept { nodes[place]?.entry = .gap(gap) }
+    }
+}

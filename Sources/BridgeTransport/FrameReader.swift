@@ -1,0 +1,48 @@
+import BridgeProtocol
+
+/// The bytes that a link has read and not acted upon yet; they belong to the thread that reads.
+final class FrameReader: @unchecked Sendable {
+    // Sendable: one thread at a time, and from one to the next it passes under the lock of the link's lane.
+    var buffer = ReceiveBuffer()
+    var decoder: FrameDecoder
+    /// The length of the frame in hand.
+    private var length = 0
+    /// Where the frame lies that a slow thread has in hand.
+    private var left: ReceiveBuffer?
+
+    init(limit: Int) {
+        decoder = FrameDecoder(limit: limit)
+    }
+
+    /// The next whole frame, which stays where it is until ``finishFrame()``; nil if more has to be read first.
+    func next() throws(FrameError) -> UnsafeRawBufferPointer? {
+        switch try decoder.next(in: buffer.readable) {
+        case .needsBytes(let total):
+            buffer.makeRoom(for: total)
+            return nil
+        case .frame(let length):
+            self.length = length
+            return UnsafeRawBufferPointer(rebasing: buffer.readable[..<length])
+        }
+    }
+
+    /// The calling thread reads on while another still has the frame in hand: that one keeps its memory.
+    ///
+    /// The frame that was left the time before was the calling thread's own, and is done with.
+    func leaveFrame() {
+        let rest = UnsafeRawBufferPointer(rebasing: buffer.readable[length...])
+        var next = ReceiveBuffer()
+        next.makeRoom(for: rest.count)
+        next.writable.copyMemory(from: rest)
+        next.wasFilled(by: rest.count)
+        swap(&buffer, &next)
+        left = consume next
+        length = 0
+    }
+
+    /// The frame in hand is not needed any more.
+    func finishFrame() {
+        buffer.consume(length)
+        length = 0
+    }
+}

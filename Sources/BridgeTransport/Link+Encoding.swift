@@ -1,0 +1,99 @@
+import BridgeProtocol
+import CBOR
+import DomainEvents
+
+/// How events become frames in the outbox, and how what this side wrote is read again.
+///
+/// All of it with the lock held.
+extension Link {
+    /// What a head takes at most beside its name: the largest identifiers thrice, and all options.
+    static let headAllowance = 2_048
+
+    /// Encodes a frame into the outbox, with the lock held.
+    ///
+    /// - Returns: False if the memory that is shared with the host has no room for it.
+    func append(
+        _ context: EventContext,
+        name: String,
+        attempt: UInt64,
+        wantsReceipt: Bool,
+        strikes: [String]? = nil,
+        payload: UnsafeRawBufferPointer
+    ) -> Bool {
+        var head = EventHead(
+            sequence: outbox.lastSequence &+ 1,
+            id: wireID(context.id),
+            nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
+            name: peerInterest.number(of: name).map(WireName.number) ?? .text(name)
+        )
+        head.attempt = attempt
+        head.wantsReceipt = wantsReceipt
+        if let cause = context.cause {
+            head.cause = wireID(cause)
+            if context.root != cause { head.root = wireID(context.root) }
+        }
+        head.traceparent = context.traceparent?.description
+        head.settledBelow = settledMark(before: context.id)
+        headBuffer.removeAll()
+        EventFrame.encodeHead(head, payloadBytes: payload.count, into: headBuffer)
+        let headBytes = headBuffer.bytes
+        let frameLength = headBytes.count + payload.count
+        let place = outbox.append(
+            frameLength: frameLength,
+            source: context.id.source,
+            number: context.id.number,
+            attempt: UInt32(clamping: attempt),
+            strikes: strikes
+        )
+        guard let frame = place else { return false }
+        if let start = headBytes.baseAddress { frame.copyMemory(from: start, byteCount: headBytes.count) }
+        if let start = payload.baseAddress {
+            (frame + headBytes.count).copyMemory(from: start, byteCount: payload.count)
+        }
+        outbox.frameWasWritten(frameLength: frameLength)
+        return true
+    }
+
+    func wireID(_ id: EventID) -> WireID {
+        if id.source === ownSource { return .sender(number: id.number) }
+        if let peerSource, id.source === peerSource { return .receiver(number: id.number) }
+        if id.incarnation == ownSource.incarnation, id.origin == ownSource.origin { return .sender(number: id.number) }
+        if let peerSource, id.incarnation == peerSource.incarnation, id.origin == peerSource.origin {
+            return .receiver(number: id.number)
+        }
+        return .other(origin: id.origin, incarnation: id.incarnation, number: id.number)
+    }
+
+    /// Below which number the receiver may forget this origin's events: told when nothing is open, or now and then.
+    private func settledMark(before id: EventID) -> UInt64? {
+        eventsSinceSettledMark += 1
+        if outbox.isEmpty {
+            eventsSinceSettledMark = 0
+            return id.number
+        }
+        guard eventsSinceSettledMark >= 1_024 else { return nil }
+        eventsSinceSettledMark = 0
+        return outbox.lowestNumber(of: id.source) ?? id.number
+    }
+
+    func name(of name: WireName) -> String {
+        switch name {
+        case .text(let text): text
+        case .number(let number): peerInterest.name(of: number) ?? ""
+        }
+    }
+
+    /// The context of a frame that this side wrote.
+    ///
+    /// With the lock held.
+    func context(of head: EventHead, sender: EventSource, number: UInt64) -> EventContext {
+        let written = context(of: head, sender: ownSource, receiver: peerSource ?? ownSource)
+        return EventContext(
+            id: EventID(source: sender, number: number),
+            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
+            cause: written.cause,
+            root: written.root,
+            traceparent: written.traceparent
+        )
+    }
+}

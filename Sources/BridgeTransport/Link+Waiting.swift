@@ -1,0 +1,136 @@
+import BridgeProtocol
+import DomainEvents
+import Locks
+
+/// Room in the outbox, quiet on the link, and those who wait for either.
+extension Link {
+    // MARK: - Room
+
+    /// Whether the outbox is below the limit where waiting begins, or nobody waits who publishes events of this name.
+    package func hasRoom(for name: String) -> Bool {
+        limits.overflow.policy(of: name) != .wait || lock.withLock { end != nil || hasRoomNow }
+    }
+
+    /// Not for whoever comes while others wait.
+    ///
+    /// With the lock held.
+    var hasRoomNow: Bool { keptBytes < limits.outboxBytes && roomWaiters.isEmpty }
+
+    /// What the outbox holds, in charged bytes and in events.
+    package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (keptBytes, keptEvents) } }
+
+    /// Whether the peer has acknowledged everything, and everything of it is handled.
+    package var isQuiet: Bool { lock.withLock { isQuietNow } }
+
+    /// How many events have gone either way so far: two equal readings mean that nothing moved between them.
+    package var activity: UInt64 {
+        lock.withLock { outbox.lastSequence &+ max(receiveWindow.lastReceived, lastTakenOver) }
+    }
+
+    /// With the lock held.
+    var isQuietNow: Bool {
+        (isEmpty || (isPaused && outbox.hasNothingInFlight)) && receiveWindow.unhandledEvents == 0
+            && (!isReadToEnd || end != nil)
+    }
+
+    // MARK: - Waiting for room
+
+    /// Returns when the outbox is below its limit and it is the caller's turn, or when the link has ended.
+    ///
+    /// Turns are given in the order of waiting, so that whoever has waited takes the room before whoever comes just then.
+    package func waitForRoom() async throws {
+        let id = UInt64.random(in: 0 ... .max)
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                let isReady = lock.withLock {
+                    if end != nil || hasRoomNow || Task.isCancelled { return true }
+                    roomWaiters.append(RoomWaiter(id: id) { continuation.resume() })
+                    return false
+                }
+                if isReady { continuation.resume() }
+            }
+        } onCancel: {
+            let waiter = lock.withLock {
+                let index = roomWaiters.firstIndex { $0.id == id }
+                return index.map { roomWaiters.remove(at: $0) }
+            }
+            waiter?.resume()
+        }
+        try Task.checkCancellation()
+    }
+
+    /// Calls `body` once, when the link is not crowded or has ended.
+    ///
+    /// - Returns: False if it is so already; `body` is not called then.
+    package func whenRoom(_ body: @escaping @Sendable () -> Void) -> Bool {
+        lock.withLock {
+            guard end == nil, isCrowded else { return false }
+            crowdWaiters.append(body)
+            return true
+        }
+    }
+
+    /// Calls `body` when the peer has acknowledged everything and everything of it is handled, or the link has ended.
+    package func whenQuiet(_ body: @escaping @Sendable () -> Void) {
+        let isReady = lock.withLock {
+            if end != nil || isQuietNow { return true }
+            quietWaiters.append(body)
+            isAcknowledgementDue = receiveWindow.hasUnannounced
+            return false
+        }
+        if isReady { body() } else { pump() }
+    }
+
+    /// Sends everybody who waits for room or quiet to look again.
+    package func wakeWaiters() {
+        let woken = lock.withLock {
+            defer {
+                roomWaiters = []
+                crowdWaiters = []
+                quietWaiters = []
+            }
+            return roomWaiters.map(\.resume) + crowdWaiters + quietWaiters
+        }
+        for body in woken { body() }
+    }
+
+    /// Those whose turn it is: for others' events, all if the link is not crowded; of those who wait for room, the longest waiting, as
+    /// many as would fill it with events like those that lie here.
+    ///
+    /// The turn of the rest comes with later acknowledgements; with the last of all at the latest, when the outbox is empty.
+    ///
+    /// With the lock held.
+    private func takeThoseWithRoom() -> [@Sendable () -> Void] {
+        var woken: [@Sendable () -> Void] = []
+        if end != nil || !isCrowded { swap(&woken, &crowdWaiters) }
+        guard !roomWaiters.isEmpty else { return woken }
+        var places = roomWaiters.count
+        if end == nil, !isEmpty {
+            let free = limits.outboxBytes - keptBytes
+            guard free > 0 else { return woken }
+            places = min(places, free / max(keptBytes / keptEvents, LinkLimits.minimumCharge) + 1)
+        }
+        woken += roomWaiters.prefix(places).map(\.resume)
+        roomWaiters.removeFirst(places)
+        return woken
+    }
+
+    /// Those whose wait is over, to be called without the lock.
+    ///
+    /// With the lock held.
+    func takeWoken() -> [@Sendable () -> Void] {
+        guard !roomWaiters.isEmpty || !crowdWaiters.isEmpty || !quietWaiters.isEmpty else { return [] }
+        var woken = takeThoseWithRoom()
+        if end != nil || isQuietNow {
+            woken += quietWaiters
+            quietWaiters = []
+        }
+        return woken
+    }
+}
+
+/// Somebody who waits until the outbox has room.
+struct RoomWaiter {
+    let id: UInt64
+    let resume: @Sendable () -> Void
+}

@@ -1,0 +1,219 @@
+import BridgePlatform
+import BridgeProtocol
+import DomainEvents
+import Locks
+import Synchronization
+
+/// The lane of a link: its inline handlers run on the thread that reads, until one of them is slow.
+///
+/// The thread that has read an event runs its handlers, which saves a switch of threads for each event. When a handler takes long,
+/// another thread takes over the reading, so that acknowledgements, answers and events for others go on; what has handlers in the
+/// lane queues behind the slow one. The slow thread works that queue off, gives the lane up when it is empty, and then waits to take
+/// over the reading in its turn: two threads at the most.
+final class LinkLane: InlineLane, @unchecked Sendable {
+    // Sendable: guarded by `lock`, but for what only the reading thread or only the lane's owner touches, as said there.
+
+    private struct Waiting {
+        let sequence: UInt64
+        let work: @Sendable () -> Void
+    }
+
+    private let lock = Lock()
+    private let changed: Condition
+
+    /// The event whose handlers run, with ``handedOverBit`` once another thread reads; 0 between events.
+    private let current = Atomic<UInt64>(0)
+    private static let handedOverBit: UInt64 = 1 << 63
+
+    /// The event in hand; the reading thread's own.
+    private var arrived: UInt64 = 0
+    /// Whether the host has been told that handlers may get it; the reading thread's own.
+    private var isTouched = false
+    /// On which a worker notes for its host what it is at.
+    ///
+    /// Set before the reading begins.
+    var head: OutboxHead?
+    /// Whose turn it is to read: counts how often the reading was taken over.
+    private let turn = Atomic<Int>(0)
+
+    private var queue: [Waiting] = []
+    /// Where the queue begins: what lies before has been worked off.
+    private var first = 0
+    /// Another thread than the one that reads owns the lane; changed with the lock held.
+    private let isHandedOver = Atomic<Bool>(false)
+    /// The event whose handlers are slow, for the spare thread to look at.
+    private var overdue: UInt64 = 0
+    /// Whether a thread waits for its turn to read, or will in a moment.
+    private var hasSpare = false
+    private var isClosed = false
+
+    init() {
+        changed = Condition(lock: lock)
+    }
+
+    /// The event whose inline handlers run; 0 if none do.
+    var handledNow: UInt64 { current.load(ordering: .relaxed) & ~Self.handedOverBit }
+
+    /// The event whose inline handlers keep the link from being read; 0 if none do.
+    var blockingNow: UInt64 {
+        let now = current.load(ordering: .relaxed)
+        return now & Self.handedOverBit == 0 ? now : 0
+    }
+
+    // MARK: - The reading thread
+
+    /// An event has arrived, and may need the lane.
+    func eventArrived(_ sequence: UInt64) {
+        arrived = sequence
+        isTouched = false
+        // Nobody can be suspected of what has not begun, and behind slow handlers it does not begin.
+        if !isHandedOver.load(ordering: .acquiring) { touch() }
+    }
+
+    func touch() {
+        if isTouched { return }
+        isTouched = true
+        head?.opened(arrived)
+    }
+
+    func enter() -> Bool {
+        // Only this thread can take the lane, so what is free stays free.
+        if isHandedOver.load(ordering: .acquiring) { return false }
+        touch()
+        begin(arrived, flags: 0)
+        return true
+    }
+
+    func leave() {
+        head?.handlingFinished(handledNow)
+        let isHandedOver = current.exchange(0, ordering: .acquiringAndReleasing) & Self.handedOverBit != 0
+        // Whoever has just taken the turn still holds the lock, and has not counted it yet.
+        if isHandedOver { lock.withLock {} }
+    }
+
+    func append(_ work: @escaping @Sendable () -> Void) {
+        let isQueued = lock.withLock {
+            guard isHandedOver.load(ordering: .relaxed) else { return false }
+            queue.append(Waiting(sequence: arrived, work: work))
+            return true
+        }
+        if isQueued { return }
+        // The lane was given up meanwhile, and only this thread can take it.
+        touch()
+        begin(arrived, flags: 0)
+        work()
+        leave()
+    }
+
+    private func begin(_ sequence: UInt64, flags: UInt64) {
+        head?.handlingBegan(sequence)
+        current.store(sequence | flags, ordering: .releasing)
+    }
+
+    /// Whether another thread has taken over the reading while the calling one, which had this turn, was in the lane.
+    func isLost(_ turn: Int) -> Bool { self.turn.load(ordering: .relaxed) != turn }
+
+    /// Returns when the lane is empty: nothing is handed over any more.
+    func close() {
+        lock.withLock {
+            isClosed = true
+            changed.broadcast()
+            while isHandedOver.load(ordering: .relaxed) { changed.wait() }
+        }
+    }
+
+    // MARK: - The slow thread
+
+    /// Runs what has queued up behind the slow handlers, then gives the lane up.
+    func workOff() {
+        while let next = takeNext() {
+            head?.opened(next.sequence)
+            begin(next.sequence, flags: Self.handedOverBit)
+            next.work()
+            head?.handlingFinished(next.sequence)
+        }
+    }
+
+    private func takeNext() -> Waiting? {
+        lock.withLock {
+            guard first < queue.count else {
+                queue = []
+                first = 0
+                current.store(0, ordering: .releasing)
+                isHandedOver.store(false, ordering: .releasing)
+                hasSpare = true
+                changed.broadcast()
+                return nil
+            }
+            defer { first += 1 }
+            let next = queue[first]
+            // What is done is let go of now and then, not one by one.
+            if first >= 256 {
+                queue.removeFirst(first)
+                first = 0
+            }
+            return next
+        }
+    }
+
+    /// Waits until it is the calling thread's turn to read, which is returned; nil when there is nothing to read any more.
+    func waitForTurn() -> Int? {
+        lock.withLock {
+            hasSpare = true
+            defer { hasSpare = false }
+            while !isClosed {
+                if takeTurn() { return turn.load(ordering: .relaxed) }
+                changed.wait()
+            }
+            return nil
+        }
+    }
+
+    /// With the lock held.
+    private func takeTurn() -> Bool {
+        let sequence = overdue
+        overdue = 0
+        guard sequence != 0 else { return false }
+        let (isTaken, _) = current.compareExchange(
+            expected: sequence,
+            desired: sequence | Self.handedOverBit,
+            ordering: .acquiringAndReleasing
+        )
+        if isTaken {
+            isHandedOver.store(true, ordering: .relaxed)
+            turn.wrappingAdd(1, ordering: .relaxed)
+        }
+        return isTaken
+    }
+
+    // MARK: - Whoever watches
+
+    /// What is to be done about a handler that takes long.
+    enum Relief {
+        /// A spare thread has been told.
+        case told
+        /// There is no spare thread; one is to be started that begins with ``waitForTurn()``.
+        case needsThread
+        /// The reading has ended, or goes on already.
+        case none
+    }
+
+    /// The handlers of this event take long: another thread is to take over the reading.
+    func relieve(_ sequence: UInt64) -> Relief {
+        lock.withLock {
+            guard !isClosed, !isHandedOver.load(ordering: .relaxed) else { return .none }
+            overdue = sequence
+            guard hasSpare else {
+                hasSpare = true
+                return .needsThread
+            }
+            changed.broadcast()
+            return .told
+        }
+    }
+
+    /// No further thread could be started.
+    func threadIsMissing() {
+        lock.withLock { hasSpare = false }
+    }
+}

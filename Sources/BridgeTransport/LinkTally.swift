@@ -1,0 +1,72 @@
+import BridgeProtocol
+import Locks
+
+/// What has become of the events of one link, or of several one after the other.
+package struct LinkTally: Sendable, Hashable {
+    /// Sent, and acknowledged as handled.
+    package var handled: UInt64 = 0
+    /// Sent, and acknowledged though nobody there wanted them.
+    package var unwanted: UInt64 = 0
+    /// Sent, and refused.
+    package var refused: UInt64 = 0
+    /// Dropped by a policy before they were sent.
+    package var dropped: UInt64 = 0
+    /// A later event has taken their place before they were sent.
+    package var coalesced: UInt64 = 0
+    /// How many bytes the frames of the events had that were sent.
+    package var sentBytes: UInt64 = 0
+
+    /// Arrived, over the stream or out of the peer's memory.
+    package var arrived: UInt64 = 0
+    /// Arrived, and handled.
+    package var arrivedHandled: UInt64 = 0
+    /// Arrived, and nobody here wanted them.
+    package var arrivedUnwanted: UInt64 = 0
+    /// Arrived, and refused here.
+    package var arrivedRefused: UInt64 = 0
+    /// Accepted by the peer, and not to be found in its memory.
+    package var missing: UInt64 = 0
+    /// How many bytes the frames of the events had that arrived over the stream.
+    package var arrivedBytes: UInt64 = 0
+
+    package init() {}
+
+    package mutating func add(_ other: LinkTally) {
+        handled += other.handled
+        unwanted += other.unwanted
+        refused += other.refused
+        dropped += other.dropped
+        coalesced += other.coalesced
+        sentBytes += other.sentBytes
+        arrived += other.arrived
+        arrivedHandled += other.arrivedHandled
+        arrivedUnwanted += other.arrivedUnwanted
+        arrivedRefused += other.arrivedRefused
+        missing += other.missing
+        arrivedBytes += other.arrivedBytes
+    }
+}
+
+extension Link {
+    /// What has become of the link's events so far, and how many lie in its outbox that are not settled.
+    package var tally: (tally: LinkTally, waiting: UInt64, waitingBytes: Int) {
+        lock.withLock {
+            var tally = LinkTally()
+            tally.unwanted = outbox.unwantedEvents
+            tally.handled = outbox.acknowledgedEvents - outbox.unwantedEvents
+            tally.refused = outbox.refusedEvents
+            (tally.dropped, tally.coalesced) = overflowTally
+            tally.sentBytes = outbox.composedBytes
+            let takenOver = UInt64(found?.events ?? 0)
+            tally.arrived = receiveWindow.lastReceived - gapsReceived + takenOver
+            tally.arrivedUnwanted = receiveWindow.unwantedEvents
+            tally.arrivedRefused = refusals
+            // Of those taken over nobody waits to hear: they were routed like all others.
+            let settled = tally.arrived - UInt64(receiveWindow.unhandledEvents)
+            tally.arrivedHandled = settled - min(settled, receiveWindow.unwantedEvents + refusals)
+            tally.missing = found?.missing ?? 0
+            tally.arrivedBytes = receiveWindow.receivedBytes
+            return (tally, outbox.unsettledEvents + UInt64(queue.events), keptBytes)
+        }
+    }
+}

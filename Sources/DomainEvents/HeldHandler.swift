@@ -1,0 +1,56 @@
+import Synchronization
+
+/// A subscriber's handler, which is let go of when its gate has been closed and no call runs.
+///
+/// Whoever has entered the gate uses it without a lock. Whoever closes the gate, and whoever leaves it or is turned away after
+/// that, lets go of the handler if nobody is at the gate any more.
+final class HeldHandler<Handler: Sendable>: Sendable {
+    private final class Box: Sendable {
+        let handler: Handler
+
+        init(_ handler: Handler) {
+            self.handler = handler
+        }
+    }
+
+    private let address: Atomic<UInt>
+    private let gate: CallGate
+
+    init(_ handler: Handler, behind gate: CallGate) {
+        address = Atomic(UInt(bitPattern: Unmanaged.passRetained(Box(handler)).toOpaque()))
+        self.gate = gate
+    }
+
+    deinit { letGo() }
+
+    /// The handler, to be followed by ``leave()``; nil if the gate is closed.
+    func enter() -> Handler? {
+        guard gate.enter() else {
+            // Whoever has closed it may have seen this one at the gate, and left the handler to it.
+            letGoIfUnused()
+            return nil
+        }
+        guard let pointer = UnsafeRawPointer(bitPattern: address.load(ordering: .relaxed)) else {
+            preconditionFailure("a handler was let go of while its gate was open")
+        }
+        return Unmanaged<Box>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.handler }
+    }
+
+    func leave() {
+        gate.exit()
+        letGoIfUnused()
+    }
+
+    /// Called when the gate may have been closed.
+    func letGoIfUnused() {
+        if gate.isClosed, gate.isUncounted { letGo() }
+    }
+
+    private func letGo() {
+        guard let pointer = UnsafeRawPointer(bitPattern: address.exchange(0, ordering: .acquiringAndReleasing)) else {
+            return
+        }
+        // Put there by `init`, with one reference; the exchange gives it to one thread only.
+        Unmanaged<Box>.fromOpaque(pointer).release()
+    }
+}

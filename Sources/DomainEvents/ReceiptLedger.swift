@@ -1,0 +1,119 @@
+import Locks
+
+/// What one process says of an event that somebody waits for.
+package struct ProcessReceipt: Sendable {
+    package let process: String
+    /// How many handlers of it have returned there.
+    package let handlers: Int
+    /// Why it was not handled there; nil if it was, or if nobody wanted it.
+    package let failure: (any Error)?
+    /// The processes that it was passed on to, which have something to say of it themselves.
+    package let passedOnTo: [String]
+
+    package init(process: String, handlers: Int, failure: (any Error)? = nil, passedOnTo: [String] = []) {
+        self.process = process
+        self.handlers = handlers
+        self.failure = failure
+        self.passedOnTo = passedOnTo
+    }
+}
+
+/// Gathers what all processes say of one event, until every one that got it has said something.
+@usableFromInline
+package final class ReceiptLedger: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    /// The event.
+    package let id: EventID
+
+    private let lock = Lock()
+    private var awaited: Set<String> = []
+    private var received: [String: Int] = [:]
+    private var firstFailure: (any Error)?
+    private var isClosed = false
+    private var forget: [@Sendable () -> Void] = []
+    private let onFailure: @Sendable (any Error) -> Void
+    private let onCompletion: @Sendable (_ handlers: [String: Int], _ firstFailure: (any Error)?) -> Void
+
+    /// - Parameters:
+    ///   - onFailure: called with each failure, as soon as it is known.
+    ///   - onCompletion: called once, when nobody is awaited any more: how many handlers the event had in each process, and the
+    ///     first failure.
+    init(
+        id: EventID,
+        onFailure: @escaping @Sendable (any Error) -> Void = { _ in },
+        onCompletion: @escaping @Sendable (_ handlers: [String: Int], _ firstFailure: (any Error)?) -> Void
+    ) {
+        self.id = id
+        self.onFailure = onFailure
+        self.onCompletion = onCompletion
+    }
+
+    /// The event goes to this process, which will say something of it.
+    package func expect(_ process: String) {
+        lock.withLock { if received[process] == nil { _ = awaited.insert(process) } }
+    }
+
+    /// A process has said what became of the event there; the first word of each counts.
+    package func receive(_ receipt: ProcessReceipt) {
+        let completion: ([String: Int], (any Error)?)? = lock.withLock {
+            guard !isClosed, received.updateValue(receipt.handlers, forKey: receipt.process) == nil else { return nil }
+            if firstFailure == nil { firstFailure = receipt.failure }
+            awaited.remove(receipt.process)
+            for process in receipt.passedOnTo where received[process] == nil { awaited.insert(process) }
+            return awaited.isEmpty ? (received, firstFailure) : nil
+        }
+        if let failure = receipt.failure { onFailure(failure) }
+        if let (handlers, failure) = completion { onCompletion(handlers.filter { $0.value > 0 }, failure) }
+    }
+
+    /// Nobody will say anything any more.
+    package func fail(_ error: any Error) {
+        let isComplete = lock.withLock {
+            defer { awaited = [] }
+            return isClosed || awaited.isEmpty
+        }
+        if isComplete { return }
+        onFailure(error)
+        onCompletion([:], error)
+    }
+
+    /// Whom the event still waits for, in order.
+    var unheard: [String] { lock.withLock { awaited.sorted() } }
+
+    /// Calls `body` when nobody waits any more.
+    package func whenClosed(_ body: @escaping @Sendable () -> Void) {
+        let isClosed = lock.withLock {
+            if !self.isClosed { forget.append(body) }
+            return self.isClosed
+        }
+        if isClosed { body() }
+    }
+
+    /// Nobody waits any more.
+    func close() {
+        let forget = lock.withLock {
+            isClosed = true
+            defer { self.forget = [] }
+            return self.forget
+        }
+        for body in forget { body() }
+    }
+}
+
+/// Notes in a ledger that the handlers of this process have returned.
+final class LedgerCompletion: HandlingCompletion {
+    private let ledger: ReceiptLedger
+    private let process: String
+    private let handlers: Int
+
+    init(ledger: ReceiptLedger, process: String, handlers: Int) {
+        self.ledger = ledger
+        self.process = process
+        self.handlers = handlers
+    }
+
+    func handlersReturned(failure: (any Error)?) {
+        ledger.receive(ProcessReceipt(process: process, handlers: handlers, failure: failure))
+    }
+}

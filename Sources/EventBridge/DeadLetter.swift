@@ -1,0 +1,89 @@
+import BridgeTransport
+public import DomainEvents
+import EventRouting
+
+/// An event that was given up for one process: refused by it, the cause of its crashes, or published while it was given up.
+public struct DeadLetter: Sendable, Hashable, Identifiable {
+    /// The number of the letter among those of its bridge.
+    public let id: UInt64
+
+    /// The name of the event.
+    public let event: String
+
+    /// The identity of the event.
+    public let eventID: EventID
+
+    /// The process that it was for: a worker, or `host` for handlers on the bridge's own publisher.
+    public let worker: String
+
+    /// What has led to it.
+    public let cause: EventDeadLettered.Cause
+
+    /// Why, in words: one reason for each crash over it, oldest first, and then what else there is to say.
+    public let reasons: [String]
+
+    /// How often the event was delivered to the process.
+    public let attempts: Int
+
+    /// How many crashes of the process were laid at its door.
+    public let strikes: Int
+
+    /// When it was given up, in nanoseconds since 1970-01-01 00:00 UTC.
+    public let nanosecondsSinceEpoch: UInt64
+
+    /// How long the event is in its encoded form.
+    public let payloadBytes: Int
+
+    /// The event in its encoded form, one CBOR item.
+    package let payload: [UInt8]
+
+    init(_ record: DeadLetterRecord) {
+        id = record.number
+        event = record.event.name
+        eventID = record.event.context.id
+        worker = record.receiver
+        cause = record.cause
+        reasons = record.reasons
+        attempts = record.event.attempts
+        strikes = record.event.strikes.count
+        nanosecondsSinceEpoch = record.nanosecondsSinceEpoch
+        payloadBytes = record.event.payload.count
+        payload = record.event.payload
+    }
+}
+
+extension BridgeHost {
+    /// The events that were given up and are kept, oldest first.
+    ///
+    /// They are gone with the host.
+    public var deadLetters: [DeadLetter] { core.deadLetters.letters.map { DeadLetter($0) } }
+
+    /// Offers the event of a dead letter again, to the process that it was for and to no other.
+    ///
+    /// It keeps its identity, comes behind what is published already, and its attempts are counted on; crashes over it are counted
+    /// anew. The letter is gone with that.
+    ///
+    /// - Returns: Whether there is such a letter.
+    /// - Throws: `DeliveryError` if the worker is given up or its outbox is full; the letter is kept then.
+    @discardableResult
+    public func redeliver(_ id: DeadLetter.ID) throws -> Bool { try core.router.redeliver(id) }
+
+    /// Offers the events of all dead letters of a worker again, oldest first; `host` stands for the bridge's own handlers.
+    ///
+    /// - Returns: How many there were.
+    /// - Throws: `DeliveryError` at the first event that is not taken; that letter and those behind it are kept then.
+    @discardableResult
+    public func redeliverDeadLetters(of worker: String) throws -> Int {
+        var count = 0
+        for letter in core.deadLetters.letters where letter.receiver == worker {
+            if try core.router.redeliver(letter.number) { count += 1 }
+        }
+        return count
+    }
+
+    /// Throws a dead letter away.
+    ///
+    /// - Returns: Whether there was such a letter.
+    @discardableResult
+    public func discardDeadLetter(_ id: DeadLetter.ID) -> Bool { core.deadLetters.discard(id) }
+}

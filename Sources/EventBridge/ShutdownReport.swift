@@ -1,0 +1,20 @@
+/// What a bridge has left undone when it ended.
+public struct ShutdownReport: Sendable, Hashable {
+    /// Events that were accepted for a worker and not handled by it; they are gone with the bridge.
+    public struct Leftover: Sendable, Hashable {
+        /// The worker's name.
+        public let worker: String
+        /// How many events; at least 1.
+        public let events: Int
+    }
+
+    /// One for each worker that has left any, in the order of the specifications.
+    public let leftovers: [Leftover]
+
+    /// Whether every accepted event was handled.
+    public var isComplete: Bool { leftovers.isEmpty }
+
+    init(_ leftovers: [(worker: String, events: Int)]) {
+        self.leftovers = leftovers.map { Leftover(worker: $0.worker, events: $0.events) }
+    }
+}

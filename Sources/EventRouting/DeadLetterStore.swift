@@ -1,0 +1,134 @@
+import BridgePlatform
+import BridgeTransport
+package import DomainEvents
+import Locks
+
+/// Keeps the dead letters of a bridge, announces them, and holds up whoever makes more of them than can be kept.
+package final class DeadLetterStore: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`, which is taken before any route's or link's.
+    private let publisher: EventPublisher
+    private let lock = Lock()
+    private var shelf: DeadLetterShelf
+    private var lastNumber: UInt64 = 0
+    /// Those that get nothing until there is room again.
+    private var paused: [Route] = []
+
+    package init(bounds: DeadLetterBounds, publisher: EventPublisher) {
+        self.publisher = publisher
+        shelf = DeadLetterShelf(bounds: bounds)
+    }
+
+    /// All letters, oldest first.
+    package var letters: [DeadLetterRecord] { lock.withLock { shelf.letters } }
+
+    // MARK: - Coming
+
+    /// Keeps an event that `route` had been sent and could not handle, also beyond the bounds; then nothing more is sent to it.
+    func add(_ event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String], from route: Route) {
+        let (letter, evicted, full): (DeadLetterRecord, [DeadLetterRecord], DeadLettersFull?) = lock.withLock {
+            let (letter, evicted) = put(event, for: route.peerName, cause, reasons)
+            guard shelf.isFull, !paused.contains(where: { $0 === route }) else { return (letter, evicted, nil) }
+            paused.append(route)
+            route.setPaused(true)
+            let full = DeadLettersFull(worker: route.peerName, letters: shelf.letters.count, bytes: shelf.bytes)
+            return (letter, evicted, full)
+        }
+        announce(letter, evicted)
+        guard let full else { return }
+        route.pauseChanged()
+        publisher.publish(full)
+    }
+
+    /// Keeps an event, if there is room.
+    ///
+    /// For receivers whose events cannot be held up.
+    ///
+    /// - Returns: Whether it was kept.
+    func addIfRoom(
+        _ event: UndeliveredEvent,
+        for receiver: String,
+        cause: EventDeadLettered.Cause,
+        reasons: [String]
+    ) -> Bool {
+        let added: (DeadLetterRecord, [DeadLetterRecord])? = lock.withLock {
+            shelf.isFull ? nil : put(event, for: receiver, cause, reasons)
+        }
+        guard let (letter, evicted) = added else { return false }
+        announce(letter, evicted)
+        return true
+    }
+
+    /// With the lock held.
+    private func put(
+        _ event: UndeliveredEvent,
+        for receiver: String,
+        _ cause: EventDeadLettered.Cause,
+        _ reasons: [String]
+    ) -> (DeadLetterRecord, [DeadLetterRecord]) {
+        lastNumber += 1
+        let letter = DeadLetterRecord(
+            number: lastNumber,
+            receiver: receiver,
+            event: event,
+            cause: cause,
+            reasons: reasons,
+            nanosecondsSinceEpoch: WallClock.now()
+        )
+        return (letter, shelf.add(letter))
+    }
+
+    private func announce(_ letter: DeadLetterRecord, _ evicted: [DeadLetterRecord]) {
+        for gone in evicted {
+            publisher.publish(
+                DeadLetterEvicted(
+                    event: gone.event.name,
+                    id: gone.event.context.id.description,
+                    worker: gone.receiver,
+                    letter: gone.number
+                ),
+                causedBy: gone.event.context
+            )
+        }
+        publisher.publish(
+            EventDeadLettered(
+                event: letter.event.name,
+                id: letter.event.context.id.description,
+                worker: letter.receiver,
+                cause: letter.cause,
+                reasons: letter.reasons,
+                attempts: letter.event.attempts,
+                letter: letter.number
+            ),
+            causedBy: letter.event.context
+        )
+    }
+
+    // MARK: - Going
+
+    /// Takes a letter out; ``roomWasMade()`` or ``putBack(_:)`` has to follow.
+    func take(_ number: UInt64) -> DeadLetterRecord? { lock.withLock { shelf.take(number) } }
+
+    func putBack(_ letter: DeadLetterRecord) {
+        lock.withLock { shelf.putBack(letter) }
+    }
+
+    /// Lets those go on that are held up, if there is room for what may come of it.
+    func roomWasMade() {
+        let resumed = lock.withLock {
+            guard !shelf.isFull else { return [Route]() }
+            for route in paused { route.setPaused(false) }
+            defer { paused = [] }
+            return paused
+        }
+        for route in resumed { route.pauseChanged() }
+    }
+
+    /// Throws a letter away.
+    ///
+    /// - Returns: Whether there was one of this number.
+    package func discard(_ number: UInt64) -> Bool {
+        guard take(number) != nil else { return false }
+        roomWasMade()
+        return true
+    }
+}

@@ -1,0 +1,218 @@
+package import BridgeProtocol
+package import BridgeTransport
+package import DomainEvents
+import Locks
+
+/// What becomes of events that a process could not handle.
+extension EventRouter {
+    /// How the dead letters of this process's own handlers name their receiver.
+    static let ownName = "host"
+
+    /// An incarnation of a worker has crashed: blames an event for it, if there is exactly one to blame.
+    ///
+    /// Before the next incarnation is started.
+    ///
+    /// - Parameter suspects: the events that may be to blame, where somebody knows; nil for all that were open.
+    package func workerCrashed(
+        _ route: Route,
+        over link: Link,
+        because reason: String,
+        suspects: [EventID]? = nil
+    ) -> CrashLedger.Verdict {
+        let (verdict, event) = route.incarnationCrashed(link, because: reason, suspects: suspects)
+        if let event {
+            deadLetters?.add(event, cause: .crashes, reasons: event.strikes, from: route)
+            let reasons = event.strikes.joined(separator: "; ")
+            tell(
+                event.context.id,
+                .deadLettered,
+                at: route,
+                because: "worker \"\(route.peerName)\" died of it: \(reasons)"
+            )
+        }
+        return verdict
+    }
+
+    /// Announces that a peer has refused an event, and sees to the event.
+    package func eventRefused(
+        _ head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        by route: Route,
+        over link: Link,
+        refusal: Refusal
+    ) {
+        let name = link.eventName(of: head)
+        // A refused refusal would go on for ever.
+        guard name != EventRefused.eventName else { return }
+        let context = link.sentContext(of: head)
+        // Whoever waits for the event gets the error.
+        if head.wantsReceipt, isAwaited(context.id) { return }
+        publisher.publish(
+            EventRefused(
+                event: name,
+                id: context.id.description,
+                worker: route.peerName,
+                reason: refusal.text,
+                code: refusal.reason
+            ),
+            causedBy: context
+        )
+        refusalSettled(name, by: route, reason: refusal.text) {
+            UndeliveredEvent(
+                name: name,
+                context: context,
+                attempts: Int(clamping: head.attempt),
+                strikes: link.strikes(of: head.sequence),
+                payload: payload
+            )
+        }
+    }
+
+    /// What is to be done if a handler that has not returned yet throws: the event's bytes are gone by then, and kept for it.
+    func refusedLater(
+        _ entry: NamedEvents,
+        payload: UnsafeRawBufferPointer,
+        context: EventContext
+    ) -> (@Sendable (String) -> Void)? {
+        guard deadLetters != nil else { return nil }
+        let event = UndeliveredEvent(name: entry.name, context: context, attempts: context.attempt, payload: payload)
+        return { [weak self] reason in self?.refusalSettled(event.name, by: nil, reason: reason) { event } }
+    }
+
+    /// An event was refused, and is settled with that: the one place where it is decided what becomes of it.
+    ///
+    /// - Parameters:
+    ///   - receiver: who refused it; nil for the handlers of this process.
+    ///   - event: not made where nothing is kept.
+    func refusalSettled(
+        _ name: String,
+        by receiver: Route?,
+        reason: String,
+        event: () -> UndeliveredEvent
+    ) {
+        // Reports cause no further ones: a report that nobody can handle would be followed by another for ever.
+        guard let deadLetters, !isSelfReport(name) else { return }
+        let event = event()
+        let reasons = event.strikes + [reason]
+        if let receiver {
+            deadLetters.add(event, cause: .refused, reasons: reasons, from: receiver)
+        } else if !deadLetters.addIfRoom(event, for: Self.ownName, cause: .refused, reasons: reasons) {
+            losses.add(
+                event: name,
+                id: event.context.id,
+                link: Self.ownName,
+                reason: "it was refused (\(reason)) and the dead letters are full"
+            )
+        }
+    }
+
+    /// An event was published for a worker that takes nothing.
+    ///
+    /// - Returns: Whether it is kept: the worker was given up, its specification subscribes to the event, and there is room.
+    func keepsUndeliverable(
+        _ payload: UnsafeRawBufferPointer,
+        name: String,
+        context: EventContext,
+        for route: Route,
+        because error: DeliveryError
+    ) -> Bool {
+        guard let deadLetters, error.code == .workerUnavailable, route.isGivenUp, !isSelfReport(name),
+            route.isSpecified(name, isSelfReport: false)
+        else { return false }
+        return deadLetters.addIfRoom(
+            UndeliveredEvent(name: name, context: context, attempts: 0, payload: payload),
+            for: route.peerName,
+            cause: .workerUnavailable,
+            reasons: [error.description]
+        )
+    }
+
+    // MARK: - Putting back
+
+    /// Offers a dead letter's event again, under its old identity and with its attempts counted on, to the process that it was for.
+    ///
+    /// - Returns: Whether there was a letter of this number.
+    /// - Throws: Why it is not taken; the letter is kept then.
+    package func redeliver(_ number: UInt64) throws(DeliveryError) -> Bool {
+        guard let deadLetters, let letter = deadLetters.take(number) else { return false }
+        do throws(DeliveryError) {
+            try offer(letter)
+        } catch {
+            deadLetters.putBack(letter)
+            throw error
+        }
+        deadLetters.roomWasMade()
+        return true
+    }
+
+    private func offer(_ letter: DeadLetterRecord) throws(DeliveryError) {
+        let (event, attempt) = (letter.event, letter.event.attempts + 1)
+        guard let route = route(to: letter.receiver) else { return handleHere(event, attempt: attempt) }
+        let offered: Result<Route.Place, DeliveryError> = event.payload.withUnsafeBytes { payload in
+            do throws(DeliveryError) {
+                return .success(
+                    try route.enqueue(
+                        event.context,
+                        name: event.name,
+                        attempt: attempt,
+                        isHeld: false,
+                        payload: payload
+                    )
+                )
+            } catch {
+                return .failure(error)
+            }
+        }
+        let place = try offered.get()
+        place.link.pump()
+        for displaced in place.displaced { wasDisplaced(displaced, at: route) }
+    }
+
+    private func deliverHere(
+        _ name: String,
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        completion: () -> any HandlingCompletion
+    ) -> LocalOutcome {
+        named(name)?.deliverHere(payload, context: context, lane: nil, completion: { _ in completion() }) ?? .unwanted
+    }
+
+    private func handleHere(_ event: UndeliveredEvent, attempt: Int) {
+        let context = EventContext(
+            id: event.context.id,
+            nanosecondsSinceEpoch: event.context.nanosecondsSinceEpoch,
+            attempt: attempt,
+            cause: event.context.cause,
+            root: event.context.root,
+            traceparent: event.context.traceparent
+        )
+        let outcome = event.payload.withUnsafeBytes { payload in
+            let again = UndeliveredEvent(name: event.name, context: context, attempts: attempt, payload: payload)
+            return deliverHere(event.name, payload, context: context) {
+                RedeliveryCompletion(router: self, event: again)
+            }
+        }
+        guard case .refused(_, let reason) = outcome else { return }
+        refusalSettled(event.name, by: nil, reason: reason) {
+            event.payload.withUnsafeBytes {
+                UndeliveredEvent(name: event.name, context: context, attempts: attempt, payload: $0)
+            }
+        }
+    }
+}
+
+/// Sees to an event that a handler of this process has refused again.
+private final class RedeliveryCompletion: HandlingCompletion {
+    private let router: EventRouter
+    private let event: UndeliveredEvent
+
+    init(router: EventRouter, event: UndeliveredEvent) {
+        self.router = router
+        self.event = event
+    }
+
+    func handlersReturned(failure: (any Error)?) {
+        guard let failure else { return }
+        router.refusalSettled(event.name, by: nil, reason: String(describing: failure)) { event }
+    }
+}

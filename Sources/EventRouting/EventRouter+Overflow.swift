@@ -1,0 +1,35 @@
+package import BridgeProtocol
+package import BridgeTransport
+import DomainEvents
+
+/// What overflow policies drop, here and at the peers.
+extension EventRouter {
+    /// A policy has taken an event out of the way to a peer.
+    func wasDisplaced(_ event: Link.Displaced, at route: Route) {
+        let reason =
+            event.isCoalesced
+            ? "a later event took its place on the way to \(route.peerName)"
+            : "its overflow policy acted, as the outbox to \(route.peerName) was full"
+        if event.wantsReceipt {
+            tell(event.context.id, .dropped, at: route, because: "\(event.name) was dropped: \(reason)")
+        }
+        if event.isCoalesced { return }
+        losses.add(event: event.name, id: event.context.id, link: route.peerName, reason: reason)
+    }
+
+    /// A peer says that events are missing: so they are for all to whom they would have been passed on.
+    package func gapReceived(_ frame: GapFrame, from route: Route, over link: Link) throws {
+        let name: String
+        switch frame.name {
+        case .text(let text): name = text
+        case .number(let number):
+            guard let known = named(number)?.name else {
+                throw LinkViolation("gap \(frame.sequence) has name number \(number), which nobody gave out")
+            }
+            name = known
+        }
+        guard let gap = link.gap(frame, named: name) else { return }
+        for target in named(name)?.snapshot.targets ?? [] where target !== route { target.link.note(gap) }
+        publisher.channel(named: name)?.eventsWereMissed(Int(clamping: gap.count))
+    }
+}

@@ -1,0 +1,58 @@
+package import BridgeProtocol
+package import BridgeTransport
+import DomainEvents
+
+/// What processes say of events whose publishers wait to hear it.
+extension EventRouter {
+    func receipt(of id: EventID, _ sent: NamedEvents.Sent) -> Settlement.Receipt {
+        Settlement.Receipt(
+            id: id,
+            process: publisher.source.origin,
+            passedOnTo: sent.reached + sent.losses.map(\.peerName),
+            losses: sent.losses
+        )
+    }
+
+    /// A peer tells what became of an event there, or passes on what others tell.
+    package func receiptReceived(_ receipt: Receipt, over link: Link) {
+        guard let id = link.eventID(of: receipt.id) else { return }
+        if receipts.receive(ProcessReceipt(receipt), of: id) { return }
+        // Whoever does not wait any more is not told.
+        self.link(to: id)?.sendReceipt(
+            of: id,
+            process: receipt.process,
+            outcome: Receipt.Outcome(rawValue: receipt.outcome) ?? .refused,
+            handlers: Int(clamping: receipt.handlers),
+            text: receipt.text,
+            passedOnTo: receipt.passedOnTo
+        )
+    }
+
+    /// The link to the process that has offered an event, if that still runs.
+    private func link(to id: EventID) -> Link? {
+        route(to: id.origin).map(\.link).flatMap { link in
+            link.isPeer(id.origin, id.incarnation) ? link : nil
+        }
+    }
+
+    /// Nothing is heard of the peer until it is started anew: whoever waits for what it says of an event waits no longer.
+    package func peerIsUnavailable(_ route: Route) {
+        let reason = "worker \"\(route.peerName)\" is unavailable: \(route.closedReason ?? "it has ended")"
+        for id in route.link.awaitedEvents { tell(id, .unavailable, at: route, because: reason) }
+    }
+
+    /// Tells whoever waits to hear of an event what a peer will not say of it any more.
+    func tell(_ id: EventID, _ outcome: Receipt.Outcome, at route: Route, because text: String) {
+        let receipt = Receipt(
+            id: .sender(number: id.number),
+            process: route.peerName,
+            outcome: outcome.rawValue,
+            text: text
+        )
+        if receipts.receive(ProcessReceipt(receipt), of: id) { return }
+        link(to: id)?.sendReceipt(of: id, process: route.peerName, outcome: outcome, text: text)
+    }
+
+    /// Whether the publisher of a refused event waits to hear of it, and so need not be told otherwise.
+    func isAwaited(_ id: EventID) -> Bool { receipts.isAwaited(id) || link(to: id) != nil }
+}

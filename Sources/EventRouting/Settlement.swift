@@ -1,0 +1,120 @@
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Locks
+
+/// The end of a peer's event here: its handlers have returned, it lies in the outboxes of all who want it, and those have room again.
+///
+/// Until then it stays unacknowledged with its sender, whose window it fills: so a process that publishes faster than another can take
+/// is slowed, and nobody else.
+final class Settlement: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    /// What the sender wants to hear of the event.
+    struct Receipt {
+        let id: EventID
+        let process: String
+        let passedOnTo: [String]
+        let losses: [NamedEvents.Loss]
+    }
+
+    private let link: Link
+    private let sequence: UInt64
+    private let receipt: Receipt?
+
+    private let lock = Lock()
+    private var openParts: Int
+    private var wasUnwanted = false
+    private var refusal: (reason: Refusal.Reason, text: String)?
+
+    /// - Parameter crowded: those that have to have room again.
+    init(link: Link, sequence: UInt64, receipt: Receipt?, crowded: [Route]) {
+        self.link = link
+        self.sequence = sequence
+        self.receipt = receipt
+        openParts = crowded.count + 1
+        for route in crowded { route.whenRoom { self.finishPart() } }
+    }
+
+    /// For handlers that have not returned yet.
+    ///
+    /// - Parameter refused: sees to the event if one of them throws.
+    func completion(handlers: Int, refused: (@Sendable (String) -> Void)?) -> any HandlingCompletion {
+        Completion(settlement: self, handlers: handlers, refused: refused)
+    }
+
+    func handled(handlers: Int, isUnwanted: Bool = false) {
+        if handlers == 0, isUnwanted { lock.withLock { wasUnwanted = true } }
+        if let receipt {
+            link.sendReceipt(
+                of: receipt.id,
+                process: receipt.process,
+                handlers: handlers,
+                passedOnTo: receipt.passedOnTo
+            )
+            tellLosses(receipt)
+        }
+        finishPart()
+    }
+
+    func refused(_ reason: Refusal.Reason, text: String) {
+        lock.withLock { refusal = (reason, text) }
+        // Its sender has to hear of the refusal while somebody there waits for the receipt.
+        finishPart()
+        guard let receipt else { return }
+        link.sendReceipt(
+            of: receipt.id,
+            process: receipt.process,
+            outcome: .refused,
+            text: text,
+            passedOnTo: receipt.passedOnTo
+        )
+        tellLosses(receipt)
+    }
+
+    private func tellLosses(_ receipt: Receipt) {
+        for loss in receipt.losses {
+            link.sendReceipt(
+                of: receipt.id,
+                process: loss.peerName,
+                outcome: .unavailable,
+                text: loss.error.description
+            )
+        }
+    }
+
+    private func finishPart() {
+        let (isDone, refusal, wasUnwanted) = lock.withLock {
+            openParts -= 1
+            return (openParts == 0, self.refusal, self.wasUnwanted)
+        }
+        guard isDone else { return }
+        if let (reason, text) = refusal {
+            link.refuse(sequence, reason, text: text)
+        } else {
+            link.eventHandled(sequence, wasUnwanted: wasUnwanted)
+        }
+    }
+
+    private final class Completion: HandlingCompletion {
+        private let settlement: Settlement
+        private let handlers: Int
+        private let refused: (@Sendable (String) -> Void)?
+
+        init(settlement: Settlement, handlers: Int, refused: (@Sendable (String) -> Void)?) {
+            self.settlement = settlement
+            self.handlers = handlers
+            self.refused = refused
+        }
+
+        func handlersReturned(failure: (any Error)?) {
+            if let failure {
+                let text = String(describing: failure)
+                refused?(text)
+                settlement.refused(.handlerFailed, text: text)
+            } else {
+                settlement.handled(handlers: handlers)
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/// Decides when a child has had an event in its handlers for too long.
+///
+/// Somebody looks several times within the deadline, and says which events the child is at. An event counts from the look that first
+/// finds it, so that it never has less than the deadline, and is found within a quarter more of it. After this process, or the
+/// machine, has stood still, every event has its time again.
+package struct HandlerWatch: Hashable, Sendable {
+    /// What a child was at when somebody looked; the numbers tell its events apart, and rise.
+    package struct Work: Hashable, Sendable {
+        /// The event whose handlers have the child's reading thread.
+        package var inline: UInt64?
+        /// The oldest event that was begun and not finished, wherever its handlers run.
+        ///
+        /// Younger ones may be waiting for their turn behind it, and their time does not count.
+        package var oldest: UInt64?
+
+        package init(inline: UInt64? = nil, oldest: UInt64? = nil) {
+            self.inline = inline
+            self.oldest = oldest
+        }
+    }
+
+    /// An event whose time is over.
+    package enum Overdue: Hashable, Sendable {
+        case inline(UInt64)
+        case oldest(UInt64)
+
+        package var event: UInt64 {
+            switch self {
+            case .inline(let event), .oldest(let event): event
+            }
+        }
+    }
+
+    private struct Seen: Hashable, Sendable {
+        let event: UInt64
+        let since: Duration
+
+        init?(_ event: UInt64?, before: Seen?, at now: Duration) {
+            guard let event else { return nil }
+            self.event = event
+            since = before?.event == event ? before?.since ?? now : now
+        }
+    }
+
+    private static let looksPerDeadline = 4
+    private static let shortestInterval = Duration.milliseconds(1)
+    /// By how much a look may be late on a machine that is merely busy.
+    private static let shortestSlack = Duration.milliseconds(50)
+
+    private let deadline: Duration
+    private var clock: LookClock
+    private var inline: Seen?
+    private var oldest: Seen?
+
+    /// Begins to watch.
+    package init(deadline: Duration, from now: Duration) {
+        self.deadline = deadline.clampedToAllowed
+        let interval = max(self.deadline / Self.looksPerDeadline, Self.shortestInterval)
+        clock = LookClock(every: interval, slack: max(interval / 2, Self.shortestSlack), from: now)
+    }
+
+    /// When to look again.
+    package var nextLook: Duration { clock.nextLook }
+
+    /// Somebody has looked.
+    ///
+    /// - Parameter work: what the child is at; nil if nobody can tell.
+    /// - Returns: What is overdue, the surest first.
+    package mutating func looked(at now: Duration, work: Work?) -> [Overdue] {
+        let isInTime = clock.looked(at: now)
+        inline = Seen(work?.inline, before: isInTime ? inline : nil, at: now)
+        oldest = Seen(work?.oldest, before: isInTime ? oldest : nil, at: now)
+        var overdue: [Overdue] = []
+        if let inline, now - inline.since >= deadline { overdue.append(.inline(inline.event)) }
+        if let oldest, oldest.event != inline?.event, now - oldest.since >= deadline {
+            overdue.append(.oldest(oldest.event))
+        }
+        return overdue
+    }
+}

@@ -1,0 +1,33 @@
+/// When to look at somebody else again and again, and whether a look comes in time.
+///
+/// A look that comes late says that this process, or the whole machine, stood still meanwhile. Then what was seen before says nothing
+/// about the other one, who may have stood still too, or has waited for us: everything counts afresh from the late look.
+///
+/// Pure: the clock is read by whoever looks, and has to be monotonic.
+struct LookClock: Hashable, Sendable {
+    private let interval: Duration
+    private let slack: Duration
+
+    /// When the next look is due.
+    private(set) var nextLook: Duration
+    /// Nothing that was before this moment counts.
+    private(set) var countsFrom: Duration
+
+    /// - Parameter slack: by how much a look may be late.
+    init(every interval: Duration, slack: Duration, from now: Duration) {
+        self.interval = interval
+        self.slack = slack
+        nextLook = now + interval
+        countsFrom = now
+    }
+
+    /// Somebody looks.
+    ///
+    /// - Returns: Whether the look comes in time.
+    mutating func looked(at now: Duration) -> Bool {
+        let isInTime = now <= nextLook + slack
+        if !isInTime { countsFrom = now }
+        nextLook = now + interval
+        return isInTime
+    }
+}

@@ -1,0 +1,31 @@
+/// Decides when a child has been silent for so long that it is taken for stopped or stuck.
+///
+/// Somebody looks once each interval of its heartbeat, and says how long the child has been silent. After this process, or the
+/// machine, has stood still, all children have their time again.
+package struct SilenceWatch: Hashable, Sendable {
+    /// More than anybody means; the time that it makes stays far from overflow.
+    private static let longestTolerance = 1_000_000
+
+    private let limit: Duration
+    private var clock: LookClock
+
+    /// Begins to watch; nil for a heartbeat that has no interval.
+    package init?(_ heartbeat: Heartbeat, from now: Duration) {
+        guard heartbeat.every > .zero else { return nil }
+        let interval = heartbeat.every.clampedToAllowed
+        limit = interval * min(max(heartbeat.tolerance, 1), Self.longestTolerance)
+        clock = LookClock(every: interval, slack: interval / 2, from: now)
+    }
+
+    /// When to look again.
+    package var nextLook: Duration { clock.nextLook }
+
+    /// Somebody has looked.
+    ///
+    /// - Parameter silence: for how long the child has been silent; nil if nobody can tell, as something of it has yet to be read.
+    /// - Returns: That silence, if it is too long.
+    package mutating func looked(at now: Duration, silence: Duration?) -> Duration? {
+        guard clock.looked(at: now), let silence, min(silence, now - clock.countsFrom) > limit else { return nil }
+        return silence
+    }
+}

@@ -1,0 +1,27 @@
+/// How the work `stopped` is to be done, in bytes and seconds.
+struct StoppedOptions {
+    /// How long the producer publishes as fast as it can, all rounds together.
+    var seconds: Int64 = 60
+    var outbox = 4 << 20
+    var hardLimit = 64 << 20
+    /// What an event carries.
+    var bytes = 1_000
+
+    /// What the design allows the host to take: the outbox, and a little for everything else.
+    var memoryAim: Int { hardLimit + 8 << 20 }
+
+    /// Nil if the arguments are not understood.
+    init?(_ arguments: ArraySlice<String>) {
+        var rest = arguments
+        while let name = rest.popFirst() {
+            guard let value = rest.popFirst().flatMap({ Int($0) }), (1...100_000).contains(value) else { return nil }
+            switch name {
+            case "--seconds": seconds = Int64(value)
+            case "--outbox": outbox = value << 20
+            case "--hard-limit": hardLimit = value << 20
+            case "--bytes": bytes = value
+            default: return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import CBOR
+import DomainEvents
+import Testing
+
+@Suite("C3: a link with overflow policies", .serialized, .timeLimit(.minutes(5)))
+struct OverflowTests {
+    private static let source = LinkPair.hostSource
+
+    /// Four events in flight and twelve behind them.
+    private static func limits(_ overflow: [String: OverflowPolicy]) -> LinkLimits {
+        var limits = LinkLimits()
+        limits.windowEvents = 4
+        limits.outboxBytes = 16 * LinkLimits.minimumCharge
+        limits.overflow = OverflowPolicies(overflow)
+        return limits
+    }
+
+    /// What a worker does that handles nothing of its first four events before it is told to, and then everything.
+    private static func beginsWithFour() -> @Sendable (Link, EventHead) -> EventDisposition {
+        let begun = Shared(0)
+        return { _, _ in
+            begun.change { $0 += 1 }
+            return begun.value <= 4 ? .pending : .handled
+        }
+    }
+
+    private static func pair(_ carrier: Carrier, _ overflow: [String: OverflowPolicy]) throws -> LinkPair {
+        try LinkPair(carrier, limits: limits(overflow), workerDispose: beginsWithFour())
+    }
+
+    /// Lets the worker handle the first four, and waits until the host has nothing left.
+    private static func goOn(_ pair: LinkPair) {
+        for event in pair.workerDelegate.events.value.prefix(4) { pair.worker.eventHandled(event.sequence) }
+        waitUntilQuiet(pair.host)
+    }
+
+    private static func waitUntilQuiet(_ link: Link) {
+        let isQuiet = Shared(false)
+        link.whenQuiet { isQuiet.change { $0 = true } }
+        isQuiet.wait { $0 }
+    }
+
+    private static func numbers(_ pair: LinkPair) -> [UInt64] { pair.workerDelegate.events.value.map(\.number) }
+
+    private static func gaps(_ pair: LinkPair) -> [String] {
+        pair.workerDelegate.gaps.value.map { gap, behind in
+            let ranges = gap.ranges.map { range in
+                guard case .sender(let first) = range.first else { return "\(range)" }
+                return "\(first)...\(range.last)"
+            }
+            return "\(gap.count) in \(ranges) behind \(behind)"
+        }
+    }
+
+    @Test("that drops the oldest keeps the newest, with a gap in the place of the others", arguments: Carrier.allCases)
+    func dropOldest(carrier: Carrier) throws {
+        let pair = try Self.pair(carrier, ["BoxSaved": .dropOldest])
+        for number in 1...4 { pair.host.publish(number, from: Self.source) }
+        pair.workerDelegate.events.wait { $0.count == 4 }
+        for number in 5...100 { pair.host.publish(number, from: Self.source) }
+        #expect(pair.host.outboxDepth.bytes <= 16 * LinkLimits.minimumCharge)
+        Self.goOn(pair)
+        #expect(Self.numbers(pair) == Array(1...4) + Array(89...100))
+        #expect(Self.gaps(pair) == ["84 in [\"5...88\"] behind 4"])
+        let tally = pair.host.tally
+        #expect(tally.tally.handled == 16 && tally.tally.dropped == 84 && tally.waiting == 0 && tally.waitingBytes == 0)
+        #expect(pair.worker.tally.tally.arrived == 16 && pair.worker.tally.tally.arrivedHandled == 16)
+        pair.shutDown()
+    }
+
+    @Test("that drops the newest keeps the oldest, and goes on when there is room", arguments: Carrier.allCases)
+    func dropNewest(carrier: Carrier) throws {
+        let pair = try Self.pair(carrier, ["*": .dropNewest])
+        for number in 1...4 { pair.host.publish(number, from: Self.source) }
+        pair.workerDelegate.events.wait { $0.count == 4 }
+        for number in 5...16 {
+            #expect(pair.host.put(number, from: Self.source) != .dropped)
+        }
+        for number in 17...100 { #expect(pair.host.put(number, from: Self.source) == .dropped) }
+        Self.goOn(pair)
+        pair.host.publish(101, from: Self.source)
+        pair.workerDelegate.events.wait { $0.last?.number == 101 }
+        #expect(Self.numbers(pair) == Array(1...16) + [101])
+        #expect(Self.gaps(pair) == ["84 in [\"17...100\"] behind 16"])
+        pair.shutDown()
+    }
+
+    @Test(
+        "sends of each key the latest that waits, each in its own place and without a gap",
+        arguments: Carrier.allCases
+    )
+    func latest(carrier: Carrier) throws {
+        let pair = try Self.pair(carrier, ["BoxSaved": .latest(by: "box")])
+        func payload(box: Int) throws -> [UInt8] {
+            try CBORValue.map([.init(key: .text("box"), value: .unsigned(UInt64(box)))]).encoded()
+        }
+        // Each with a key of its own: none takes the place of another that has not left yet.
+        for number in 1...4 { pair.host.publish(number, from: Self.source, payload: try payload(box: 100 + number)) }
+        pair.workerDelegate.events.wait { $0.count == 4 }
+        // Without a box; between others.
+        pair.host.publish(5, from: Self.source)
+        for number in 6...100 { pair.host.publish(number, from: Self.source, payload: try payload(box: number % 3)) }
+        Self.goOn(pair)
+        #expect(Self.numbers(pair) == Array(1...5) + [98, 99, 100])
+        #expect(Self.gaps(pair).isEmpty)
+        #expect(pair.host.tally.tally.coalesced == 92 && pair.host.tally.tally.dropped == 0)
+        pair.shutDown()
+    }
+
+    @Test(
+        "refuses what has to fail beyond the limit, and takes what waits up to the hard one",
+        arguments: Carrier.allCases
+    )
+    func failing(carrier: Carrier) throws {
+        let pair = try Self.pair(carrier, ["Failing": .fail, "Dropped": .dropOldest])
+        for number in 1...4 { pair.host.publish(number, from: Self.source) }
+        pair.workerDelegate.events.wait { $0.count == 4 }
+        for number in 5...20 { pair.host.publish(number, from: Self.source, name: "Waiting") }
+        #expect(pair.host.put(21, from: Self.source, name: "Failing") == .full(limit: 16 * LinkLimits.minimumCharge))
+        // There is none of its own that could make room.
+        #expect(pair.host.put(22, from: Self.source, name: "Dropped") == .dropped)
+        #expect(!pair.host.hasRoom(for: "Waiting"))
+        #expect(pair.host.hasRoom(for: "Failing"))
+        pair.host.publish(23, from: Self.source, name: "Waiting")
+        Self.goOn(pair)
+        #expect(Self.numbers(pair) == Array(1...20) + [23])
+        #expect(Self.gaps(pair) == ["1 in [\"22...22\"] behind 20"])
+        pair.shutDown()
+    }
+
+    @Test("has room for the newest while all but the oldest event is handled", arguments: Carrier.allCases)
+    func handledTakesNoRoom(carrier: Carrier) throws {
+        let pair = try LinkPair(
+            carrier,
+            limits: Self.limits(["BoxSaved": .dropOldest]),
+            workerDispose: { _, head in head.sequence == 1 ? .pending : .handled }
+        )
+        // The sixteenth is the last for which the sender may go on while the first is not handled.
+        for number in 1...16 {
+            pair.host.publish(number, from: Self.source)
+            pair.workerDelegate.events.wait { $0.count == number }
+        }
+        while pair.host.tally.tally.handled < 15 { pair.worker.acknowledgeNow() }
+        pair.host.publish(17, from: Self.source)
+        #expect(pair.host.tally.tally.dropped == 0)
+        pair.worker.eventHandled(1)
+        pair.workerDelegate.events.wait { $0.count == 17 }
+        pair.shutDown()
+    }
+
+    @Test("acknowledges in the end also what led to events that were dropped", arguments: Carrier.allCases)
+    func acknowledgement(carrier: Carrier) throws {
+        let pair = try LinkPair(
+            carrier,
+            limits: Self.limits(["BoxSaved": .dropOldest]),
+            // Each event of the worker leads to some for which there is no room.
+            hostDispose: { link, head in
+                for number in 0..<50 { link.put(Int(head.sequence) * 100 + number, from: Self.source) }
+                return .handled
+            },
+            workerDispose: Self.beginsWithFour()
+        )
+        for number in 1...3 { pair.worker.publish(number, from: LinkPair.workerSource, name: "Cause") }
+        pair.workerDelegate.events.wait { $0.count == 4 }
+        pair.hostDelegate.events.wait { $0.count == 3 }
+        #expect(pair.worker.tally.waiting > 0)
+        Self.goOn(pair)
+        Self.waitUntilQuiet(pair.worker)
+        #expect(pair.worker.tally.waiting == 0)
+        #expect(Self.numbers(pair).last == 349)
+        pair.shutDown()
+    }
+
+    @Test("hands what waits and what is missing on to the next incarnation, in order")
+    func succession() throws {
+        let first = try Self.pair(.socket, ["BoxSaved": .dropOldest])
+        for number in 1...4 { first.host.publish(number, from: Self.source) }
+        first.workerDelegate.events.wait { $0.count == 4 }
+        for number in 5...30 { first.host.publish(number, from: Self.source) }
+        first.worker.close()
+        first.hostDelegate.end.wait { $0 != nil }
+        let second = try LinkPair(
+            .socket,
+            limits: Self.limits(["BoxSaved": .dropOldest]),
+            takesUpFrom: first.host,
+            workerDispose: { _, _ in .handled }
+        )
+        second.workerDelegate.events.wait { $0.count == 16 }
+        #expect(Self.numbers(second) == Array(1...4) + Array(19...30))
+        #expect(second.workerDelegate.events.value.map(\.attempt) == [2, 2, 2, 2] + Array(repeating: 1, count: 12))
+        #expect(Self.gaps(second) == ["14 in [\"5...18\"] behind 4"])
+        first.shutDown()
+        second.shutDown()
+    }
+
+    @Test("is told of events that its hard limit has kept out, and so is the next incarnation if that was under way")
+    func hardLimit() throws {
+        var limits = Self.limits([:])
+        limits.outboxHardBytes = limits.outboxBytes
+        let first = try LinkPair(.socket, limits: limits, workerDispose: { _, _ in .pending })
+        for number in 1...16 { first.host.publish(number, from: Self.source) }
+        first.workerDelegate.events.wait { $0.count == 4 }
+        #expect(first.host.put(17, from: Self.source) == .full(limit: limits.outboxHardBytes))
+        first.host.note(Gap(EventID(source: Self.source, number: 17), name: "BoxSaved", reason: .full))
+        first.host.note(Gap(EventID(source: Self.source, number: 18), name: "BoxSaved", reason: .full))
+        first.worker.close()
+        first.hostDelegate.end.wait { $0 != nil }
+        #expect(first.host.tally.waiting == 16)
+        let second = try LinkPair(.socket, limits: limits, takesUpFrom: first.host, workerDispose: { _, _ in .handled })
+        second.workerDelegate.events.wait { $0.count == 16 }
+        Self.waitUntilQuiet(second.host)
+        second.host.publish(19, from: Self.source)
+        second.workerDelegate.events.wait { $0.last?.number == 19 }
+        #expect(Self.numbers(second) == Array(1...16) + [19])
+        #expect(second.workerDelegate.gaps.value.allSatisfy { $0.behind == 16 })
+        #expect(second.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count } == 2)
+        first.shutDown()
+        second.shutDown()
+    }
+}

@@ -1,0 +1,67 @@
+import BridgePlatform
+import Locks
+import Testing
+
+@Suite("A supervisor that is stopped and continued")
+struct SupervisorStopTests {
+    /// Many times what a worker may be silent.
+    private static let stop = Duration.seconds(2)
+
+    @Test("A11: takes none of its workers for dead, and they go on with their work", .timeLimit(.minutes(5)))
+    func noWorkerIsReplaced() async throws {
+        let workspace = try Workspace()
+        let names = ["a", "b", "c", "d", "e", "f"]
+        let workers = names.map { name in
+            """
+            { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "slow:1s"],
+              subscribes: ["WorkRequested"], handshake: "4m", heartbeat: { every: "100ms", tolerance: 5 } },
+            """
+        }
+        try workspace.write("bridge.json5", "{ workers: [\n\(workers.joined(separator: "\n"))\n] }")
+        let started = Count()
+        let result = try await workspace.run(
+            "run",
+            "bridge.json5",
+            "--input",
+            "-",
+            "--exit-when-idle",
+            waitsForInput: true
+        ) { program, line in
+            guard line.contains("is ready"), started.increment() == names.count else { return }
+            Task {
+                program.suspend()
+                // The fault itself, not a wait for something: so long nobody looks after the workers.
+                try await Task.sleep(for: Self.stop)
+                program.resume()
+                // It keeps them busy for longer than they may be silent, so that who is taken for dead is seen to be replaced.
+                program.finishInput(#"{"type": "WorkRequested", "data": {"number": 1, "text": "go on"}}"# + "\n")
+            }
+        }
+        #expect(result.status == .exited(code: 0))
+        #expect(result.output.count { $0.contains("WorkDone") } == names.count)
+        let ready = result.errors.filter { $0.contains("is ready") }
+        #expect(ready.count == names.count, "\(result.errors)")
+        let ended = result.errors.filter { $0.hasSuffix("as it was asked to") }
+        #expect(Set(ready.compactMap(Self.process)) == Set(ended.compactMap(Self.process)))
+        #expect(!result.errors.contains { $0.contains("gave no sign of life") })
+    }
+
+    /// `process 123` out of a line that has it in parentheses.
+    private static func process(_ line: String) -> Substring? {
+        guard let open = line.firstRange(of: "(process ") else { return nil }
+        return line[open.upperBound...].prefix { $0.isNumber }
+    }
+}
+
+private final class Count: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = Lock()
+    private var count = 0
+
+    func increment() -> Int {
+        lock.withLock {
+            count += 1
+            return count
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Synchronization
+import Testing
+
+@testable import DomainEvents
+
+/// A call that is held between the mark that it is being entered and the one that it runs, which no test outside can do.
+@Suite("cancel waits for calls that are being entered, and for no others", .timeLimit(.minutes(5)))
+struct CallGateTests {
+    /// Holds a call at its entrance on one thread while another closes the gate; says whether that one waited until the call ran.
+    private func waits(
+        entering: @Sendable @escaping (CallGate) -> Void,
+        running: @Sendable @escaping (CallGate) -> Void,
+        leaving: @Sendable @escaping (CallGate) -> Void
+    ) async -> Bool {
+        let gate = CallGate()
+        let (isEntering, isCancelled, hasWaited) = (Flag(), Flag(), Flag())
+        await onThreads(2) { index in
+            if index == 0 {
+                entering(gate)
+                isEntering.set()
+                // Time for the other to return, if it does not wait.
+                for _ in 0..<5_000 { yieldNow() }
+                if !isCancelled.isSet { hasWaited.set() }
+                running(gate)
+                // For a call that runs nobody waits.
+                while !isCancelled.isSet { yieldNow() }
+                leaving(gate)
+            } else {
+                while !isEntering.isSet { yieldNow() }
+                #expect(gate.close())
+                gate.waitUntilEntered()
+                isCancelled.set()
+            }
+        }
+        #expect(!gate.enter())
+        return hasWaited.isSet
+    }
+
+    @Test func countedAtTheGate() async {
+        let hasWaited = await waits { gate in
+            gate.state.wrappingAdd(CallGate.oneEntering, ordering: .sequentiallyConsistent)
+        } running: { gate in
+            gate.state.wrappingAdd(CallGate.oneRunning &- CallGate.oneEntering, ordering: .sequentiallyConsistent)
+        } leaving: {
+            $0.exit()
+        }
+        #expect(hasWaited)
+    }
+
+    @Test func notedInTheSlotOfTheirThread() async {
+        @Sendable func note(_ value: UInt) {
+            DeliveryThread.current.slot.pointee.gate.store(value, ordering: .sequentiallyConsistent)
+        }
+        let hasWaited = await waits { gate in
+            note(gate.address)
+        } running: { gate in
+            note(gate.address | DeliverySlot.isRunning)
+        } leaving: { _ in
+            note(0)
+        }
+        #expect(hasWaited)
+    }
+}

@@ -1,0 +1,339 @@
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import Supervision
+import Synchronization
+import Testing
+
+/// One ball of many that two parties throw to each other.
+private struct BallThrownLeft: DomainEvent {
+    let generation: Int
+}
+
+private struct BallThrownRight: DomainEvent {
+    let generation: Int
+}
+
+/// Counts what two parties have published, handled, and lost.
+private final class ThrowLedger: Sendable {
+    let published = Atomic<Int>(0)
+    let handled = Atomic<Int>(0)
+    let dropped = Atomic<Int>(0)
+
+    var difference: Int {
+        published.load(ordering: .relaxed) - handled.load(ordering: .relaxed) - dropped.load(ordering: .relaxed)
+    }
+
+    func reports(on publisher: EventPublisher) -> Subscription {
+        publisher.subscribe(to: EventsDropped.self) { self.dropped.wrappingAdd($0.count, ordering: .relaxed) }
+    }
+
+    func publish(_ event: some DomainEvent, on publisher: EventPublisher) {
+        published.wrappingAdd(1, ordering: .relaxed)
+        publisher.publish(event)
+    }
+
+    /// Throws two back for each ball, up to a generation.
+    func left(_ publisher: EventPublisher, generations: Int) -> Subscription {
+        publisher.subscribe(to: BallThrownLeft.self) { ball in
+            self.handled.wrappingAdd(1, ordering: .relaxed)
+            guard ball.generation < generations else { return }
+            for _ in 0..<2 { self.publish(BallThrownRight(generation: ball.generation + 1), on: publisher) }
+        }
+    }
+
+    func right(_ publisher: EventPublisher, generations: Int) -> Subscription {
+        publisher.subscribe(to: BallThrownRight.self) { ball in
+            self.handled.wrappingAdd(1, ordering: .relaxed)
+            guard ball.generation < generations else { return }
+            for _ in 0..<2 { self.publish(BallThrownLeft(generation: ball.generation + 1), on: publisher) }
+        }
+    }
+}
+
+@Suite("Full outboxes: everybody goes on, nothing is lost in silence", .serialized, .timeLimit(.minutes(5)))
+struct FullOutboxTests {
+    private let publisher = EventPublisher()
+
+    /// Room for four events, and for as many as there are, or for 64.
+    private static let roomiest = WorkerLimits(outbox: 1 << 10)
+    private static let narrow = WorkerLimits(outbox: 1 << 10, outboxHardLimit: 16 << 10)
+    /// Several windows' worth of events in the last generations.
+    private static let generations = 12
+
+    @Test(
+        "N1: two workers that publish two events for each go on though every window and outbox is full; the ledger balances",
+        arguments: [roomiest, narrow]
+    )
+    func twoForOneBetweenWorkers(limits: WorkerLimits) async throws {
+        let ledger = ThrowLedger()
+        let reports = ledger.reports(on: publisher)
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("left", subscribes: [BallThrownLeft.self], limits: limits) {
+                    [ledger.left($0, generations: Self.generations)]
+                },
+                InMemoryWorker("right", subscribes: [BallThrownRight.self], limits: limits) {
+                    [ledger.right($0, generations: Self.generations)]
+                },
+            ]
+        )
+        ledger.publish(BallThrownLeft(generation: 0), on: publisher)
+        ledger.publish(BallThrownRight(generation: 0), on: publisher)
+        await bridge.waitUntilIdle()
+        // Losses are told when they have been gathered for a moment, or at the end.
+        await bridge.shutdown()
+        #expect(ledger.difference == 0)
+        if limits == Self.roomiest {
+            #expect(ledger.dropped.load(ordering: .relaxed) == 0)
+            #expect(ledger.handled.load(ordering: .relaxed) == 2 * ((1 << (Self.generations + 1)) - 1))
+        }
+        reports.cancel()
+    }
+
+    @Test(
+        "C13: host and worker that flood each other go on, full in both directions; the ledger balances",
+        arguments: [roomiest, narrow]
+    )
+    func twoForOneBetweenHostAndWorker(limits: WorkerLimits) async throws {
+        let ledger = ThrowLedger()
+        let subscriptions = [ledger.reports(on: publisher), ledger.right(publisher, generations: Self.generations)]
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("left", subscribes: [BallThrownLeft.self], limits: limits) {
+                    [ledger.left($0, generations: Self.generations)]
+                }
+            ]
+        )
+        ledger.publish(BallThrownLeft(generation: 0), on: publisher)
+        await bridge.waitUntilIdle()
+        await bridge.shutdown()
+        #expect(ledger.difference == 0)
+        if limits == Self.roomiest { #expect(ledger.dropped.load(ordering: .relaxed) == 0) }
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test("C15: a handler that publishes 1,000 events for each fills its own window, and not the host")
+    func feedback() async throws {
+        let gate = Collected<Void>()
+        let handled = Collected<Int>()
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("multiplier", subscribes: [CrateAnnounced.self]) { publisher in
+                    [
+                        publisher.subscribe(to: CrateAnnounced.self) { announced in
+                            guard announced.number >= 0 else { return }
+                            for item in 0..<1_000 {
+                                publisher.publish(CrateSent(number: announced.number * 1_000 + item, filler: ""))
+                            }
+                        }
+                    ]
+                },
+                Self.gated("receiver", gate, handled),
+            ]
+        )
+        for number in 0..<20 { publisher.publish(CrateAnnounced(number: number)) }
+        while depth(of: "receiver", in: bridge) < Self.crowd { await Task.yield() }
+        // Each of these goes there and back: what may pass has passed.
+        var deepest = 0
+        for _ in 0..<100 {
+            try await publisher.deliver(CrateAnnounced(number: -1), within: .seconds(240))
+            deepest = max(deepest, depth(of: "receiver", in: bridge))
+        }
+        // Its own limit, and a window of the sender that is unacknowledged.
+        #expect(deepest <= Self.crowd + 4_096)
+        gate.add(())
+        #expect(await handled.wait { $0.count == 20_000 } == Array(0..<20_000))
+        await bridge.shutdown()
+    }
+
+    @Test("C1: a worker that takes its time bounds what is kept for it: send waits, and others get theirs")
+    func slowWorker() async throws {
+        let gate = Collected<Void>()
+        let handled = Collected<Int>()
+        let atOther = Collected<Int>()
+        let sent = Collected<Int>()
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                Self.gated("slow", gate, handled),
+                InMemoryWorker("other", subscribes: [CrateAnnounced.self]) { publisher in
+                    [publisher.subscribe(to: CrateAnnounced.self) { atOther.add($0.number) }]
+                },
+            ]
+        )
+        let producer = Task { [publisher] in
+            let filler = String(repeating: "x", count: 1_000)
+            for number in 0..<2_000 {
+                try await publisher.send(CrateSent(number: number, filler: filler))
+                sent.add(number)
+            }
+        }
+        await sent.wait { $0.count > 60 }
+        for number in 0..<2_000 { try await publisher.send(CrateAnnounced(number: number)) }
+        #expect(await atOther.wait { $0.count == 2_000 } == Array(0..<2_000))
+        // 64 KiB hold 65 of more than 1,000 bytes each, the last of them in part.
+        #expect(sent.all.count <= 66)
+        gate.add(())
+        try await producer.value
+        #expect(await handled.wait { $0.count == 2_000 } == Array(0..<2_000))
+        await bridge.shutdown()
+    }
+
+    @Test("C12: a send that is cancelled is either accepted and handled once, or throws and never arrives")
+    func cancelledSend() async throws {
+        var random = SplitMix64.announced("DELIVERY_TEST_SEED")
+        let gate = Collected<Void>()
+        let handled = Collected<Int>()
+        let accepted = Collected<Int>()
+        let refused = Collected<Int>()
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [Self.gated("slow", gate, handled, limits: Self.roomiest)]
+        )
+        func sending(_ number: Int) -> Task<Void, any Error> {
+            Task { [publisher] in
+                do {
+                    try await publisher.send(CrateSent(number: number, filler: ""))
+                    accepted.add(number)
+                } catch is CancellationError {
+                    refused.add(number)
+                }
+            }
+        }
+        // No room, and none to come: each of these throws.
+        for number in -4..<0 { publisher.publish(CrateSent(number: number, filler: "")) }
+        let hopeless = (0..<100).map(sending)
+        for task in hopeless { task.cancel() }
+        for task in hopeless { try await task.value }
+        #expect(refused.all.sorted() == Array(0..<100))
+        gate.add(())
+        // Room comes and goes: whoever is quicker.
+        for round in 1...300 {
+            let tasks = (0..<8).map { sending(round * 100 + $0) }
+            for task in tasks where Bool.random(using: &random) {
+                for _ in 0..<Int.random(in: 0...20, using: &random) { await Task.yield() }
+                task.cancel()
+            }
+            for task in tasks { try await task.value }
+        }
+        await bridge.waitUntilIdle()
+        #expect(accepted.all.count + refused.all.count == 100 + 300 * 8)
+        #expect(handled.all.filter { $0 >= 0 }.sorted() == accepted.all.sorted())
+        await bridge.shutdown()
+    }
+
+    @Test("C8: an event that one of two workers cannot take is refused to its sender, and nobody gets it")
+    func tooLarge() async throws {
+        let handled = Collected<Int>()
+        let open = Collected<Void>()
+        open.add(())
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                Self.gated("roomy", open, handled, limits: WorkerLimits()),
+                Self.gated("narrow", open, handled, limits: WorkerLimits(frame: 64 << 10)),
+            ]
+        )
+        await #expect {
+            try await publisher.send(CrateSent(number: 1, filler: String(repeating: "x", count: 70_000)))
+        } throws: { error in
+            let error = error as? DeliveryError
+            return error?.code == .eventTooLarge && error?.description.contains("narrow") == true
+        }
+        try await publisher.send(CrateSent(number: 2, filler: ""))
+        await bridge.waitUntilIdle()
+        #expect(handled.all == [2, 2])
+        await bridge.shutdown()
+    }
+
+    @Test("N8: an event larger than window and outbox passes alone; one larger than a frame is refused")
+    func huge() async throws {
+        let handled = Collected<Int>()
+        let open = Collected<Void>()
+        open.add(())
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [Self.gated("worker", open, handled, limits: WorkerLimits())]
+        )
+        let tenMebibytes = String(repeating: "x", count: 10 << 20)
+        for number in 0..<6 {
+            try await publisher.send(CrateSent(number: number, filler: number % 2 == 0 ? "" : tenMebibytes))
+        }
+        await #expect {
+            try await publisher.send(CrateSent(number: 7, filler: String(repeating: "x", count: (16 << 20) + 1)))
+        } throws: { ($0 as? DeliveryError)?.code == .eventTooLarge }
+        #expect(await handled.wait { $0.count == 6 } == Array(0..<6))
+        await bridge.shutdown()
+    }
+
+    @Test("N9: what a handler publishes comes behind its cause, for two subscribers here and two workers")
+    func causeFirstEverywhere() async throws {
+        let seen = (0..<3).map { _ in Collected<String>() }
+        @Sendable func watch(_ publisher: EventPublisher, _ log: Collected<String>) -> [Subscription] {
+            [
+                publisher.subscribe(to: CrateAnnounced.self) { log.add("announced \($0.number)") },
+                publisher.subscribe(to: CrateSent.self) { log.add("sent \($0.number)") },
+            ]
+        }
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: (0..<2).map { index in
+                InMemoryWorker("worker-\(index)", subscribes: [CrateAnnounced.self, CrateSent.self]) {
+                    watch($0, seen[index])
+                }
+            }
+        )
+        let publisher = publisher
+        let subscriptions =
+            [
+                publisher.subscribe(to: CrateAnnounced.self) {
+                    publisher.publish(CrateSent(number: $0.number, filler: ""))
+                }
+            ] + watch(publisher, seen[2])
+        for number in 0..<500 { publisher.publish(CrateAnnounced(number: number)) }
+        await bridge.waitUntilIdle()
+        let expected = (0..<500).flatMap { ["announced \($0)", "sent \($0)"] }
+        for log in seen { #expect(log.all == expected) }
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    // MARK: - Workers
+
+    /// How many small events fill the outbox of a gated worker to its limit.
+    private static let crowd = 256
+
+    /// A worker that handles nothing before its gate is open.
+    private static func gated(
+        _ name: String,
+        _ gate: Collected<Void>,
+        _ handled: Collected<Int>,
+        limits: WorkerLimits = WorkerLimits(outbox: crowd * 256)
+    ) -> InMemoryWorker {
+        InMemoryWorker(name, subscribes: [CrateSent.self], limits: limits) { publisher in
+            [
+                publisher.subscribe(to: CrateSent.self) { crate async in
+                    await gate.wait { !$0.isEmpty }
+                    handled.add(crate.number)
+                }
+            ]
+        }
+    }
+
+    private func depth(of worker: String, in bridge: BridgeHost) -> Int {
+        bridge.leftovers.first { $0.worker == worker }?.events ?? 0
+    }
+}
+
+private struct CrateAnnounced: DomainEvent {
+    let number: Int
+}
+
+private struct CrateSent: DomainEvent {
+    let number: Int
+    let filler: String
+}

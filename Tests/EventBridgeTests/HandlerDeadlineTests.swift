@@ -1,0 +1,199 @@
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import ExampleDomain
+import Supervision
+import Testing
+
+@Suite("A handler that does not return in time", .serialized, .timeLimit(.minutes(5)))
+struct HandlerDeadlineTests {
+    private let publisher = EventPublisher()
+
+    /// Long for a handler on a busy machine, short for a test.
+    private static let deadline = Duration.seconds(1)
+
+    /// No crash of its own is allowed to a worker: the events are to pay for all.
+    private static let noCrash = RestartIntensity(restarts: 0, within: .seconds(3_600))
+
+    @Test("C10: the worker is killed, and the event comes again as attempt 2, ahead of newer ones")
+    func redelivered() async throws {
+        let done = Collected<WorkDone>()
+        let exits = Collected<WorkerExited>()
+        let subscriptions = [
+            publisher.subscribe(to: WorkDone.self) { done.add($0) },
+            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
+        ]
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [
+                faulty(
+                    "hang-once-on:hangs",
+                    subscribes: [WorkRequested.self],
+                    limits: WorkerLimits(handlerDeadline: Self.deadline)
+                )
+            ],
+            intensity: Self.noCrash
+        )
+        try await bridge.start()
+        let id = try await publisher.send(WorkRequested(number: 1, text: "hangs"))
+        for number: Int64 in 2...20 { publisher.publish(WorkRequested(number: number, text: "")) }
+        await done.wait { $0.count == 20 }
+        #expect(done.all.map(\.number) == Array(1...20))
+        // The others had waited for their turn and had not begun; the first was on its way for the second time.
+        #expect(done.all.first?.attempt == 2)
+        let exit = try #require(exits.all.first)
+        #expect(exits.all.count == 1)
+        #expect(exit.reason == "had not finished WorkRequested (\(id)) after 1 s")
+        #expect(!exit.wasAsked)
+        #expect(exit.outbox?.suspects == [id.description])
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test("C10: an event whose handler never returns is dead-lettered after its strikes, and nobody else is held up")
+    func deadLettered() async throws {
+        let done = Collected<WorkDone>()
+        let exits = Collected<WorkerExited>()
+        let subscriptions = [
+            publisher.subscribe(to: WorkDone.self) { done.add($0) },
+            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
+        ]
+        let limits = WorkerLimits(strikes: 2, handlerDeadline: Self.deadline)
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [
+                faulty("hang-on:hangs", name: "stuck", subscribes: [WorkRequested.self], limits: limits),
+                faulty("none", name: "sound", subscribes: [WorkRequested.self], limits: limits),
+            ],
+            intensity: Self.noCrash
+        )
+        try await bridge.start()
+        let sound = bridge.status.last?.pid
+        for number: Int64 in 1...30 {
+            publisher.publish(WorkRequested(number: number, text: number == 10 ? "hangs" : ""))
+        }
+        // All of the sound one's, while the other one is at its tenth.
+        await done.wait { $0.count >= 30 + 9 }
+        await done.wait { $0.count { $0.number == 30 } == 2 }
+        await bridge.waitUntilIdle()
+        let letter = try #require(bridge.deadLetters.first)
+        #expect(bridge.deadLetters.count == 1)
+        #expect(letter.worker == "stuck" && letter.cause == .crashes && letter.strikes == 2)
+        #expect(letter.reasons.count == 2)
+        #expect(letter.reasons.allSatisfy { $0 == "had not finished WorkRequested (\(letter.eventID)) after 1 s" })
+        #expect(exits.all.map(\.worker) == ["stuck", "stuck"])
+        #expect(exits.all.map(\.reason) == letter.reasons)
+        #expect(bridge.status.map(\.state) == [.ready, .ready])
+        #expect(bridge.status.last?.pid == sound)
+        #expect(Set(done.all.map(\.number)) == Set(1...30))
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test("C10: handlers that are slow and in time are left alone, however long their queue takes")
+    func slowAndInTime() async throws {
+        let done = Collected<WorkDone>()
+        let exits = Collected<WorkerExited>()
+        let subscriptions = [
+            publisher.subscribe(to: WorkDone.self) { done.add($0) },
+            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
+        ]
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [
+                faulty(
+                    "slow:100ms",
+                    subscribes: [WorkRequested.self],
+                    limits: WorkerLimits(handlerDeadline: .milliseconds(1_500))
+                )
+            ]
+        )
+        try await bridge.start()
+        for number: Int64 in 1...30 { publisher.publish(WorkRequested(number: number, text: "")) }
+        await done.wait { $0.count == 30 }
+        #expect(done.all.allSatisfy { $0.attempt == 1 })
+        await bridge.shutdown()
+        #expect(exits.all.allSatisfy { $0.wasAsked })
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test("C10: events that wait in a task's queue behind one that hangs are struck by nobody")
+    func waitingInQueue() async throws {
+        let done = Collected<WorkDone>()
+        let exits = Collected<WorkerExited>()
+        let subscriptions = [
+            publisher.subscribe(to: WorkDone.self) { done.add($0) },
+            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
+        ]
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [
+                faulty(
+                    // An async handler that hangs over the first delivery of what `waits`, and nothing else.
+                    "crash-beside:nothing",
+                    subscribes: [WorkRequested.self],
+                    limits: WorkerLimits(strikes: 1, handlerDeadline: Self.deadline)
+                )
+            ]
+        )
+        try await bridge.start()
+        for number: Int64 in 1...20 {
+            publisher.publish(WorkRequested(number: number, text: number == 1 ? "waits" : ""))
+        }
+        await done.wait { $0.count == 20 }
+        await bridge.waitUntilIdle()
+        #expect(done.all.map(\.number) == Array(1...20))
+        #expect(done.all.first?.attempt == 2)
+        // One strike would have been the end of any of them.
+        #expect(bridge.deadLetters.isEmpty)
+        #expect(exits.all.count == 1)
+        #expect(exits.all.first?.reason.hasPrefix("had not finished WorkRequested (host-") == true)
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test("C10: a worker in memory is ended over plain and async handlers alike", arguments: [false, true])
+    func inMemory(isAsync: Bool) async throws {
+        let exits = Collected<WorkerExited>()
+        let attempts = Collected<Int>()
+        let handled = Collected<Int64>()
+        let end = Collected<Bool>()
+        let barrier = Barrier()
+        let subscription = publisher.subscribe(to: WorkerExited.self) { exits.add($0) }
+        let worker = InMemoryWorker(
+            subscribes: [WorkRequested.self],
+            backoff: .exponential(from: .milliseconds(10), to: .milliseconds(10)),
+            limits: WorkerLimits(strikes: 2, handlerDeadline: Self.deadline)
+        ) { publisher in
+            @Sendable func isFine(_ event: WorkRequested) -> Bool {
+                guard event.text == "hangs" else {
+                    handled.add(event.number)
+                    return true
+                }
+                attempts.add(EventContext.current?.attempt ?? 0)
+                return false
+            }
+            if isAsync {
+                return [
+                    publisher.subscribe(to: WorkRequested.self) { event async in
+                        if !isFine(event) { await end.wait { !$0.isEmpty } }
+                    }
+                ]
+            }
+            return [publisher.subscribe(to: WorkRequested.self) { if !isFine($0) { barrier.wait() } }]
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        let id = try await publisher.send(WorkRequested(number: 1, text: "hangs"))
+        // Alone: otherwise nobody could tell which of those in the task's queue it was.
+        await exits.wait { $0.count == 2 }
+        try await publisher.send(WorkRequested(number: 2, text: ""))
+        await handled.wait { $0 == [2] }
+        #expect(bridge.deadLetters.map(\.eventID) == [id])
+        #expect(Set(attempts.all) == [1, 2])
+        #expect(exits.all.allSatisfy { $0.reason == "had not finished WorkRequested (\(id)) after 1 s" })
+        end.add(true)
+        barrier.open()
+        await bridge.shutdown()
+        subscription.cancel()
+    }
+}

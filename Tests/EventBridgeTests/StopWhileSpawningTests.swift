@@ -1,0 +1,73 @@
+import BridgeTransport
+import DomainEvents
+import EventBridge
+import Supervision
+import Testing
+
+/// A process that ends when it is signalled, and says by what.
+private final class ObedientProcess: WorkerProcess {
+    let processIdentifier: Int32 = 1 << 30
+    private let signals: Collected<ChildSignal>
+    private let exits = Collected<@Sendable (ExitReason) -> Void>()
+    /// The other end of its link.
+    private let stream: any ByteStream
+
+    init(_ stream: any ByteStream, signals: Collected<ChildSignal>) {
+        self.stream = stream
+        self.signals = signals
+    }
+
+    func signal(_ signal: ChildSignal) {
+        signals.add(signal)
+        stream.close()
+        for handler in exits.all { handler(.signaled(number: 15, coreDumped: false)) }
+    }
+
+    func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) {
+        exits.add(handler)
+        if !signals.all.isEmpty { handler(.signaled(number: 15, coreDumped: false)) }
+    }
+}
+
+/// Starts a worker when the test says so.
+private final class PatientLauncher: WorkerLauncher {
+    let orders = Collected<@Sendable () -> Void>()
+    let signals = Collected<ChildSignal>()
+
+    func launch(
+        _ order: LaunchOrder,
+        completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
+    ) {
+        let (near, far) = MemoryStream.pair(poller: order.poller)
+        let process = ObedientProcess(far, signals: signals)
+        orders.add { completion(.success(LaunchedWorker(stream: near, process: process))) }
+    }
+}
+
+@Suite("A bridge that is stopped while a worker is being spawned", .timeLimit(.minutes(5)))
+struct StopWhileSpawningTests {
+    @Test("signals it as soon as there is a process, and does not wait for its time to be over")
+    func signalIsNotLost() async throws {
+        let launcher = PatientLauncher()
+        let bridge = try BridgeHost(
+            publisher: EventPublisher(),
+            workers: [
+                WorkerSpecification(
+                    "late",
+                    executable: .path("in memory"),
+                    handshakeTimeout: .seconds(3_600),
+                    shutdown: .draining(grace: .seconds(3_600), terminate: .seconds(3_600))
+                )
+            ],
+            launcher: launcher
+        )
+        let starting = Task { try await bridge.start() }
+        await launcher.orders.wait { $0.count == 1 }
+        let stopping = Task { await bridge.shutdown(drainingWithin: .zero) }
+        // Whatever comes first, the stop or the process: nothing is lost.
+        await #expect(throws: (any Error).self) { try await starting.value }
+        launcher.orders.all[0]()
+        _ = await stopping.value
+        #expect(launcher.signals.all == [.terminate])
+    }
+}

@@ -1,0 +1,140 @@
+import Supervision
+import Testing
+
+@Suite("A child is watched by looks, and a look that comes late proves nothing")
+struct WatchTests {
+    /// Looks at the moments that a watch asks for, or late.
+    private final class SilenceScene {
+        private var watch: SilenceWatch
+
+        init(every: Duration = .seconds(1), tolerance: Int = 3) throws {
+            let heartbeat = Heartbeat(every: every, tolerance: tolerance)
+            watch = try #require(SilenceWatch(heartbeat, from: .seconds(1_000)))
+        }
+
+        func look(late: Duration = .zero, silence: Duration?) -> Duration? {
+            watch.looked(at: watch.nextLook + late, silence: silence)
+        }
+    }
+
+    private final class HandlerScene {
+        private var watch: HandlerWatch
+
+        init(_ deadline: Duration) {
+            watch = HandlerWatch(deadline: deadline, from: .seconds(1_000))
+        }
+
+        func look(late: Duration = .zero, inline: UInt64? = nil, oldest: UInt64? = nil) -> [HandlerWatch.Overdue] {
+            watch.looked(at: watch.nextLook + late, work: .init(inline: inline, oldest: oldest))
+        }
+
+        func lookInVain() -> [HandlerWatch.Overdue] { watch.looked(at: watch.nextLook, work: nil) }
+
+        var nextLook: Duration { watch.nextLook }
+    }
+
+    // MARK: - Silence
+
+    @Test("silence is found when it is longer than the heartbeats that may be missed", arguments: [1, 3, 10])
+    func silenceIsFound(tolerance: Int) throws {
+        let scene = try SilenceScene(tolerance: tolerance)
+        for look in 1...tolerance { #expect(scene.look(silence: .seconds(look)) == nil) }
+        #expect(scene.look(silence: .seconds(tolerance + 1)) == .seconds(tolerance + 1))
+    }
+
+    @Test("a child that shows itself, or of which something has yet to be read, is not silent")
+    func signsOfLife() throws {
+        let scene = try SilenceScene()
+        for look in 1...100 { #expect(scene.look(silence: look % 2 == 0 ? nil : .seconds(3)) == nil) }
+    }
+
+    @Test("A11: after this process was stopped every child has its time again, however silent it seems to have been")
+    func stoppedHost() throws {
+        let scene = try SilenceScene()
+        #expect(scene.look(silence: .milliseconds(500)) == nil)
+        #expect(scene.look(late: .seconds(30), silence: .seconds(31)) == nil)
+        for look in 1...3 { #expect(scene.look(silence: .seconds(31 + look)) == nil) }
+        // It had the whole time again and did not use it.
+        #expect(scene.look(silence: .seconds(35)) == .seconds(35))
+    }
+
+    @Test("A11: a process that is stopped again and again takes nobody for dead")
+    func stoppedAgainAndAgain() throws {
+        let scene = try SilenceScene()
+        for round in 1...100 {
+            #expect(scene.look(late: round % 3 == 0 ? .seconds(10) : .zero, silence: .seconds(100)) == nil)
+        }
+    }
+
+    @Test("looks that are a little late count, so that a busy machine finds a child that is stopped")
+    func busyMachine() throws {
+        let scene = try SilenceScene()
+        let late = Duration.milliseconds(400)
+        #expect(scene.look(late: late, silence: .milliseconds(1_400)) == nil)
+        #expect(scene.look(late: late, silence: .milliseconds(2_800)) == nil)
+        #expect(scene.look(late: late, silence: .milliseconds(4_200)) == .milliseconds(4_200))
+    }
+
+    @Test("numbers that nobody has checked do not overflow")
+    func wildNumbers() throws {
+        #expect(SilenceWatch(Heartbeat(every: .zero, tolerance: 3), from: .zero) == nil)
+        #expect(SilenceWatch(Heartbeat(every: .seconds(-1), tolerance: 3), from: .zero) == nil)
+        let endless = try SilenceScene(every: .seconds(Int64.max), tolerance: .max)
+        #expect(endless.look(silence: .seconds(Int64.max)) == nil)
+        let impatient = try SilenceScene(tolerance: .min)
+        #expect(impatient.look(silence: .seconds(1)) == nil)
+        #expect(impatient.look(silence: .seconds(2)) == .seconds(2))
+    }
+
+    // MARK: - Handlers
+
+    @Test("C10: an event is overdue when the deadline has passed since it was found in its handlers, not before")
+    func overdue() {
+        let scene = HandlerScene(.seconds(1))
+        for _ in 0..<4 { #expect(scene.look(inline: 7, oldest: 7) == []) }
+        #expect(scene.nextLook == .milliseconds(1_001_250))
+        #expect(scene.look(inline: 7, oldest: 7) == [.inline(7)])
+    }
+
+    @Test("C10: a handler that returns in time is never overdue, however many there are one after the other")
+    func inTime() {
+        let scene = HandlerScene(.seconds(1))
+        for look: UInt64 in 0..<400 { #expect(scene.look(inline: look / 4, oldest: look / 4) == []) }
+    }
+
+    @Test("C10: events that wait their turn behind others begin to count when they are the oldest")
+    func waitingEvents() {
+        let scene = HandlerScene(.seconds(1))
+        for look: UInt64 in 0..<40 { #expect(scene.look(oldest: 1 + look / 4) == []) }
+        for _ in 0..<4 { #expect(scene.look(oldest: 11) == []) }
+        #expect(scene.look(oldest: 11) == [.oldest(11)])
+    }
+
+    @Test("C10: a slow event on a queue and one on the reading thread are told apart")
+    func both() {
+        let scene = HandlerScene(.seconds(1))
+        #expect(scene.look(oldest: 3) == [])
+        for _ in 0..<3 { #expect(scene.look(inline: 5, oldest: 3) == []) }
+        #expect(scene.look(inline: 5, oldest: 3) == [.oldest(3)])
+        #expect(scene.look(inline: 5, oldest: 3) == [.inline(5), .oldest(3)])
+        #expect(scene.lookInVain() == [])
+    }
+
+    @Test("A11: after this process was stopped every event has its time again")
+    func stoppedHostAndHandlers() {
+        let scene = HandlerScene(.seconds(1))
+        for _ in 0..<3 { #expect(scene.look(inline: 1, oldest: 1) == []) }
+        #expect(scene.look(late: .seconds(30), inline: 1, oldest: 1) == [])
+        for _ in 0..<3 { #expect(scene.look(inline: 1, oldest: 1) == []) }
+        #expect(scene.look(inline: 1, oldest: 1) == [.inline(1)])
+    }
+
+    @Test("the shortest and the longest deadline are looked after")
+    func extremes() {
+        let short = HandlerScene(.nanoseconds(1))
+        #expect(short.look(inline: 1) == [])
+        #expect(short.look(inline: 1) == [.inline(1)])
+        let long = HandlerScene(.seconds(Int64.max))
+        for _ in 0..<3 { #expect(long.look(inline: 1) == []) }
+    }
+}
