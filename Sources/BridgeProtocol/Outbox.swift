@@ -64,6 +64,9 @@ package struct Outbox: ~Copyable {
     package var unsettledEvents: UInt64 { lastSequence - gaps - acknowledgedEvents - refusedEvents }
     /// How many gaps were put in beside the events.
     private var gaps: UInt64 = 0
+    private var lastGap: UInt64 = 0
+    /// Whether the newest that is kept is a gap.
+    package var endsWithGap: Bool { !isEmpty && lastGap == lastSequence }
 
     /// Sources stay alive as long as a record names them.
     private var sources: [EventSource] = []
@@ -130,7 +133,10 @@ package struct Outbox: ~Copyable {
         )
         records[index(lastSequence)] = record
         chargedBytes += record.charge
-        if isGap { gaps += 1 }
+        if isGap {
+            gaps += 1
+            lastGap = lastSequence
+        }
         if let strikes { probation.admit(lastSequence, strikes: strikes) }
         return frame
     }

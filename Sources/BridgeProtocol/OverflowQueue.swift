@@ -158,6 +158,20 @@ package struct OverflowQueue: Sendable {
         return node.entry
     }
 
+    /// What the gaps at the front and the event behind them are charged; nil if there is no event, or it is held.
+    package var chargeThroughFirstEvent: Int? {
+        var charge = 0
+        var next = head
+        while let index = next, let node = nodes[index] {
+            switch node.entry {
+            case .gap: charge += LinkLimits.minimumCharge
+            case .event(let event): return node.ticket < held.first ?? .max ? charge + event.charge : nil
+            }
+            next = node.next
+        }
+        return nil
+    }
+
     package mutating func removeFirst() {
         guard let head else { return }
         _ = leave(head)

@@ -103,9 +103,23 @@ extension Link {
     private var hasPromotable: Bool {
         guard let first = queue.first else { return false }
         switch first {
-        case .gap: return true
+        case .gap: return mayGapLeave
         case .event(let event): return outbox.hasWindow(for: event.charge)
         }
+    }
+
+    /// Whether the gap at the front may go on: not right behind another one, unless an event follows.
+    ///
+    /// A gap in the queue grows with what is dropped, one in the outbox does not: while nothing but gaps has room, each drop would put
+    /// one more into the outbox.
+    ///
+    /// With the lock held.
+    private var mayGapLeave: Bool {
+        if outbox.endsWithGap {
+            return queue.chargeThroughFirstEvent.map { outbox.hasWindow(for: $0) } ?? false
+        }
+        // Where nothing is dropped by policy the window does not matter: the outbox holds what it does not let out.
+        return limits.overflow.isPlain || outbox.hasWindow(for: LinkLimits.minimumCharge)
     }
 
     /// Moves on what the window lets out, about as much as one write takes.
@@ -117,10 +131,7 @@ extension Link {
         while moved < bytes, let entry = queue.first {
             switch entry {
             case .gap(let gap):
-                // Where nothing is dropped by policy the window does not matter: the outbox holds what it does not let out.
-                guard limits.overflow.isPlain || outbox.hasWindow(for: LinkLimits.minimumCharge), append(gap) else {
-                    return
-                }
+                guard mayGapLeave, append(gap) else { return }
                 moved += LinkLimits.minimumCharge
             case .event(let event):
                 guard outbox.hasWindow(for: event.charge), append(event) else { return }
@@ -128,6 +139,13 @@ extension Link {
             }
             queue.removeFirst()
         }
+    }
+
+    /// Moves all gaps on ahead of an event that goes into the outbox at once.
+    ///
+    /// With the lock held.
+    func promoteGaps() {
+        while case .gap(let gap) = queue.first, append(gap) { queue.removeFirst() }
     }
 
     /// With the lock held.

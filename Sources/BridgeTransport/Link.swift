@@ -26,6 +26,8 @@ package final class Link: @unchecked Sendable {
     var outbox: Outbox
     /// What waits before the outbox: see `Link+Overflow.swift`.
     var queue = OverflowQueue()
+    /// Room for events that go into all outboxes or into none.
+    var reservedBytes = 0
     var receiveWindow: ReceiveWindow
     var phase: LinkPhaseMachine
     var peerInterest: InterestTable
@@ -226,6 +228,7 @@ package final class Link: @unchecked Sendable {
     ///
     /// - Parameter isHeld: whether the event stays until ``release(_:)``, because it goes to other links as well and must lie in
     ///   all their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
+    /// - Parameter reservation: the room that was kept for it here.
     /// - Parameter displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
     package func enqueue(
         _ context: EventContext,
@@ -233,13 +236,14 @@ package final class Link: @unchecked Sendable {
         attempt: UInt64 = 1,
         isHeld: Bool = false,
         wantsReceipt: Bool = false,
+        reservation: Reservation? = nil,
         payload: UnsafeRawBufferPointer,
         displaced: inout [Displaced]
     ) -> Enqueued {
         lock.lock()
         defer { lock.unlock() }
         guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else { return .ended }
-        if let problem = problem(with: payload, name: name) { return problem }
+        if !use(reservation), let problem = problem(with: payload, name: name) { return problem }
         if !limits.overflow.isPlain {
             let event = OverflowQueue.Waiting(
                 name: name,
@@ -251,7 +255,7 @@ package final class Link: @unchecked Sendable {
             return offer(event, isHeld: isHeld, displaced: &displaced)
         }
         // What is missing before it is said before it.
-        promote(atMost: .max)
+        promoteGaps()
         guard queue.isEmpty,
             append(context, name: name, attempt: attempt, wantsReceipt: wantsReceipt, payload: payload)
         else { return .full(limit: limits.outboxHardBytes) }
@@ -266,29 +270,6 @@ package final class Link: @unchecked Sendable {
     ///
     /// With the lock held.
     var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
-
-    /// Why an event would not be taken; nil if it would, or if the next incarnation's link decides.
-    package func check(_ payload: UnsafeRawBufferPointer, name: String) -> Enqueued? {
-        lock.withLock { end == nil ? problem(with: payload, name: name) : nil }
-    }
-
-    /// With the lock held.
-    private func problem(with payload: UnsafeRawBufferPointer, name: String) -> Enqueued? {
-        guard payload.count <= maximumPeerFrame - Self.headAllowance else {
-            return .tooLarge(size: payload.count, limit: maximumPeerFrame - Self.headAllowance)
-        }
-        let limit: Int
-        switch limits.overflow.policy(of: name) {
-        case .wait: limit = limits.outboxHardBytes
-        case .fail: limit = limits.outboxBytes
-        // They make room, or need none.
-        case .dropOldest, .dropNewest, .latest: return nil
-        }
-        // Of events of 256 bytes the books of an outbox take a seventh of what the frames do. Below the limit where waiting begins they
-        // do not count: whoever has waited for room is to find it.
-        let books = keptBytes < limits.outboxBytes ? 0 : outbox.bookkeepingBytes + queue.bookkeepingBytes
-        return isEmpty || keptBytes + books + payload.count <= limit ? nil : .full(limit: limit)
-    }
 
     /// Lets a held event, and those behind it, leave.
     package func release(_ sequence: UInt64) {

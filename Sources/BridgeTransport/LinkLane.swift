@@ -34,7 +34,10 @@ final class LinkLane: InlineLane, @unchecked Sendable {
     /// Set before the reading begins.
     var head: OutboxHead?
     /// Whose turn it is to read: counts how often the reading was taken over.
-    private let turn = Atomic<Int>(0)
+    ///
+    /// Changed with the lock held, and read without it by whoever has just left the lane: as long as the reading is not handed over
+    /// nobody changes it, and after that ``leave()`` has waited for the change.
+    private var turn = 0
 
     private var queue: [Waiting] = []
     /// Where the queue begins: what lies before has been worked off.
@@ -111,7 +114,7 @@ final class LinkLane: InlineLane, @unchecked Sendable {
     }
 
     /// Whether another thread has taken over the reading while the calling one, which had this turn, was in the lane.
-    func isLost(_ turn: Int) -> Bool { self.turn.load(ordering: .relaxed) != turn }
+    func isLost(_ turn: Int) -> Bool { self.turn != turn }
 
     /// Returns when the lane is empty: nothing is handed over any more.
     func close() {
@@ -162,7 +165,7 @@ final class LinkLane: InlineLane, @unchecked Sendable {
             hasSpare = true
             defer { hasSpare = false }
             while !isClosed {
-                if takeTurn() { return turn.load(ordering: .relaxed) }
+                if takeTurn() { return turn }
                 changed.wait()
             }
             return nil
@@ -181,7 +184,7 @@ final class LinkLane: InlineLane, @unchecked Sendable {
         )
         if isTaken {
             isHandedOver.store(true, ordering: .relaxed)
-            turn.wrappingAdd(1, ordering: .relaxed)
+            turn += 1
         }
         return isTaken
     }

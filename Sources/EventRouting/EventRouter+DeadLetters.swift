@@ -45,8 +45,10 @@ extension EventRouter {
         // A refused refusal would go on for ever.
         guard name != EventRefused.eventName else { return }
         let context = link.sentContext(of: head)
-        // Whoever waits for the event gets the error.
-        if head.wantsReceipt, isAwaited(context.id) { return }
+        // Whoever waits for the event gets the error, at once: the peer's receipt follows the refusal, if nobody kills it in between.
+        if head.wantsReceipt, isAwaited(context.id) {
+            return tell(context.id, .refused, at: route, because: refusal.text)
+        }
         publisher.publish(
             EventRefused(
                 event: name,

@@ -88,25 +88,40 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     }
 
     /// Into the outboxes of all peers that want it, or of none.
+    ///
+    /// - Returns: Why none has got it. If somebody waits for receipts, also why one that was given up just now will not handle it.
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
         receipts: ReceiptLedger?
     ) -> DeliveryError? {
         let targets = lock.withLock { self.targets }
+        var reservations: [Link.Reservation] = []
         do throws(DeliveryError) {
-            for target in targets { try target.check(payload, name: name) }
+            for target in targets { reservations.append(try target.reserve(for: payload, name: name)) }
         } catch {
+            for reservation in reservations { reservation.cancel() }
             return error
         }
         if let receipts, !targets.isEmpty {
             router.receipts.add(receipts)
             for target in targets { receipts.expect(target.peerName) }
         }
-        return send(payload, context: context, wantsReceipt: receipts != nil).losses.first?.error
+        let sent = send(
+            payload,
+            context: context,
+            wantsReceipt: receipts != nil,
+            to: targets,
+            reservations: reservations
+        )
+        // A worker that was given up between the two has lost it as it has lost all that lies in its outbox.
+        for loss in sent.losses { router.announce(loss, of: name) }
+        return receipts == nil ? nil : sent.losses.first?.error
     }
 
-    /// Into every outbox first, then written: nobody sees an effect before its cause.
+    /// Into every outbox, as far as there is room.
+    ///
+    /// - Parameter origin: which does not get its own events back.
     func send(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -114,12 +129,26 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         wantsReceipt: Bool
     ) -> Sent {
         let targets = lock.withLock { self.targets }
+        return send(payload, context: context, except: origin, wantsReceipt: wantsReceipt, to: targets)
+    }
+
+    /// Into every outbox first, then written: nobody sees an effect before its cause.
+    ///
+    /// - Parameter reservations: the room that was kept at each target, or none at all.
+    private func send(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        except origin: Route? = nil,
+        wantsReceipt: Bool,
+        to targets: [Route],
+        reservations: [Link.Reservation] = []
+    ) -> Sent {
         // With one target there is nobody who could be overtaken.
         let isHeld = targets.count > 1
         var sent = Sent()
         var places: [Route.Place] = []
         var displaced: [(Route, Link.Displaced)] = []
-        for target in targets where target !== origin {
+        for (index, target) in targets.enumerated() where target !== origin {
             sent.isUnwanted = false
             do throws(DeliveryError) {
                 let place = try target.enqueue(
@@ -127,6 +156,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                     name: name,
                     isHeld: isHeld,
                     wantsReceipt: wantsReceipt,
+                    reservation: index < reservations.count ? reservations[index] : nil,
                     payload: payload
                 )
                 for event in place.displaced { displaced.append((target, event)) }

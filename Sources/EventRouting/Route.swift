@@ -150,11 +150,17 @@ package final class Route: @unchecked Sendable {
         let displaced: [Link.Displaced]
     }
 
-    /// Finds out whether the peer would take an event.
-    func check(_ payload: UnsafeRawBufferPointer, name: String) throws(DeliveryError) {
-        let (link, closed) = lock.withLock { (current, closedBecause) }
-        if let closed { throw unavailable(name, closed) }
-        if let problem = link.check(payload, name: name) { throw refusal(of: name, problem) }
+    /// Keeps room for an event in the outbox.
+    func reserve(for payload: UnsafeRawBufferPointer, name: String) throws(DeliveryError) -> Link.Reservation {
+        while true {
+            let (link, closed) = lock.withLock { (current, closedBecause) }
+            if let closed { throw unavailable(name, closed) }
+            switch link.reserve(for: payload, name: name) {
+            case .reserved(let reservation): return reservation
+            case .refused(.ended) where isRenewed: renew(after: link)
+            case .refused(let problem): throw refusal(of: name, problem)
+            }
+        }
     }
 
     private func unavailable(_ name: String, _ reason: String) -> DeliveryError {
@@ -179,17 +185,21 @@ package final class Route: @unchecked Sendable {
     }
 
     /// Puts an event into the outbox; if held, it stays there until the link releases it.
+    ///
+    /// - Parameter reservation: the room that was kept for it.
     func enqueue(
         _ context: EventContext,
         name: String,
         attempt: Int = 1,
         isHeld: Bool,
         wantsReceipt: Bool = false,
+        reservation: Link.Reservation? = nil,
         payload: UnsafeRawBufferPointer
     ) throws(DeliveryError) -> Place {
         while true {
             let (link, closed) = lock.withLock { (current, closedBecause) }
             if let closed {
+                reservation?.cancel()
                 count(isAccepted: false)
                 throw unavailable(name, closed)
             }
@@ -200,6 +210,7 @@ package final class Route: @unchecked Sendable {
                 attempt: UInt64(attempt),
                 isHeld: isHeld,
                 wantsReceipt: wantsReceipt,
+                reservation: reservation,
                 payload: payload,
                 displaced: &displaced
             )

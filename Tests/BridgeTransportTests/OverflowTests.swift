@@ -151,6 +151,68 @@ struct OverflowTests {
         pair.shutDown()
     }
 
+    @Test(
+        "lets no gap out for each event that it drops while the window has room for gaps alone",
+        arguments: Carrier.allCases
+    )
+    func gapsGrow(carrier: Carrier) throws {
+        var limits = Self.limits(["BoxSaved": .dropOldest])
+        limits.windowEvents = 1_000
+        limits.windowBytes = 10_000
+        limits.outboxBytes = 20_000
+        let begun = Shared(0)
+        let pair = try LinkPair(
+            carrier,
+            limits: limits,
+            workerDispose: { _, _ in
+                begun.change { $0 += 1 }
+                return begun.value <= 3 ? .pending : .handled
+            }
+        )
+        let payload = [UInt8](repeating: 0, count: 2_600)
+        for number in 1...3 { pair.host.publish(number, from: Self.source, payload: payload) }
+        pair.workerDelegate.events.wait { $0.count == 3 }
+        for number in 4...100 {
+            pair.host.publish(number, from: Self.source, payload: payload)
+            // Whatever leaves is acknowledged before the next event is dropped.
+            pair.worker.acknowledgeNow()
+            if number == 10 { pair.workerDelegate.gaps.wait { $0.count == 1 } }
+        }
+        #expect(pair.host.outboxDepth.bytes <= limits.outboxBytes + LinkLimits.minimumCharge)
+        for event in pair.workerDelegate.events.value.prefix(3) { pair.worker.eventHandled(event.sequence) }
+        Self.waitUntilQuiet(pair.host)
+        #expect(Self.numbers(pair) == [1, 2, 3, 97, 98, 99, 100])
+        #expect(pair.workerDelegate.gaps.value.count == 2)
+        #expect(pair.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count } == 93)
+        pair.shutDown()
+    }
+
+    @Test("lets no gap out for each event that its hard limit keeps out")
+    func hardLimitGapsGrow() throws {
+        var limits = Self.limits([:])
+        limits.windowEvents = 1_000
+        limits.outboxHardBytes = limits.outboxBytes
+        let isOpen = Shared(false)
+        let pair = try LinkPair(
+            .socket,
+            limits: limits,
+            workerDispose: { _, _ in isOpen.value ? .handled : .pending }
+        )
+        for number in 1...16 { pair.host.publish(number, from: Self.source) }
+        pair.workerDelegate.events.wait { $0.count == 16 }
+        for number: UInt64 in 17...100 {
+            pair.host.note(Gap(EventID(source: Self.source, number: number), name: "BoxSaved", reason: .full))
+            pair.worker.acknowledgeNow()
+        }
+        #expect(pair.host.outboxDepth.bytes <= limits.outboxHardBytes + LinkLimits.minimumCharge)
+        isOpen.change { $0 = true }
+        for event in pair.workerDelegate.events.value { pair.worker.eventHandled(event.sequence) }
+        Self.waitUntilQuiet(pair.host)
+        #expect(pair.workerDelegate.gaps.value.count == 2)
+        #expect(pair.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count } == 84)
+        pair.shutDown()
+    }
+
     @Test("acknowledges in the end also what led to events that were dropped", arguments: Carrier.allCases)
     func acknowledgement(carrier: Carrier) throws {
         let pair = try LinkPair(

@@ -250,6 +250,54 @@ struct FullOutboxTests {
         await bridge.shutdown()
     }
 
+    @Test("C8: whoever sends at once while one of two workers is full, each event goes to both or to none")
+    func fullAllTheTime() async throws {
+        let (first, second) = (Collected<Int>(), Collected<Int>())
+        let (accepted, refused) = (Collected<Int>(), Collected<Int>())
+        let open = Collected<Void>()
+        open.add(())
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                Self.gated("roomy", open, first, limits: WorkerLimits()),
+                // Room for a handful.
+                Self.gated(
+                    "narrow",
+                    open,
+                    second,
+                    limits: WorkerLimits(outbox: 16 << 10, overflow: [CrateSent.eventName: .fail])
+                ),
+            ]
+        )
+        let filler = String(repeating: "x", count: 2_000)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for sender in 0..<8 {
+                group.addTask { [publisher] in
+                    var number = sender * 1_000_000
+                    var places = 0
+                    while places < 250 {
+                        number += 1
+                        do {
+                            try await publisher.send(CrateSent(number: number, filler: filler))
+                            accepted.add(number)
+                            places += 1
+                        } catch let error as DeliveryError {
+                            #expect(error.code == .outboxFull)
+                            refused.add(number)
+                            await Task.yield()
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        await bridge.waitUntilIdle()
+        #expect(!refused.all.isEmpty)
+        #expect(first.all.sorted() == accepted.all.sorted())
+        #expect(second.all.sorted() == accepted.all.sorted())
+        await bridge.shutdown()
+    }
+
     @Test("N8: an event larger than window and outbox passes alone; one larger than a frame is refused")
     func huge() async throws {
         let handled = Collected<Int>()

@@ -44,7 +44,7 @@ struct SeededRandom: RandomNumberGenerator {
         case 5, 6: return .text(text())
         case 7: return .array((0..<below(5)).map { _ in value(depth: depth - 1) })
         default:
-            return .map((0..<below(12)).map { .init(key: .text("\($0)\(text())"), value: value(depth: depth - 1)) })
+            return .map((0..<below(12)).map { .init(key: .text("\($0).\(text())"), value: value(depth: depth - 1)) })
         }
     }
 

@@ -1,0 +1,106 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import BridgeWorker
+import DomainEvents
+import EventBridge
+import Locks
+import Supervision
+import Testing
+
+@testable import EventBridgeTesting
+
+private struct ParcelSent: DomainEvent {
+    let number: Int
+}
+
+private struct Unwanted: Error, CustomStringConvertible {
+    let description = "return to sender"
+}
+
+@Suite("A worker that refuses an event and says nothing more", .timeLimit(.minutes(5)))
+struct LostReceiptTests {
+    @Test("whoever waits for the event is told of the refusal, though its receipt never comes")
+    func refusalSuffices() async throws {
+        let publisher = EventPublisher()
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [WorkerSpecification("post", executable: .path("in memory"), subscribes: [ParcelSent.self])],
+            launcher: SilentLauncher { publisher in
+                [publisher.subscribe(to: ParcelSent.self) { _ in throw Unwanted() }]
+            }
+        )
+        try await bridge.start()
+        await #expect {
+            try await publisher.deliver(ParcelSent(number: 1), within: .seconds(120))
+        } throws: { error in
+            (error as? DeliveryError)?.code == .refused && "\(error)".contains("return to sender")
+        }
+        await bridge.shutdown()
+    }
+}
+
+/// Starts workers whose receipts get lost: as if each were killed before it wrote them.
+private struct SilentLauncher: WorkerLauncher {
+    let body: @Sendable (EventPublisher) async throws -> [Subscription]
+
+    func launch(
+        _ order: LaunchOrder,
+        completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
+    ) {
+        let (hostEnd, workerEnd) = MemoryStream.pair(poller: order.poller)
+        let process = InMemoryProcess(
+            session: WorkerSession(name: order.specification.name, cookie: order.cookie, poller: order.poller)
+        )
+        process.run(over: workerEnd, body)
+        completion(.success(LaunchedWorker(stream: StreamWithoutReceipts(hostEnd), process: process)))
+    }
+}
+
+/// A stream from which no receipt can be read.
+private final class StreamWithoutReceipts: ByteStream, @unchecked Sendable {
+    // Sendable: the rest is one reader's own.
+    private let inner: any ByteStream
+    private var arrived: [UInt8] = []
+    private var passed: [UInt8] = []
+
+    init(_ inner: any ByteStream) {
+        self.inner = inner
+    }
+
+    var memory: MemoryFile? { inner.memory }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
+        if passed.isEmpty {
+            let outcome = inner.read(into: buffer)
+            guard case .transferred(let count) = outcome else { return outcome }
+            arrived += buffer[..<count]
+            takeFrames()
+        }
+        guard !passed.isEmpty else { return .wouldBlock }
+        let count = min(passed.count, buffer.count)
+        buffer.copyBytes(from: passed[..<count])
+        passed.removeFirst(count)
+        return .transferred(count)
+    }
+
+    private func takeFrames() {
+        while arrived.count >= FrameDecoder.headBytes {
+            let length = arrived[..<4].reduce(0) { $0 << 8 | Int($1) } + FrameDecoder.headBytes
+            guard arrived.count >= length else { return }
+            let kind = arrived[FrameDecoder.headBytes..<length].withUnsafeBytes { ControlMessage.kind(of: $0) }
+            if kind != FrameKind.receipt.rawValue { passed += arrived[..<length] }
+            arrived.removeFirst(length)
+        }
+    }
+
+    func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome { inner.write(pieces) }
+
+    func whenWritable(_ body: @escaping @Sendable () -> Void) { inner.whenWritable(body) }
+
+    func finishWriting() { inner.finishWriting() }
+
+    func finishReading() { inner.finishReading() }
+
+    func close() { inner.close() }
+}
