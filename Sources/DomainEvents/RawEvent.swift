@@ -31,7 +31,7 @@ struct RawEvent: @unchecked Sendable {
 }
 
 extension DomainEvent {
-    /// How many bytes an event takes: its stride, as copying in memory may write all of that, one byte also of an empty event.
+    /// How many bytes an event takes: its stride, as copying in memory may write all of that.
     static var rawSize: Int {
         // Swift aligns nothing to more; what keeps events relies on it.
         precondition(MemoryLayout<Self>.alignment <= 16, "\(eventName) is aligned to more than 16 bytes")
@@ -39,6 +39,8 @@ extension DomainEvent {
     }
 
     static func copyRaw(from source: UnsafeRawPointer, to target: UnsafeMutableRawPointer) {
+        // What is empty lies nowhere: the address of one need not be readable, and copying would read a byte.
+        guard MemoryLayout<Self>.size > 0 else { return }
         target.initializeMemory(as: Self.self, from: source.assumingMemoryBound(to: Self.self), count: 1)
     }
 

@@ -1,6 +1,7 @@
 import Dispatch
-import DomainEvents
 import Testing
+
+@testable import DomainEvents
 
 private struct Bell: DomainEvent {}
 
@@ -12,6 +13,13 @@ struct ContextTests {
         #expect(EventContext.current == nil)
         publisher.publish(Ping())
         #expect(EventContext.current == nil)
+    }
+
+    @Test func anEventWithoutContentIsNotReadFromWhereItLies() throws {
+        let target = UnsafeMutableRawPointer.allocate(byteCount: Bell.rawSize, alignment: 16)
+        defer { target.deallocate() }
+        // No process has anything in its first page.
+        Bell.copyRaw(from: try #require(UnsafeRawPointer(bitPattern: 8)), to: target)
     }
 
     @Test func anEventWithoutContentHasItsCauseEverywhere() async throws {

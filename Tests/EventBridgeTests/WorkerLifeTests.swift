@@ -221,7 +221,7 @@ struct WorkerLifeTests {
             ]
         )
         try await bridge.start()
-        #expect(ProcessSignal.stop(try #require(bridge.status.first?.pid)))
+        #expect(try await ProcessSignal.stopEntirely(try #require(bridge.status.first?.pid)))
         publisher.publish(WorkRequested(number: 1, text: ""))
         await ready.wait { $0.count == 2 }
         #expect(await done.wait { !$0.isEmpty }.map(\.attempt) == [2])
