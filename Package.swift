@@ -212,6 +212,11 @@ let package = Package(
             path: "Fixtures/chaos-checker"
         ),
         .executableTarget(
+            name: "event-path",
+            dependencies: ["DomainEvents", "EventBridge", "EventBridgeTesting"],
+            path: "Fixtures/EventPath"
+        ),
+        .executableTarget(
             name: "chaos-driver",
             dependencies: [
                 "BridgePlatform",

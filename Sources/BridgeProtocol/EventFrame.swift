@@ -123,6 +123,56 @@ package enum EventFrame {
         }
     }
 
+    /// The head of an event that this side offers and nothing has caused: no options, and a number for its name.
+    package struct PlainHead {
+        private let sequence: UInt64
+        private let number: UInt64
+        private let time: UInt64
+        private let name: UInt64
+
+        /// How many bytes it has.
+        package let length: Int
+
+        package init(sequence: UInt64, number: UInt64, nanosecondsSinceEpoch: UInt64, name: UInt64) {
+            self.sequence = sequence
+            self.number = number
+            time = nanosecondsSinceEpoch
+            self.name = name
+            let id = number == sequence ? 1 : Self.length(of: number)
+            // Length, array, kind and options beside the four numbers.
+            length =
+                FrameDecoder.headBytes + 3 + Self.length(of: sequence) + id + Self.length(of: nanosecondsSinceEpoch)
+                + Self.length(of: name)
+        }
+
+        private static func length(of number: UInt64) -> Int {
+            if number < 24 { return 1 }
+            if number <= UInt64(UInt8.max) { return 2 }
+            if number <= UInt64(UInt16.max) { return 3 }
+            return number <= UInt64(UInt32.max) ? 5 : 9
+        }
+
+        /// Writes it where there is room for ``length`` bytes and the payload.
+        package func encode(at start: UnsafeMutableRawPointer, payloadBytes: Int) {
+            let body = UInt32(clamping: length - FrameDecoder.headBytes + payloadBytes)
+            start.storeBytes(of: body.bigEndian, as: UInt32.self)
+            var next = start + FrameDecoder.headBytes
+            next.storeBytes(of: 0x80 | UInt8(elements), as: UInt8.self)
+            next.storeBytes(of: UInt8(FrameKind.event.rawValue), toByteOffset: 1, as: UInt8.self)
+            next += 2
+            next += CBORWriter.storeHead(0, sequence, at: next)
+            if number == sequence {
+                next.storeBytes(of: 0xF6, as: UInt8.self)
+                next += 1
+            } else {
+                next += CBORWriter.storeHead(0, number, at: next)
+            }
+            next += CBORWriter.storeHead(0, time, at: next)
+            next += CBORWriter.storeHead(0, name, at: next)
+            next.storeBytes(of: 0xF6, as: UInt8.self)
+        }
+    }
+
     static func encode(_ id: WireID, _ writer: CBORWriter) {
         switch id {
         case .sender(let number):
@@ -146,6 +196,7 @@ package enum EventFrame {
         _ body: UnsafeRawBufferPointer,
         limits: LinkLimits
     ) throws -> (head: EventHead, payloadOffset: Int) {
+        if let plain = decodePlain(body) { return plain }
         var reader = CBORReader(body)
         let count = try reader.readArrayHead()
         guard count == elements else {
@@ -175,6 +226,52 @@ package enum EventFrame {
         if try !reader.readNull() { try decodeOptions(&reader, into: &head, limits: limits) }
         guard reader.bytesLeft > 0 else { throw LinkViolation("event \(sequence) has no payload") }
         return (head, reader.position)
+    }
+
+    /// Takes a frame apart that begins with a ``PlainHead``; nil if it does not, and then nothing is said about it.
+    private static func decodePlain(_ body: UnsafeRawBufferPointer) -> (head: EventHead, payloadOffset: Int)? {
+        // Four numbers of at most nine bytes, what stands before and behind them, and a byte of payload.
+        guard body.count >= 40, body[0] == 0x80 | UInt8(elements), body[1] == UInt8(FrameKind.event.rawValue) else {
+            return nil
+        }
+        var position = 2
+        func number() -> UInt64? {
+            let initial = body[position]
+            switch initial {
+            case 0..<24:
+                position += 1
+                return UInt64(initial)
+            case 24:
+                position += 2
+                return UInt64(body[position - 1])
+            case 25:
+                position += 3
+                return UInt64(UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position - 2, as: UInt16.self)))
+            case 26:
+                position += 5
+                return UInt64(UInt32(bigEndian: body.loadUnaligned(fromByteOffset: position - 4, as: UInt32.self)))
+            case 27:
+                position += 9
+                return UInt64(bigEndian: body.loadUnaligned(fromByteOffset: position - 8, as: UInt64.self))
+            default: return nil
+            }
+        }
+        guard let sequence = number() else { return nil }
+        var id = sequence
+        if body[position] == 0xF6 {
+            position += 1
+        } else {
+            guard let number = number() else { return nil }
+            id = number
+        }
+        guard let time = number(), let name = number(), body[position] == 0xF6 else { return nil }
+        let head = EventHead(
+            sequence: sequence,
+            id: .sender(number: id),
+            nanosecondsSinceEpoch: time,
+            name: .number(name)
+        )
+        return (head, position + 1)
     }
 
     private static func decodeOptions(

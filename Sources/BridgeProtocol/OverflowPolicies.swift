@@ -7,14 +7,14 @@ package struct OverflowPolicies: Sendable, Hashable {
 
     private let byName: [String: OverflowPolicy]
     private let other: OverflowPolicy
+    /// Whether every event waits: such a link needs no queue before its outbox.
+    package let isPlain: Bool
 
     package init(_ policies: [String: OverflowPolicy] = [:]) {
         other = policies[Self.everyOther] ?? .wait
         byName = policies.filter { $0.key != Self.everyOther }
+        isPlain = other == .wait && byName.values.allSatisfy { $0 == .wait }
     }
 
-    /// Whether every event waits: such a link needs no queue before its outbox.
-    package var isPlain: Bool { other == .wait && byName.values.allSatisfy { $0 == .wait } }
-
-    package func policy(of name: String) -> OverflowPolicy { byName[name] ?? other }
+    package func policy(of name: String) -> OverflowPolicy { isPlain ? .wait : byName[name] ?? other }
 }

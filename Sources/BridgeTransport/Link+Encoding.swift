@@ -54,6 +54,51 @@ extension Link {
         return true
     }
 
+    /// Encodes the frame of an event that goes out for the first time.
+    ///
+    /// Most have no options and a number for a name: their heads are written in place.
+    func append(_ context: EventContext, name: String, number: UInt64, payload: UnsafeRawBufferPointer) -> Bool {
+        guard context.cause == nil, context.traceparent == nil, context.id.source === ownSource,
+            let peerNumber = peerNumber(of: name, number: number), !isSettledMarkDue
+        else {
+            return append(context, name: name, attempt: 1, wantsReceipt: false, payload: payload)
+        }
+        eventsSinceSettledMark += 1
+        let head = EventFrame.PlainHead(
+            sequence: outbox.lastSequence &+ 1,
+            number: context.id.number,
+            nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
+            name: peerNumber
+        )
+        let frameLength = head.length + payload.count
+        guard let frame = outbox.append(frameLength: frameLength, source: ownSource, number: context.id.number) else {
+            return false
+        }
+        head.encode(at: frame, payloadBytes: payload.count)
+        if let start = payload.baseAddress {
+            (frame + head.length).copyMemory(from: start, byteCount: payload.count)
+        }
+        outbox.frameWasWritten(frameLength: frameLength)
+        return true
+    }
+
+    /// The peer's number of a name that this process knows by a number of its own.
+    private func peerNumber(of name: String, number: UInt64) -> UInt64? {
+        let place = Int(truncatingIfNeeded: number) & (Self.knownNumbers - 1)
+        if peerNumbers[place].own == number { return peerNumbers[place].peer }
+        guard let peer = peerInterest.number(of: name) else { return nil }
+        peerNumbers[place] = (number, peer)
+        return peer
+    }
+
+    /// How many names' numbers are found without a look at their text.
+    static let knownNumbers = 64
+
+    /// The peer has said anew what it wants.
+    func forgetPeerNumbers() {
+        peerNumbers = Array(repeating: (0, 0), count: Self.knownNumbers)
+    }
+
     func wireID(_ id: EventID) -> WireID {
         if id.source === ownSource { return .sender(number: id.number) }
         if let peerSource, id.source === peerSource { return .receiver(number: id.number) }
@@ -75,6 +120,9 @@ extension Link {
         eventsSinceSettledMark = 0
         return outbox.lowestNumber(of: id.source) ?? id.number
     }
+
+    /// Whether the next event will carry such a number.
+    private var isSettledMarkDue: Bool { outbox.isEmpty || eventsSinceSettledMark >= 1_023 }
 
     func name(of name: WireName) -> String {
         switch name {

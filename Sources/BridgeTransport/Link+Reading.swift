@@ -55,11 +55,21 @@ extension Link {
         }
     }
 
+    /// An event whose handlers have returned, of which the link takes note together with the next one's arrival: one turn of the lock
+    /// for both.
+    private struct Handled {
+        var sequence: UInt64 = 0
+        var wasUnwanted = false
+    }
+
     /// Acts on every whole frame in the buffer.
     private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
+        var last = Handled()
+        defer { settle(&last) }
+        let delegate = self.delegate
         do {
             while let frame = try reader.next() {
-                if let end = try frameReceived(frame) { return .ended(end) }
+                if let end = try frameReceived(frame, for: delegate, behind: &last) { return .ended(end) }
                 if inlineLane.isLost(turn) { return .handedOver }
                 reader.finishFrame()
                 if reader.decoder.limit != limits.frameBytes, lock.withLock({ phase.phase == .established }) {
@@ -70,6 +80,13 @@ extension Link {
         } catch {
             return .ended(violated(String(describing: error)))
         }
+    }
+
+    /// Takes note of what is handled now, as nothing more may arrive for a while.
+    private func settle(_ last: inout Handled) {
+        guard last.sequence != 0 else { return }
+        eventHandled(last.sequence, wasUnwanted: last.wasUnwanted)
+        last.sequence = 0
     }
 
     private func endOfStream(_ buffer: borrowing ReceiveBuffer, _ decoder: FrameDecoder) -> LinkEnd {
@@ -101,12 +118,18 @@ extension Link {
 
     // MARK: - Frames
 
-    private func frameReceived(_ frame: UnsafeRawBufferPointer) throws -> LinkEnd? {
+    private func frameReceived(
+        _ frame: UnsafeRawBufferPointer,
+        for delegate: (any LinkDelegate)?,
+        behind last: inout Handled
+    ) throws -> LinkEnd? {
         let body = UnsafeRawBufferPointer(rebasing: frame[FrameDecoder.headBytes...])
         if ControlMessage.kind(of: body) == FrameKind.event.rawValue {
-            try eventReceived(body, frameLength: frame.count)
+            try eventReceived(body, frameLength: frame.count, for: delegate, behind: &last)
             return nil
         }
+        // What a message asks for may depend on what is handled.
+        settle(&last)
         if ControlMessage.kind(of: body) == FrameKind.gap.rawValue {
             try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count)
             return nil
@@ -119,7 +142,10 @@ extension Link {
         case .refuse(let refusal):
             try refused(refusal)
         case .interest(let interest):
-            _ = try lock.withLock { () throws(LinkViolation) in try peerInterest.apply(interest) }
+            try lock.withLock { () throws(LinkViolation) in
+                forgetPeerNumbers()
+                try peerInterest.apply(interest)
+            }
             try delegate?.link(self, received: message)
         case .goodbye(let goodbye):
             try delegate?.link(self, received: message)
@@ -130,22 +156,34 @@ extension Link {
         return nil
     }
 
-    private func eventReceived(_ body: UnsafeRawBufferPointer, frameLength: Int) throws {
+    private func eventReceived(
+        _ body: UnsafeRawBufferPointer,
+        frameLength: Int,
+        for delegate: (any LinkDelegate)?,
+        behind last: inout Handled
+    ) throws {
         let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
-        let (settled, starts) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
+        let (settled, starts, urgency) = try lock.withLock {
+            () throws(LinkViolation) -> ([@Sendable () -> Void]?, Bool, ReceiveWindow.Urgency) in
             try phase.frameReceived(.event)
             try receiveWindow.eventReceived(sequence: head.sequence, frameLength: frameLength)
             let starts = setTick(watching: head.sequence)
-            return (pendingAcknowledgements.isEmpty ? [] : settlePending(), starts)
+            var urgency = ReceiveWindow.Urgency.none
+            if last.sequence != 0 {
+                urgency = note(handled: last.sequence, wasUnwanted: last.wasUnwanted)
+                last.sequence = 0
+            }
+            return (pendingAcknowledgements.isEmpty ? nil : settlePending(), starts, urgency)
         }
         if starts { startTick() }
-        for body in settled { body() }
+        act(on: urgency)
+        if let settled { for body in settled { body() } }
         guard let delegate else { return }
         let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
         inlineLane.eventArrived(head.sequence)
         switch try delegate.link(self, received: head, payload: payload) {
-        case .handled: eventHandled(head.sequence)
-        case .unwanted: eventHandled(head.sequence, wasUnwanted: true)
+        case .handled: last = Handled(sequence: head.sequence)
+        case .unwanted: last = Handled(sequence: head.sequence, wasUnwanted: true)
         case .pending: return
         case .refused(let reason, let text): refuse(head.sequence, reason, text: text)
         }
@@ -254,9 +292,19 @@ extension Link {
     }
 
     /// The identity and causes of an event that the peer sent.
+    ///
+    /// Only on the thread that reads: it has set by whom events are offered, and nobody else does.
     package func context(of head: EventHead) -> EventContext? {
-        let (ownSource, known) = lock.withLock { (self.ownSource, self.peerSource) }
-        guard let peerSource = known else { return nil }
+        guard let peerSource else { return nil }
+        if case .sender(let number) = head.id, head.attempt == 1, head.cause == nil, head.root == nil,
+            head.traceparent == nil
+        {
+            return EventContext(
+                id: EventID(source: peerSource, number: number),
+                nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
+                settledBelow: head.settledBelow
+            )
+        }
         return context(of: head, sender: peerSource, receiver: ownSource)
     }
 

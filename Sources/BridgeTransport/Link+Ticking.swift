@@ -22,7 +22,8 @@ extension Link {
     }
 
     func startTick() {
-        poller.schedule(after: Self.tickDelay) { [weak self] in self?.tick() }
+        // Strong, for a moment: weak references to an object make every counted one of it dearer.
+        poller.schedule(after: Self.tickDelay) { self.tick() }
     }
 
     private func tick() {

@@ -12,6 +12,12 @@ extension Link {
     /// A write that ended this short a time ago makes the line busy: what comes now is gathered by the poller's thread.
     private static let busyNanoseconds: UInt64 = 2_000
 
+    /// So many events in one flush make a flood: one every few microseconds.
+    private static let floodEvents: UInt64 = 16
+
+    /// How long the events of a flood gather: a system call and a switch of threads cost as much as a hundred events.
+    private static let gatherNanoseconds: UInt64 = 50_000
+
     /// About how much leaves in one system call.
     private static let batchBytes = 256 << 10
 
@@ -22,25 +28,52 @@ extension Link {
     /// - Parameter now: The wall-clock time in nanoseconds, as it stands in the event's context: a clock read is saved, and a
     ///   clock that jumps only makes one event leave a little earlier or later.
     package func flush(at now: UInt64) {
-        lock.lock()
-        if isWriting || isBlocked || isFlushScheduled || stream == nil {
-            lock.unlock()
-            return
-        }
-        let isBusy = now &- lastWriteEnded < Self.busyNanoseconds
-        isFlushScheduled = isBusy
-        lock.unlock()
-        if isBusy {
+        flush(lock.withLock { wayToFlush(at: now) })
+    }
+
+    /// How what was enqueued is written.
+    enum Flush {
+        /// By this thread.
+        case now
+        /// By the poller's, which is to be told.
+        case soon
+        /// By whoever writes already, or can no sooner.
+        case byOthers
+    }
+
+    /// With the lock held; what it says is to be done without.
+    func wayToFlush(at now: UInt64) -> Flush {
+        if isWriting || isBlocked || isFlushScheduled || stream == nil { return .byOthers }
+        if now &- lastWriteEnded >= Self.busyNanoseconds { return .now }
+        isFlushScheduled = true
+        return .soon
+    }
+
+    func flush(_ way: Flush) {
+        switch way {
+        case .byOthers: return
+        case .now: pump()
+        case .soon:
             // A poller that is stopping takes nothing: then this thread writes after all.
-            if !poller.perform({ [weak self] in self?.flushScheduled() }) { flushScheduled() }
-        } else {
-            pump()
+            if !poller.perform({ self.flushScheduled() }) { flushScheduled() }
         }
     }
 
     private func flushScheduled() {
-        lock.withLock { isFlushScheduled = false }
+        let before = lock.withLock {
+            isFlushScheduled = false
+            return outbox.lastComposed
+        }
         pump()
+        let isFlood = lock.withLock {
+            guard outbox.lastComposed - before >= Self.floodEvents, !isFlushScheduled, !isBlocked, end == nil else {
+                return false
+            }
+            isFlushScheduled = true
+            return true
+        }
+        // Whoever publishes in a flood wakes nobody: events gather, and are looked for after a moment.
+        if isFlood { poller.schedule(after: Self.gatherNanoseconds) { self.flushScheduled() } }
     }
 
     // MARK: - Control

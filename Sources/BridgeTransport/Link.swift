@@ -18,93 +18,98 @@ package final class Link: @unchecked Sendable {
     /// The peer's name, for messages to people.
     package let peerName: String
     /// Who offers the events that this side publishes.
-    private(set) var ownSource: EventSource
+    @exclusivity(unchecked) private(set) var ownSource: EventSource
     let limits: LinkLimits
     let poller: Poller
 
     let lock: Lock
-    var outbox: Outbox
+    @exclusivity(unchecked) var outbox: Outbox
     /// What waits before the outbox: see `Link+Overflow.swift`.
-    var queue = OverflowQueue()
+    @exclusivity(unchecked) var queue = OverflowQueue()
     /// Room for events that go into all outboxes or into none.
-    var reservedBytes = 0
-    var receiveWindow: ReceiveWindow
-    var phase: LinkPhaseMachine
-    var peerInterest: InterestTable
-    private(set) var peerSource: EventSource?
+    @exclusivity(unchecked) var reservedBytes = 0
+    @exclusivity(unchecked) var receiveWindow: ReceiveWindow
+    @exclusivity(unchecked) var phase: LinkPhaseMachine
+    @exclusivity(unchecked) var peerInterest: InterestTable
+    @exclusivity(unchecked) private(set) var peerSource: EventSource?
     /// The incarnation under which this side acknowledges, and the one that the peer's acknowledgements must carry.
-    var ownIncarnation: UInt64 = 0
-    var peerIncarnation: UInt64 = 0
-    var maximumPeerFrame: Int
+    @exclusivity(unchecked) var ownIncarnation: UInt64 = 0
+    @exclusivity(unchecked) var peerIncarnation: UInt64 = 0
+    @exclusivity(unchecked) var maximumPeerFrame: Int
 
-    var stream: (any ByteStream)?
+    @exclusivity(unchecked) var stream: (any ByteStream)?
     /// For a further thread that takes over the reading.
-    var reader: FrameReader?
-    var end: LinkEnd?
-    var isClosedHere = false
+    @exclusivity(unchecked) var reader: FrameReader?
+    @exclusivity(unchecked) var end: LinkEnd?
+    @exclusivity(unchecked) var isClosedHere = false
     /// The peer's process has ended, whoever else holds its socket.
-    var isPeerGone = false
+    @exclusivity(unchecked) var isPeerGone = false
     /// The stream has nothing more to say; what the peer has left in memory may follow before the end.
-    var isReadToEnd = false
+    @exclusivity(unchecked) var isReadToEnd = false
     /// The newest event that was found in the peer's memory; 0 if none was.
-    var lastTakenOver: UInt64 = 0
+    @exclusivity(unchecked) var lastTakenOver: UInt64 = 0
     /// Told when the peer's process has ended, or this side has closed the link.
     let peerWent: Condition
     /// Whether the stream's memory holds the peer's outbox, to be read after its death.
-    private(set) var takesOver = false
+    @exclusivity(unchecked) private(set) var takesOver = false
     /// What was found in the peer's memory, once it has been read.
-    var found: TakeOver?
+    @exclusivity(unchecked) var found: TakeOver?
     /// The page on which this side notes for its host what it is at; set before the reading thread begins.
-    private(set) var sharedHead: OutboxHead?
+    @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
     /// Where the inline handlers of the peer's events run.
     let inlineLane = LinkLane()
     weak var delegate: (any LinkDelegate)?
 
     /// Events that wait until they lie in other links' outboxes too, ascending.
-    var held: [UInt64] = []
+    @exclusivity(unchecked) var held: [UInt64] = []
 
     // Writing.
-    var isWriting = false
-    var isBlocked = false
-    var isFlushScheduled = false
-    var areEventsReleased = false
+    @exclusivity(unchecked) var isWriting = false
+    @exclusivity(unchecked) var isBlocked = false
+    @exclusivity(unchecked) var isFlushScheduled = false
+    @exclusivity(unchecked) var areEventsReleased = false
     /// No event leaves for now: what could not be handled has filled the dead letters' store.
-    var isPaused = false
-    var isAcknowledgementDue = false
+    @exclusivity(unchecked) var isPaused = false
+    @exclusivity(unchecked) var isAcknowledgementDue = false
     /// Whether an acknowledgement stands only behind what may never come, as policies act on it: it is said again when nothing waits.
-    var isAcknowledgementOpen = false
+    @exclusivity(unchecked) var isAcknowledgementOpen = false
     /// Whether the link is looked after in a moment: see `Link+Ticking.swift`.
-    var isTickSet = false
+    @exclusivity(unchecked) var isTickSet = false
     /// The event that was in its handlers at the last look.
-    var watched: UInt64 = 0
-    var lastWriteEnded: UInt64 = 0
+    @exclusivity(unchecked) var watched: UInt64 = 0
+    @exclusivity(unchecked) var lastWriteEnded: UInt64 = 0
     /// Control frames that wait for the next batch.
-    var control = CBORBuffer(minimumCapacity: 512)
+    @exclusivity(unchecked) var control = CBORBuffer(minimumCapacity: 512)
     /// Control frames of the batch that is being written.
-    var controlInFlight = CBORBuffer(minimumCapacity: 512)
+    @exclusivity(unchecked) var controlInFlight = CBORBuffer(minimumCapacity: 512)
     /// What leaves ahead of the events of its batch: the handshake and interest.
-    var announcements = CBORBuffer(minimumCapacity: 512)
+    @exclusivity(unchecked) var announcements = CBORBuffer(minimumCapacity: 512)
     /// Of these, what is being written.
-    var announcementsInFlight = CBORBuffer(minimumCapacity: 512)
-    var pieces: [UnsafeRawBufferPointer] = []
-    var firstPiece = 0
-    var farewell: Goodbye?
-    var isFarewellWritten = false
+    @exclusivity(unchecked) var announcementsInFlight = CBORBuffer(minimumCapacity: 512)
+    @exclusivity(unchecked) var pieces: [UnsafeRawBufferPointer] = []
+    @exclusivity(unchecked) var firstPiece = 0
+    @exclusivity(unchecked) var farewell: Goodbye?
+    @exclusivity(unchecked) var isFarewellWritten = false
     let headBuffer = CBORBuffer(minimumCapacity: 256)
-    var eventsSinceSettledMark = 0
+    @exclusivity(unchecked) var eventsSinceSettledMark = 0
+    /// The peer's numbers of names that this process knows by numbers of its own; 0 is nobody's.
+    @exclusivity(unchecked) var peerNumbers = Array(repeating: (own: UInt64(0), peer: UInt64(0)), count: Link.knownNumbers)
+
+    /// How many events were taken for the peer.
+    @exclusivity(unchecked) var acceptedEvents: UInt64 = 0
 
     /// Acknowledgements that stand once an event of the peer has arrived.
-    var pendingAcknowledgements: [Acknowledgement] = []
+    @exclusivity(unchecked) var pendingAcknowledgements: [Acknowledgement] = []
     /// Events of the peer that were refused.
-    var refusals: UInt64 = 0
+    @exclusivity(unchecked) var refusals: UInt64 = 0
     /// Gaps among what the peer has sent.
-    var gapsReceived: UInt64 = 0
+    @exclusivity(unchecked) var gapsReceived: UInt64 = 0
     /// What the policies have done.
-    var overflowTally: (dropped: UInt64, coalesced: UInt64) = (0, 0)
+    @exclusivity(unchecked) var overflowTally: (dropped: UInt64, coalesced: UInt64) = (0, 0)
     /// Acknowledgements of another incarnation, which were ignored.
-    var staleAcknowledgements = 0
+    @exclusivity(unchecked) var staleAcknowledgements = 0
     /// Those who wait for room in the outbox.
-    var roomWaiters: [RoomWaiter] = []
+    @exclusivity(unchecked) var roomWaiters: [RoomWaiter] = []
     /// Called once when the link is not crowded any more.
     var crowdWaiters: [@Sendable () -> Void] = []
     /// Called once when the link is quiet.
@@ -252,6 +257,7 @@ package final class Link: @unchecked Sendable {
                 wantsReceipt: wantsReceipt,
                 payload: payload
             )
+            acceptedEvents += 1
             return offer(event, isHeld: isHeld, displaced: &displaced)
         }
         // What is missing before it is said before it.
@@ -259,8 +265,40 @@ package final class Link: @unchecked Sendable {
         guard queue.isEmpty,
             append(context, name: name, attempt: attempt, wantsReceipt: wantsReceipt, payload: payload)
         else { return .full(limit: limits.outboxHardBytes) }
+        acceptedEvents += 1
         if isHeld { held.append(outbox.lastSequence) }
         return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
+    }
+
+    /// Puts an event that goes nowhere else into the outbox and has it written; only where every event waits for room.
+    ///
+    /// - Parameter number: by which this process knows the name.
+    package func send(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        payload: UnsafeRawBufferPointer
+    ) -> Enqueued {
+        lock.lock()
+        guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else {
+            lock.unlock()
+            return .ended
+        }
+        if let problem = problem(with: payload, name: name) {
+            lock.unlock()
+            return problem
+        }
+        if !queue.isEmpty { promoteGaps() }
+        guard queue.isEmpty, append(context, name: name, number: number, payload: payload) else {
+            lock.unlock()
+            return .full(limit: limits.outboxHardBytes)
+        }
+        acceptedEvents += 1
+        let sequence = outbox.lastSequence
+        let way = wayToFlush(at: context.nanosecondsSinceEpoch)
+        lock.unlock()
+        flush(way)
+        return .accepted(sequence: sequence, isCrowded: false)
     }
 
     /// Whether so much waits for the peer's handlers that others' events are not taken off their hands.

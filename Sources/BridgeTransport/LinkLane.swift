@@ -26,29 +26,29 @@ final class LinkLane: InlineLane, @unchecked Sendable {
     private static let handedOverBit: UInt64 = 1 << 63
 
     /// The event in hand; the reading thread's own.
-    private var arrived: UInt64 = 0
+    @exclusivity(unchecked) private var arrived: UInt64 = 0
     /// Whether the host has been told that handlers may get it; the reading thread's own.
-    private var isTouched = false
+    @exclusivity(unchecked) private var isTouched = false
     /// On which a worker notes for its host what it is at.
     ///
     /// Set before the reading begins.
-    var head: OutboxHead?
+    @exclusivity(unchecked) var head: OutboxHead?
     /// Whose turn it is to read: counts how often the reading was taken over.
     ///
     /// Changed with the lock held, and read without it by whoever has just left the lane: as long as the reading is not handed over
     /// nobody changes it, and after that ``leave()`` has waited for the change.
-    private var turn = 0
+    @exclusivity(unchecked) private var turn = 0
 
-    private var queue: [Waiting] = []
+    @exclusivity(unchecked) private var queue: [Waiting] = []
     /// Where the queue begins: what lies before has been worked off.
-    private var first = 0
+    @exclusivity(unchecked) private var first = 0
     /// Another thread than the one that reads owns the lane; changed with the lock held.
     private let isHandedOver = Atomic<Bool>(false)
     /// The event whose handlers are slow, for the spare thread to look at.
-    private var overdue: UInt64 = 0
+    @exclusivity(unchecked) private var overdue: UInt64 = 0
     /// Whether a thread waits for its turn to read, or will in a moment.
-    private var hasSpare = false
-    private var isClosed = false
+    @exclusivity(unchecked) private var hasSpare = false
+    @exclusivity(unchecked) private var isClosed = false
 
     init() {
         changed = Condition(lock: lock)

@@ -3,6 +3,8 @@ import Locks
 
 /// What has become of the events of one link, or of several one after the other.
 package struct LinkTally: Sendable, Hashable {
+    /// Taken for the peer.
+    package var accepted: UInt64 = 0
     /// Sent, and acknowledged as handled.
     package var handled: UInt64 = 0
     /// Sent, and acknowledged though nobody there wanted them.
@@ -32,6 +34,7 @@ package struct LinkTally: Sendable, Hashable {
     package init() {}
 
     package mutating func add(_ other: LinkTally) {
+        accepted += other.accepted
         handled += other.handled
         unwanted += other.unwanted
         refused += other.refused
@@ -52,6 +55,7 @@ extension Link {
     package var tally: (tally: LinkTally, waiting: UInt64, waitingBytes: Int) {
         lock.withLock {
             var tally = LinkTally()
+            tally.accepted = acceptedEvents
             tally.unwanted = outbox.unwantedEvents
             tally.handled = outbox.acknowledgedEvents - outbox.unwantedEvents
             tally.refused = outbox.refusedEvents

@@ -152,7 +152,7 @@ package struct CBORWriter {
 
     /// Stores a head at an address with room for nine bytes, and returns its length.
     @inlinable
-    static func storeHead(_ top: UInt8, _ argument: UInt64, at target: UnsafeMutableRawPointer) -> Int {
+    package static func storeHead(_ top: UInt8, _ argument: UInt64, at target: UnsafeMutableRawPointer) -> Int {
         if argument < 24 {
             target.storeBytes(of: top | UInt8(truncatingIfNeeded: argument), as: UInt8.self)
             return 1

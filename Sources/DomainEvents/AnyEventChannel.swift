@@ -16,6 +16,8 @@ package class AnyEventChannel: @unchecked Sendable {
 
     /// The address of `routes`; 0 if nobody gets the events.
     @usableFromInline let current = Atomic<UInt>(0)
+    /// Of `routes`; changed after `current`.
+    private let isSubscribed = Atomic<Bool>(false)
     private let lock = Lock()
     private var routes: Routes
     private var retired: [Routes] = []
@@ -88,7 +90,8 @@ package class AnyEventChannel: @unchecked Sendable {
         return routes
     }
 
-    package var hasSubscribers: Bool { currentRoutes()?.hasSubscribers ?? false }
+    /// Whether anybody here, or at a publisher that is linked to this one, gets the events.
+    package var hasSubscribers: Bool { isSubscribed.load(ordering: .sequentiallyConsistent) }
 
     var forwarders: [any EventForwarder] { currentRoutes()?.forwarders ?? [] }
 
@@ -100,6 +103,7 @@ package class AnyEventChannel: @unchecked Sendable {
             retired.append(routes)
             routes = make(routes)
             current.store(routes.isEmpty ? 0 : routes.address, ordering: .sequentiallyConsistent)
+            isSubscribed.store(routes.hasSubscribers, ordering: .sequentiallyConsistent)
             return takeUnused()
         }
     }

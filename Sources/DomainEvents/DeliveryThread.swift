@@ -21,11 +21,11 @@ package final class DeliveryThread {
     @exclusivity(unchecked) @usableFromInline var context: EventContext?
 
     /// The event from a line that is in hand: tells its context if a handler asks.
-    private var place: DeliveryPlace?
+    @exclusivity(unchecked) private var place: DeliveryPlace?
 
     /// Whether somebody waits for the handlers of the event in hand, and takes what they throw.
-    var collectsFailures = false
-    var failure: (any Error)?
+    @exclusivity(unchecked) var collectsFailures = false
+    @exclusivity(unchecked) var failure: (any Error)?
 
     @usableFromInline let slot = DeliverySlots.make()
 
@@ -126,6 +126,17 @@ package final class DeliveryThread {
 
     /// Runs inline handlers for somebody who waits for them; returns the first error that one of them threw.
     func collectFailures(context: EventContext, _ body: (DeliveryThread) -> Void) -> (any Error)? {
+        if !isDelivering {
+            // Nothing to be put back afterwards.
+            isDelivering = true
+            self.context = context
+            collectsFailures = true
+            body(self)
+            collectsFailures = false
+            let thrown = failure.take()
+            finish()
+            return thrown
+        }
         let outer = (collectsFailures, failure)
         var thrown: (any Error)?
         run(context: context) {

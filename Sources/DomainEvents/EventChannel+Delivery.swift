@@ -11,6 +11,9 @@ extension EventChannel {
         from publisher: EventPublisher,
         announcesLoss: Bool
     ) -> DeliveryError? {
+        if routes.links.isEmpty, !routes.hasSubscribers {
+            return forward(event, context: context, through: routes, announcesLoss: announcesLoss, receipts: nil)
+        }
         let here = DeliveryStop(channel: self, routes: routes, publisher: publisher)
         let stops = stops(from: here)
         let failure = forward(event, context: context, through: stops, announcesLoss: announcesLoss, receipts: nil)
@@ -132,6 +135,13 @@ extension EventChannel {
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> IncomingOutcome {
         guard let routes = currentRoutes(), routes.hasSubscribers else { return .unwanted }
+        if routes.isInlineOnly, lane?.enter() ?? true {
+            let failure = DeliveryThread.current.collectFailures(context: context) { thread in
+                call(routes, event, on: thread, from: publisher)
+            }
+            lane?.leave()
+            return failure.map { .failed($0) } ?? .handled(handlers: routes.inlineCount)
+        }
         let here = DeliveryStop(channel: self, routes: routes, publisher: publisher)
         let stops = stops(from: here)
         // The router has passed the event on to the processes of this publisher.

@@ -17,7 +17,9 @@ public struct EventContext: Sendable {
     public let cause: EventID?
 
     /// The first event of the chain of causes; the event's own identity if nothing caused it.
-    public let root: EventID
+    public var root: EventID { knownRoot ?? cause ?? id }
+    /// Only if it is not the cause: most events have neither, and are passed on without counting references to both.
+    private let knownRoot: EventID?
 
     /// Where in a distributed trace the event belongs; that of the causing event, unless it was published with one of its own.
     public let traceparent: Traceparent?
@@ -40,14 +42,15 @@ public struct EventContext: Sendable {
         self.nanosecondsSinceEpoch = nanosecondsSinceEpoch
         self.attempt = attempt
         self.cause = cause
-        self.root = root ?? cause ?? id
+        knownRoot = root
         self.traceparent = traceparent
         self.settledBelow = settledBelow
     }
 
     /// The context of the event that the calling handler, synchronous or asynchronous, is handling; nil outside handlers.
     public static var current: EventContext? {
-        DeliveryThread.current.resolvedContext() ?? handledByTask
+        let thread = DeliveryThread.current
+        return (thread.isDelivering ? thread.resolvedContext() : nil) ?? handledByTask
     }
 
     /// Set around asynchronous handlers, which may change threads.

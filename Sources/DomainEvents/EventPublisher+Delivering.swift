@@ -1,4 +1,5 @@
 import Locks
+import Synchronization
 
 extension EventPublisher {
     /// Waits until every link and every consumer that wants the event has room, then publishes it.
@@ -10,7 +11,7 @@ extension EventPublisher {
     @discardableResult
     public func send<E: DomainEvent>(_ event: E) async throws -> EventID {
         let channel = channel(of: E.self)
-        if let transaction = Transaction.current(of: self) {
+        if openTransactions.load(ordering: .relaxed) != 0, let transaction = Transaction.current(of: self) {
             let context = makeContext(causedBy: EventContext.current)
             let publish = { [self] in
                 guard let routes = channel.currentRoutes() else { return }
@@ -18,10 +19,34 @@ extension EventPublisher {
             }
             if transaction.hold(publish) { return context.id }
         }
+        if let id = try sendNow(event, to: channel) { return id }
+        return try await sendWhenRoom(event, to: channel)
+    }
+
+    /// Apart from ``send(_:)``, so that this takes no memory for what mostly is not needed.
+    private func sendWhenRoom<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
         let reserved = try await reserveRoom(in: channel)
         defer { for room in reserved { room.giveBack() } }
         let context = makeContext(causedBy: EventContext.current)
         guard let routes = channel.currentRoutes() else { return context.id }
+        if let failure = channel.publish(event, context: context, to: routes, from: self, announcesLoss: false) {
+            throw failure
+        }
+        return context.id
+    }
+
+    /// Publishes an event if nobody has to wait for room: mostly so, and then nothing of it is asynchronous.
+    ///
+    /// - Returns: The event's identity; nil if room is to be waited for, and then nothing was published.
+    private func sendNow<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) throws(DeliveryError) -> EventID? {
+        let cause = EventContext.current
+        guard let routes = channel.currentRoutes() else { return makeContext(causedBy: cause).id }
+        // Every handler returns, and so makes room at last: none of them waits for any.
+        if cause == nil, !DeliveryThread.current.isDelivering {
+            guard routes.deferred.isEmpty else { return nil }
+            for forwarder in routes.forwarders where !forwarder.hasRoom { return nil }
+        }
+        let context = makeContext(causedBy: cause)
         if let failure = channel.publish(event, context: context, to: routes, from: self, announcesLoss: false) {
             throw failure
         }

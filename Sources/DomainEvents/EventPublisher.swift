@@ -178,6 +178,7 @@ public final class EventPublisher: @unchecked Sendable {
         isRoot: Bool = false,
         traceparent: Traceparent? = nil
     ) -> EventContext {
+        if cause == nil, traceparent == nil { return makeContext() }
         let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
         let id = EventID(source: source, number: number)
         return EventContext(
@@ -187,6 +188,12 @@ public final class EventPublisher: @unchecked Sendable {
             root: isRoot ? id : cause?.root,
             traceparent: traceparent ?? cause?.traceparent
         )
+    }
+
+    /// The same for an event that nothing has caused.
+    private func makeContext() -> EventContext {
+        let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
+        return EventContext(id: EventID(source: source, number: number), nanosecondsSinceEpoch: WallTime.now())
     }
 
     /// The same, in its smallest form.

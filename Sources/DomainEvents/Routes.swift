@@ -47,6 +47,9 @@ final class Routes: @unchecked Sendable {
         first.deallocate()
     }
 
+    /// Whether all subscribers are handlers of this publisher's own on the thread that delivers.
+    var isInlineOnly: Bool { deferred.isEmpty && links.isEmpty }
+
     var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
     var hasSubscribers: Bool { inlineCount > 0 || !deferred.isEmpty || !links.isEmpty }

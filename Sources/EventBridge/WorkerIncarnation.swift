@@ -39,6 +39,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     private let link: Link
     private let poller: Poller
     private weak let owner: (any Owner)?
+    /// Of its owner, for every event: it holds nobody who holds this.
+    private let router: EventRouter
 
     private let lock = Lock()
     private var process: (any WorkerProcess)?
@@ -71,6 +73,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         self.route = route
         self.poller = poller
         self.owner = owner
+        router = owner.router
         cookie = String(randomUInt64(), radix: 16) + String(randomUInt64(), radix: 16)
         incarnation = .random(in: 1 ... .max)
         link = route.link
@@ -122,17 +125,16 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     // MARK: - What the link brings
 
     func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
-        guard let owner else { return .handled }
         guard case .sender = head.id else {
             throw LinkViolation("event \(head.sequence) bears the identity of another process")
         }
         if let allowed = specification.publishes {
-            let name = owner.router.name(of: head) ?? ""
+            let name = router.name(of: head) ?? ""
             guard allowed.contains(name) else {
                 return .refused(.forbidden, text: "worker \"\(specification.name)\" may not publish \(name)")
             }
         }
-        return try owner.router.eventReceived(head, payload: payload, from: route, over: link)
+        return try router.eventReceived(head, payload: payload, from: route, over: link)
     }
 
     func link(_ link: Link, received gap: GapFrame) throws {

@@ -27,9 +27,9 @@ protocol EventReceiver: Sendable {
 /// The receiver of one event type; made once for each name, so that an incoming event costs no look-up of its type.
 final class TypedReceiver<E: DomainEvent>: EventReceiver {
     private let channel: EventChannel<E>
-    private unowned let publisher: EventPublisher
+    // Unsafe: the router that owns the receiver holds the publisher.
+    private unowned(unsafe) let publisher: EventPublisher
 
-    /// `publisher` outlives the receiver: the router that owns the receiver holds it.
     init(channel: EventChannel<E>, publisher: EventPublisher) {
         self.channel = channel
         self.publisher = publisher

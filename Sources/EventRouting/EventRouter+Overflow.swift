@@ -29,7 +29,7 @@ extension EventRouter {
             name = known
         }
         guard let gap = link.gap(frame, named: name) else { return }
-        for target in named(name)?.snapshot.targets ?? [] where target !== route { target.link.note(gap) }
+        for target in named(name)?.targets ?? [] where target !== route { target.link.note(gap) }
         publisher.channel(named: name)?.eventsWereMissed(Int(clamping: gap.count))
     }
 }

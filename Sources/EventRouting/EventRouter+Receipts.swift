@@ -4,12 +4,13 @@ import DomainEvents
 
 /// What processes say of events whose publishers wait to hear it.
 extension EventRouter {
-    func receipt(of id: EventID, _ sent: NamedEvents.Sent) -> Settlement.Receipt {
+    /// - Parameter sent: nil if the event was passed on to nobody.
+    func receipt(of id: EventID, _ sent: NamedEvents.Sent?) -> Settlement.Receipt {
         Settlement.Receipt(
             id: id,
             process: publisher.source.origin,
-            passedOnTo: sent.reached + sent.losses.map(\.peerName),
-            losses: sent.losses
+            passedOnTo: (sent?.reached ?? []) + (sent?.losses ?? []).map(\.peerName),
+            losses: sent?.losses ?? []
         )
     }
 

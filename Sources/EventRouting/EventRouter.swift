@@ -38,6 +38,8 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     private var namesByText: [String: NamedEvents] = [:]
     /// Position is number minus 1; number 0 is ``everything``.
     private var namesByNumber: [NamedEvents] = []
+    /// The same, for the event path.
+    private let numbers = NumberTable(capacity: EventRouter.maximumNames)
 
     package init(
         publisher: EventPublisher,
@@ -92,6 +94,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
             let made = NamedEvents(name: name, number: UInt64(namesByNumber.count + 1), router: self)
             namesByText[name] = made
             namesByNumber.append(made)
+            numbers.append(made)
             return made
         }
     }
@@ -104,12 +107,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         return entry
     }
 
-    func named(_ number: UInt64) -> NamedEvents? {
-        tableLock.withLock {
-            guard number > 0, number <= UInt64(namesByNumber.count) else { return nil }
-            return namesByNumber[Int(number) - 1]
-        }
-    }
+    func named(_ number: UInt64) -> NamedEvents? { numbers[number] }
 
     // MARK: - Routes and their interest
 
@@ -225,7 +223,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     ///
     /// No echo: a peer's own wish asks nothing of itself.
     private func isWanted(_ entry: NamedEvents, of route: Route) -> Bool {
-        publisher.isWanted(entry.name) || entry.isWanted(otherThan: route)
+        publisher.isWanted(entry.name) || entry.fanout.isWanted(otherThan: route)
     }
 
     package func interestMayHaveChanged(in name: String) {
@@ -287,32 +285,73 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         from route: Route,
         over link: Link
     ) -> EventDisposition {
+        let fanout = entry.fanout
         tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: route.peerName))
-        var sent = entry.send(payload, context: context, except: route, wantsReceipt: head.wantsReceipt)
-        // Who is gone cannot be slowed.
-        if !sent.crowded.isEmpty, link.wasReadToEnd { sent.crowded = [] }
-        for loss in sent.losses { announce(loss, of: entry.name) }
-        let settlement = {
-            Settlement(
-                link: link,
-                sequence: head.sequence,
-                receipt: head.wantsReceipt ? self.receipt(of: context.id, sent) : nil,
-                crowded: sent.crowded
-            )
-        }
-        let outcome = entry.deliverHere(payload, context: context, lane: link.lane) { handlers in
-            settlement().completion(
+        let sent = fanout.isWanted(otherThan: route) ? passOn(entry, head, payload, context, from: route, over: link, to: fanout) : nil
+        let outcome = fanout.deliverHere(payload, context: context, lane: link.lane) { handlers in
+            settlement(of: head, context, sent, over: link).completion(
                 handlers: handlers,
                 refused: head.wantsReceipt ? nil : refusedLater(entry, payload: payload, context: context)
             )
         }
+        return settled(outcome, entry, head, payload, context, sent, over: link)
+    }
+
+    /// Passes an event on to the other peers that want it.
+    private func passOn(
+        _ entry: NamedEvents,
+        _ head: EventHead,
+        _ payload: UnsafeRawBufferPointer,
+        _ context: EventContext,
+        from route: Route,
+        over link: Link,
+        to fanout: NamedEvents.Fanout
+    ) -> NamedEvents.Sent {
+        var sent = entry.send(
+            payload,
+            context: context,
+            except: route,
+            wantsReceipt: head.wantsReceipt,
+            to: fanout.targets
+        )
+        // Who is gone cannot be slowed.
+        if !sent.crowded.isEmpty, link.wasReadToEnd { sent.crowded = [] }
+        for loss in sent.losses { announce(loss, of: entry.name) }
+        return sent
+    }
+
+    private func settlement(
+        of head: EventHead,
+        _ context: EventContext,
+        _ sent: NamedEvents.Sent?,
+        over link: Link
+    ) -> Settlement {
+        Settlement(
+            link: link,
+            sequence: head.sequence,
+            receipt: head.wantsReceipt ? receipt(of: context.id, sent) : nil,
+            crowded: sent?.crowded ?? []
+        )
+    }
+
+    /// Says what the link is told now of an event that has been to all who want it.
+    private func settled(
+        _ outcome: LocalOutcome,
+        _ entry: NamedEvents,
+        _ head: EventHead,
+        _ payload: UnsafeRawBufferPointer,
+        _ context: EventContext,
+        _ sent: NamedEvents.Sent?,
+        over link: Link
+    ) -> EventDisposition {
         switch outcome {
         case .pending: return .pending
         case .handled, .unwanted:
-            if !head.wantsReceipt, sent.crowded.isEmpty {
-                return outcome.handlers == 0 && sent.isUnwanted ? .unwanted : .handled
+            let isUnwanted = sent?.isUnwanted ?? true
+            if !head.wantsReceipt, sent?.crowded.isEmpty ?? true {
+                return outcome.handlers == 0 && isUnwanted ? .unwanted : .handled
             }
-            settlement().handled(handlers: outcome.handlers, isUnwanted: sent.isUnwanted)
+            settlement(of: head, context, sent, over: link).handled(handlers: outcome.handlers, isUnwanted: isUnwanted)
             return .pending
         case .refused(let reason, let text):
             if !head.wantsReceipt {
@@ -321,7 +360,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
                 }
                 return .refused(reason, text: text)
             }
-            settlement().refused(reason, text: text)
+            settlement(of: head, context, sent, over: link).refused(reason, text: text)
             return .pending
         }
     }
@@ -359,9 +398,9 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         let context = context ?? publisher.makeContext(causedBy: nil)
         tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
         if let refusal = refusal(of: name, context) { return .failure(refusal) }
-        let targets = entry.snapshot.targets.count
+        let targets = entry.targets.count
         if let failure = entry.sendToAll(payload, context: context, receipts: nil) { return .failure(failure) }
-        switch entry.deliverHere(payload, context: context, lane: nil, completion: { _ in UnwatchedCompletion() }) {
+        switch entry.fanout.deliverHere(payload, context: context, lane: nil, completion: { _ in UnwatchedCompletion() }) {
         case .handled, .pending: return .success(targets + 1)
         case .unwanted: return .success(targets)
         case .refused(_, let text): return .failure(DeliveryError(.notEncodable, "\(name) was refused here: \(text)"))
@@ -372,7 +411,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     package func waitForRoom(name: String) async {
         guard let entry = tableLock.withLock({ namesByText[name] }) else { return }
         // A peer that takes nothing any more is no reason to keep the others waiting; whoever publishes learns of it.
-        for target in entry.snapshot.targets where !target.hasRoom(for: name) {
+        for target in entry.targets where !target.hasRoom(for: name) {
             try? await target.waitForRoom(for: name)
         }
     }
@@ -384,13 +423,13 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
 
     /// The names of all events that some peer wants.
     package var namesWantedByPeers: [String] {
-        tableLock.withLock { namesByNumber }.filter { !$0.snapshot.targets.isEmpty }.map(\.name)
+        tableLock.withLock { namesByNumber }.filter { !$0.targets.isEmpty }.map(\.name)
     }
 
     /// Whether some peer or subscriber wants the events of this name.
     package func isWanted(_ name: String) -> Bool {
         guard let entry = tableLock.withLock({ namesByText[name] }) else { return false }
-        return !entry.snapshot.targets.isEmpty || publisher.isWanted(name)
+        return !entry.targets.isEmpty || publisher.isWanted(name)
     }
 }
 

@@ -9,27 +9,52 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     let name: String
     /// By which this process's interest names it on every link.
     let number: UInt64
-    private unowned let router: EventRouter
+    // Unsafe: `router` outlives its names, as it owns them, and takes them out of the publisher when it stops.
+    private unowned(unsafe) let router: EventRouter
+
+    /// Who gets the events, as one immutable value: a change puts another in its place.
+    final class Fanout: Sendable {
+        let targets: [Route]
+        let receiver: (any EventReceiver)?
+
+        init(targets: [Route] = [], receiver: (any EventReceiver)? = nil) {
+            self.targets = targets
+            self.receiver = receiver
+        }
+
+        /// Whether a peer other than this one wants the events.
+        func isWanted(otherThan route: Route) -> Bool { targets.contains { $0 !== route } }
+
+        /// Hands an event to the subscribers of this process.
+        func deliverHere(
+            _ payload: UnsafeRawBufferPointer,
+            context: EventContext,
+            lane: (any InlineLane)?,
+            completion: (_ handlers: Int) -> any HandlingCompletion
+        ) -> LocalOutcome {
+            receiver?.receive(payload, context: context, lane: lane, completion: completion) ?? .unwanted
+        }
+    }
 
     private let lock = Lock()
-    private var targets: [Route] = []
-    private var receiver: (any EventReceiver)?
+    @exclusivity(unchecked) private var current = Fanout()
 
-    /// `router` outlives its names: it owns them, and takes them out of the publisher when it stops.
     init(name: String, number: UInt64, router: EventRouter) {
         self.name = name
         self.number = number
         self.router = router
     }
 
-    var snapshot: (targets: [Route], receiver: (any EventReceiver)?) { lock.withLock { (targets, receiver) } }
+    var fanout: Fanout { lock.withLock { current } }
+
+    var targets: [Route] { fanout.targets }
 
     func setTargets(_ routes: [Route]) {
-        lock.withLock { targets = routes }
+        lock.withLock { current = Fanout(targets: routes, receiver: current.receiver) }
     }
 
     func setReceiver(_ receiver: any EventReceiver) {
-        lock.withLock { self.receiver = receiver }
+        lock.withLock { current = Fanout(targets: current.targets, receiver: receiver) }
     }
 
     // MARK: - Out
@@ -50,7 +75,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
             return try PayloadScratch.current.withEncoded(event) { payload in
                 router.tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
                 if announcesLoss {
-                    let sent = send(payload, context: context, wantsReceipt: false)
+                    let sent = send(payload, context: context, wantsReceipt: false, to: targets)
                     for loss in sent.losses { router.announce(loss, of: name) }
                     return sent.losses.first?.error
                 }
@@ -95,7 +120,10 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         context: EventContext,
         receipts: ReceiptLedger?
     ) -> DeliveryError? {
-        let targets = lock.withLock { self.targets }
+        let targets = self.targets
+        if targets.count == 1, receipts == nil, !targets[0].hasPolicies {
+            return targets[0].send(context, name: self, payload: payload)
+        }
         var reservations: [Link.Reservation] = []
         do throws(DeliveryError) {
             for target in targets { reservations.append(try target.reserve(for: payload, name: name)) }
@@ -119,23 +147,12 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         return receipts == nil ? nil : sent.losses.first?.error
     }
 
-    /// Into every outbox, as far as there is room.
-    ///
-    /// - Parameter origin: which does not get its own events back.
-    func send(
-        _ payload: UnsafeRawBufferPointer,
-        context: EventContext,
-        except origin: Route? = nil,
-        wantsReceipt: Bool
-    ) -> Sent {
-        let targets = lock.withLock { self.targets }
-        return send(payload, context: context, except: origin, wantsReceipt: wantsReceipt, to: targets)
-    }
-
     /// Into every outbox first, then written: nobody sees an effect before its cause.
     ///
-    /// - Parameter reservations: the room that was kept at each target, or none at all.
-    private func send(
+    /// - Parameters:
+    ///   - origin: which does not get its own events back.
+    ///   - reservations: the room that was kept at each target, or none at all.
+    func send(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
         except origin: Route? = nil,
@@ -184,26 +201,12 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         return sent
     }
 
-    var hasRoom: Bool { lock.withLock { targets }.allSatisfy { $0.hasRoom(for: name) } }
+    var hasRoom: Bool {
+        for target in targets where !target.hasRoom(for: name) { return false }
+        return true
+    }
 
     func waitForRoom() async throws {
-        for target in lock.withLock({ targets }) { try await target.waitForRoom(for: name) }
-    }
-
-    /// Whether another route than this one wants the events.
-    func isWanted(otherThan route: Route) -> Bool {
-        lock.withLock { targets.contains { $0 !== route } }
-    }
-
-    // MARK: - In
-
-    func deliverHere(
-        _ payload: UnsafeRawBufferPointer,
-        context: EventContext,
-        lane: (any InlineLane)?,
-        completion: (_ handlers: Int) -> any HandlingCompletion
-    ) -> LocalOutcome {
-        guard let receiver = lock.withLock({ receiver }) else { return .unwanted }
-        return receiver.receive(payload, context: context, lane: lane, completion: completion)
+        for target in targets { try await target.waitForRoom(for: name) }
     }
 }

@@ -17,12 +17,11 @@ package final class Route: @unchecked Sendable {
     private let isRenewed: Bool
 
     let lock = Lock()
-    var current: Link
-    private var closedBecause: String?
+    @exclusivity(unchecked) var current: Link
+    @exclusivity(unchecked) private var closedBecause: String?
     /// What became of the events of links that have ended.
     private var past = LinkTally()
-    private var offered: UInt64 = 0
-    private var rejected: UInt64 = 0
+    @exclusivity(unchecked) private var rejected: UInt64 = 0
     /// Taken out of the outbox, as the peer crashed over them.
     var deadLettered: UInt64 = 0
     private var isGivenUpNow = false
@@ -72,6 +71,9 @@ package final class Route: @unchecked Sendable {
             first ?? Link(peerName: peerName, role: role, ownSource: ownSource, limits: limits, poller: poller)
     }
 
+    /// Whether some events are not to wait for room.
+    var hasPolicies: Bool { !limits.overflow.isPlain }
+
     /// The link of the present incarnation, or of the next while the peer is down.
     package var link: Link { lock.withLock { current } }
 
@@ -96,7 +98,7 @@ package final class Route: @unchecked Sendable {
             var all = past
             all.add(tally)
             return RouteStatistics(
-                offered: offered,
+                offered: all.accepted + rejected,
                 rejected: rejected,
                 deadLettered: deadLettered,
                 tally: all,
@@ -200,7 +202,7 @@ package final class Route: @unchecked Sendable {
             let (link, closed) = lock.withLock { (current, closedBecause) }
             if let closed {
                 reservation?.cancel()
-                count(isAccepted: false)
+                countRejected()
                 throw unavailable(name, closed)
             }
             var displaced: [Link.Displaced] = []
@@ -216,29 +218,40 @@ package final class Route: @unchecked Sendable {
             )
             switch outcome {
             case .accepted(let sequence, let isCrowded):
-                count(isAccepted: true)
                 return Place(link: link, sequence: sequence, isCrowded: isCrowded, displaced: displaced)
             case .dropped:
-                count(isAccepted: true)
                 return Place(link: link, sequence: 0, isCrowded: false, displaced: displaced)
             case .ended where isRenewed: renew(after: link)
             default:
-                count(isAccepted: false)
+                countRejected()
                 throw refusal(of: name, outcome)
             }
         }
     }
 
-    private func count(isAccepted: Bool) {
-        lock.withLock {
-            offered += 1
-            if !isAccepted { rejected += 1 }
+    /// Puts an event that goes nowhere else into the outbox, and has it written.
+    ///
+    /// - Returns: Why it was not taken, and then it counts as never offered.
+    func send(_ context: EventContext, name: NamedEvents, payload: UnsafeRawBufferPointer) -> DeliveryError? {
+        while true {
+            let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
+            if isClosed { return unavailable(name.name, closedReason ?? "") }
+            let outcome = link.send(context, name: name.name, number: name.number, payload: payload)
+            switch outcome {
+            case .accepted: return nil
+            case .ended where isRenewed: renew(after: link)
+            default: return refusal(of: name.name, outcome)
+            }
         }
     }
 
+    private func countRejected() {
+        lock.withLock { rejected += 1 }
+    }
+
     func hasRoom(for name: String) -> Bool {
-        let (link, closed) = lock.withLock { (current, closedBecause) }
-        return closed != nil || link.hasRoom(for: name)
+        let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
+        return isClosed || link.hasRoom(for: name)
     }
 
     func waitForRoom(for name: String) async throws {

@@ -1,0 +1,35 @@
+import Synchronization
+
+/// Finds events by the number of their name without a lock: entries are only ever added.
+///
+/// It has room for all numbers from the beginning; what is not used of that is address space and no memory.
+final class NumberTable: @unchecked Sendable {
+    // Sendable: an entry is written before `count` says that it is there, and never changes after that. One writer at a time.
+    private let entries: UnsafeMutablePointer<NamedEvents>
+    private let capacity: Int
+    private let count = Atomic<Int>(0)
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        entries = .allocate(capacity: capacity)
+    }
+
+    deinit {
+        entries.deinitialize(count: count.load(ordering: .relaxed))
+        entries.deallocate()
+    }
+
+    /// Adds an entry under the next number; the caller lets nobody else add one meanwhile.
+    func append(_ entry: NamedEvents) {
+        let position = count.load(ordering: .relaxed)
+        precondition(position < capacity, "no more names are given out than the table has room for")
+        (entries + position).initialize(to: entry)
+        count.store(position + 1, ordering: .releasing)
+    }
+
+    /// The entry with this number, counted from 1; nil if nobody gave it out.
+    subscript(number: UInt64) -> NamedEvents? {
+        guard number > 0, number <= UInt64(count.load(ordering: .acquiring)) else { return nil }
+        return entries[Int(number) - 1]
+    }
+}
