@@ -225,6 +225,8 @@ package final class Link: @unchecked Sendable {
         case dropped
         /// The outbox is at this limit, in bytes.
         case full(limit: Int)
+        /// It was to be taken only if there was room below the limit where waiting begins, or nobody waited.
+        case crowded
         /// The frame would be larger than the peer takes.
         case tooLarge(size: Int, limit: Int)
     }
@@ -272,14 +274,21 @@ package final class Link: @unchecked Sendable {
 
     /// Puts an event that goes nowhere else into the outbox and has it written; only where every event waits for room.
     ///
-    /// - Parameter number: by which this process knows the name.
+    /// - Parameters:
+    ///   - number: by which this process knows the name.
+    ///   - ifThereIsRoom: whether it is not taken where waiting begins.
     package func send(
         _ context: EventContext,
         name: String,
         number: UInt64,
-        payload: UnsafeRawBufferPointer
+        payload: UnsafeRawBufferPointer,
+        ifThereIsRoom: Bool
     ) -> Enqueued {
         lock.lock()
+        if ifThereIsRoom, end == nil, !hasRoomNow {
+            lock.unlock()
+            return .crowded
+        }
         guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else {
             lock.unlock()
             return .ended

@@ -3,22 +3,25 @@ extension EventChannel {
 
     /// Publishes through all outboxes, lines and handlers, here and at the publishers that are linked to this one.
     ///
-    /// - Returns: Why some outbox did not take the event; the handlers here get it all the same.
+    /// - Parameter intake: unless loss is announced, the handlers here get the event only if every outbox has taken it.
     func publish(
         _ event: E,
         context: EventContext,
         to routes: Routes,
         from publisher: EventPublisher,
-        announcesLoss: Bool
-    ) -> DeliveryError? {
+        intake: Intake
+    ) -> Forwarded {
         if routes.links.isEmpty, !routes.hasSubscribers {
-            return forward(event, context: context, through: routes, announcesLoss: announcesLoss, receipts: nil)
+            return forward(event, context: context, through: routes, intake: intake, receipts: nil)
         }
         let here = DeliveryStop(channel: self, routes: routes, publisher: publisher)
         let stops = stops(from: here)
-        let failure = forward(event, context: context, through: stops, announcesLoss: announcesLoss, receipts: nil)
-        if announcesLoss || failure == nil, routes.hasSubscribers { deliver(event, context: context, to: stops) }
-        return failure
+        let outcome = forward(event, context: context, through: stops, intake: intake, receipts: nil)
+        switch (outcome, intake) {
+        case (.taken, _), (_, .announced): if routes.hasSubscribers { deliver(event, context: context, to: stops) }
+        default: break
+        }
+        return outcome
     }
 
     /// Every publisher that the event reaches, each once, also where links form a circle.
@@ -47,36 +50,29 @@ extension EventChannel {
         _ event: E,
         context: EventContext,
         through stops: DeliveryStops,
-        announcesLoss: Bool,
+        intake: Intake,
         receipts: ReceiptLedger?
-    ) -> DeliveryError? {
-        var failure: DeliveryError?
+    ) -> Forwarded {
+        var outcome = Forwarded.taken
         stops.forEach { stop in
-            let problem = forward(
-                event,
-                context: context,
-                through: stop.routes,
-                announcesLoss: announcesLoss,
-                receipts: receipts
-            )
-            failure = failure ?? problem
+            let next = forward(event, context: context, through: stop.routes, intake: intake, receipts: receipts)
+            outcome = outcome.or(next)
         }
-        return failure
+        return outcome
     }
 
     private func forward(
         _ event: E,
         context: EventContext,
         through routes: Routes,
-        announcesLoss: Bool,
+        intake: Intake,
         receipts: ReceiptLedger?
-    ) -> DeliveryError? {
-        var failure: DeliveryError?
+    ) -> Forwarded {
+        var outcome = Forwarded.taken
         for forwarder in routes.forwarders {
-            let problem = forwarder.forward(event, context: context, announcesLoss: announcesLoss, receipts: receipts)
-            failure = failure ?? problem
+            outcome = outcome.or(forwarder.forward(event, context: context, intake: intake, receipts: receipts))
         }
-        return failure
+        return outcome
     }
 
     // MARK: - Handlers
@@ -146,7 +142,7 @@ extension EventChannel {
         let stops = stops(from: here)
         // The router has passed the event on to the processes of this publisher.
         for stop in stops.others {
-            _ = forward(event, context: context, through: stop.routes, announcesLoss: true, receipts: nil)
+            _ = forward(event, context: context, through: stop.routes, intake: .announced, receipts: nil)
         }
         let handlers = stops.count { $0.inlineCount + $0.deferred.count }
         guard handlers > 0 else { return .unwanted }
@@ -168,8 +164,8 @@ extension EventChannel {
     ) throws(DeliveryError) -> IncomingOutcome {
         guard let routes = currentRoutes() else { return .unwanted }
         let stops = stops(from: DeliveryStop(channel: self, routes: routes, publisher: publisher))
-        let failure = forward(event, context: context, through: stops, announcesLoss: false, receipts: receipts)
-        if let failure { throw failure }
+        let outcome = forward(event, context: context, through: stops, intake: .thrown, receipts: receipts)
+        if case .failed(let failure) = outcome { throw failure }
         let handlers = stops.count { $0.inlineCount + $0.deferred.count }
         guard handlers > 0 else { return .unwanted }
         return deliverNow(event, context: context, to: stops, handlers: handlers, lane: nil) { count in

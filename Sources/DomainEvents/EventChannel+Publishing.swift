@@ -127,6 +127,6 @@ extension EventChannel {
     func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
         guard let routes = currentRoutes() else { return }
         let context = publisher.makeContext(causedBy: cause ?? EventContext.current)
-        _ = publish(event, context: context, to: routes, from: publisher, announcesLoss: true)
+        _ = publish(event, context: context, to: routes, from: publisher, intake: .announced)
     }
 }

@@ -6,21 +6,47 @@ package protocol EventForwarder: AnyObject, Sendable {
     /// Puts the event into every outbox that wants it, then writes what can be written. Never waits.
     ///
     /// - Parameters:
-    ///   - announcesLoss: whether an event that some outbox cannot take is announced, as nobody else will say so.
+    ///   - intake: what becomes of the event if some outbox has no room for it.
     ///   - receipts: somebody who waits for what all processes say of the event; it is told who gets it, and then what they say.
-    /// - Returns: Why some outbox did not take the event; nil if all did.
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
-        announcesLoss: Bool,
+        intake: Intake,
         receipts: ReceiptLedger?
-    ) -> DeliveryError?
+    ) -> Forwarded
 
     /// Whether every outbox that wants the events has room below its limit.
     var hasRoom: Bool { get }
 
     /// Returns when every outbox that wants the events has room, or throws why there will be none.
     func waitForRoom() async throws
+}
+
+/// What becomes of an event for which some outbox has no room.
+@usableFromInline
+package enum Intake: Sendable {
+    /// It is taken up to the hard limit. Beyond that those who have room get it, and the loss is announced, as nobody else will say so.
+    case announced
+    /// It is taken up to the hard limit. Beyond that nobody gets it, and the caller is told.
+    case thrown
+    /// Nobody gets it where who publishes it is to wait for room.
+    case awaited
+}
+
+/// What became of an event that was to go to other processes.
+@usableFromInline
+package enum Forwarded: Sendable {
+    /// It lies in every outbox that wants it.
+    case taken
+    /// Why some outbox did not take it.
+    case failed(DeliveryError)
+    /// Nobody has got it, as room is to be waited for.
+    case awaitsRoom
+
+    /// The first of two that went wrong.
+    func or(_ other: Forwarded) -> Forwarded {
+        if case .taken = self { other } else { self }
+    }
 }
 
 /// Learns which event names a publisher's own subscribers want.

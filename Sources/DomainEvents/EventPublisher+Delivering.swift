@@ -15,7 +15,7 @@ extension EventPublisher {
             let context = makeContext(causedBy: EventContext.current)
             let publish = { [self] in
                 guard let routes = channel.currentRoutes() else { return }
-                _ = channel.publish(event, context: context, to: routes, from: self, announcesLoss: true)
+                _ = channel.publish(event, context: context, to: routes, from: self, intake: .announced)
             }
             if transaction.hold(publish) { return context.id }
         }
@@ -29,9 +29,8 @@ extension EventPublisher {
         defer { for room in reserved { room.giveBack() } }
         let context = makeContext(causedBy: EventContext.current)
         guard let routes = channel.currentRoutes() else { return context.id }
-        if let failure = channel.publish(event, context: context, to: routes, from: self, announcesLoss: false) {
-            throw failure
-        }
+        let outcome = channel.publish(event, context: context, to: routes, from: self, intake: .thrown)
+        if case .failed(let failure) = outcome { throw failure }
         return context.id
     }
 
@@ -42,15 +41,21 @@ extension EventPublisher {
         let cause = EventContext.current
         guard let routes = channel.currentRoutes() else { return makeContext(causedBy: cause).id }
         // Every handler returns, and so makes room at last: none of them waits for any.
+        var intake = Intake.thrown
         if cause == nil, !DeliveryThread.current.isDelivering {
-            guard routes.deferred.isEmpty else { return nil }
-            for forwarder in routes.forwarders where !forwarder.hasRoom { return nil }
+            guard routes.deferred.isEmpty, routes.links.isEmpty else { return nil }
+            if routes.forwarders.count == 1 {
+                intake = .awaited
+            } else {
+                for forwarder in routes.forwarders where !forwarder.hasRoom { return nil }
+            }
         }
         let context = makeContext(causedBy: cause)
-        if let failure = channel.publish(event, context: context, to: routes, from: self, announcesLoss: false) {
-            throw failure
+        switch channel.publish(event, context: context, to: routes, from: self, intake: intake) {
+        case .taken: return context.id
+        case .failed(let failure): throw failure
+        case .awaitsRoom: return nil
         }
-        return context.id
     }
 
     /// - Returns: Where a place is kept for the event until it is given back.

@@ -132,7 +132,7 @@ public final class EventPublisher: @unchecked Sendable {
         let context = makeContext(causedBy: EventContext.current, traceparent: traceparent)
         let publish = { [self] in
             guard let routes = channel.currentRoutes() else { return }
-            _ = channel.publish(event, context: context, to: routes, from: self, announcesLoss: true)
+            _ = channel.publish(event, context: context, to: routes, from: self, intake: .announced)
         }
         if let transaction = Transaction.current(of: self), transaction.hold(publish) { return }
         publish()
@@ -148,7 +148,7 @@ public final class EventPublisher: @unchecked Sendable {
         let context = makeContext(causedBy: cause ?? EventContext.current)
         let publish = { [self] in
             guard let routes = channel.currentRoutes() else { return }
-            _ = channel.publish(event, context: context, to: routes, from: self, announcesLoss: true)
+            _ = channel.publish(event, context: context, to: routes, from: self, intake: .announced)
         }
         if !transaction.hold(publish) { publish() }
     }

@@ -398,8 +398,10 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         let context = context ?? publisher.makeContext(causedBy: nil)
         tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
         if let refusal = refusal(of: name, context) { return .failure(refusal) }
-        let targets = entry.targets.count
-        if let failure = entry.sendToAll(payload, context: context, receipts: nil) { return .failure(failure) }
+        let peers = entry.targets
+        let targets = peers.count
+        let outcome = entry.sendToAll(payload, context: context, receipts: nil, to: peers)
+        if case .failed(let failure) = outcome { return .failure(failure) }
         switch entry.fanout.deliverHere(payload, context: context, lane: nil, completion: { _ in UnwatchedCompletion() }) {
         case .handled, .pending: return .success(targets + 1)
         case .unwanted: return .success(targets)

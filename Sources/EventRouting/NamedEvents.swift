@@ -62,32 +62,41 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
-        announcesLoss: Bool,
+        intake: Intake,
         receipts: ReceiptLedger?
-    ) -> DeliveryError? {
-        if let refusal = router.refusal(of: name, context) {
-            if announcesLoss {
-                router.losses.add(event: name, id: context.id, link: "every link", reason: refusal.description)
-            }
-            return refusal
-        }
+    ) -> Forwarded {
+        if let refusal = router.refusal(of: name, context) { return refused(refusal, context, intake) }
         do {
             return try PayloadScratch.current.withEncoded(event) { payload in
-                router.tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
-                if announcesLoss {
+                if let tap = router.tap {
+                    tap(PassingEvent(name: name, context: context, payload: payload, sender: nil))
+                }
+                let targets = self.targets
+                switch intake {
+                case .awaited:
+                    if targets.count == 1, !targets[0].hasPolicies {
+                        return targets[0].send(context, name: self, payload: payload, ifThereIsRoom: true)
+                    }
+                    guard hasRoom(at: targets) else { return .awaitsRoom }
+                    return sendToAll(payload, context: context, receipts: receipts, to: targets)
+                case .thrown:
+                    return sendToAll(payload, context: context, receipts: receipts, to: targets)
+                case .announced:
                     let sent = send(payload, context: context, wantsReceipt: false, to: targets)
                     for loss in sent.losses { router.announce(loss, of: name) }
-                    return sent.losses.first?.error
+                    return sent.losses.first.map { .failed($0.error) } ?? .taken
                 }
-                return sendToAll(payload, context: context, receipts: receipts)
             }
         } catch {
-            let failure = DeliveryError(.notEncodable, "\(name) cannot be encoded: \(error)")
-            if announcesLoss {
-                router.losses.add(event: name, id: context.id, link: "every link", reason: failure.description)
-            }
-            return failure
+            return refused(DeliveryError(.notEncodable, "\(name) cannot be encoded: \(error)"), context, intake)
         }
+    }
+
+    private func refused(_ failure: DeliveryError, _ context: EventContext, _ intake: Intake) -> Forwarded {
+        if case .announced = intake {
+            router.losses.add(event: name, id: context.id, link: "every link", reason: failure.description)
+        }
+        return .failed(failure)
     }
 
     /// What became of an event at the peers that want it.
@@ -118,18 +127,18 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        receipts: ReceiptLedger?
-    ) -> DeliveryError? {
-        let targets = self.targets
+        receipts: ReceiptLedger?,
+        to targets: [Route]
+    ) -> Forwarded {
         if targets.count == 1, receipts == nil, !targets[0].hasPolicies {
-            return targets[0].send(context, name: self, payload: payload)
+            return targets[0].send(context, name: self, payload: payload, ifThereIsRoom: false)
         }
         var reservations: [Link.Reservation] = []
         do throws(DeliveryError) {
             for target in targets { reservations.append(try target.reserve(for: payload, name: name)) }
         } catch {
             for reservation in reservations { reservation.cancel() }
-            return error
+            return .failed(error)
         }
         if let receipts, !targets.isEmpty {
             router.receipts.add(receipts)
@@ -144,7 +153,8 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         )
         // A worker that was given up between the two has lost it as it has lost all that lies in its outbox.
         for loss in sent.losses { router.announce(loss, of: name) }
-        return receipts == nil ? nil : sent.losses.first?.error
+        guard receipts != nil, let loss = sent.losses.first else { return .taken }
+        return .failed(loss.error)
     }
 
     /// Into every outbox first, then written: nobody sees an effect before its cause.
@@ -201,7 +211,9 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         return sent
     }
 
-    var hasRoom: Bool {
+    var hasRoom: Bool { hasRoom(at: targets) }
+
+    private func hasRoom(at targets: [Route]) -> Bool {
         for target in targets where !target.hasRoom(for: name) { return false }
         return true
     }

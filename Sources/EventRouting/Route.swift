@@ -181,7 +181,7 @@ package final class Route: @unchecked Sendable {
                 .outboxFull,
                 "\(name) was not taken: the outbox to \(peerName) is at its limit of \(limit) bytes"
             )
-        case .ended, .accepted, .dropped:
+        case .ended, .accepted, .dropped, .crowded:
             DeliveryError(.workerUnavailable, "\(name) was not sent: the link to \(peerName) has ended")
         }
     }
@@ -231,16 +231,30 @@ package final class Route: @unchecked Sendable {
 
     /// Puts an event that goes nowhere else into the outbox, and has it written.
     ///
-    /// - Returns: Why it was not taken, and then it counts as never offered.
-    func send(_ context: EventContext, name: NamedEvents, payload: UnsafeRawBufferPointer) -> DeliveryError? {
+    /// One that is not taken counts as never offered.
+    ///
+    /// - Parameter ifThereIsRoom: whether it is not taken where waiting begins.
+    func send(
+        _ context: EventContext,
+        name: NamedEvents,
+        payload: UnsafeRawBufferPointer,
+        ifThereIsRoom: Bool
+    ) -> Forwarded {
         while true {
             let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
-            if isClosed { return unavailable(name.name, closedReason ?? "") }
-            let outcome = link.send(context, name: name.name, number: name.number, payload: payload)
+            if isClosed { return .failed(unavailable(name.name, closedReason ?? "")) }
+            let outcome = link.send(
+                context,
+                name: name.name,
+                number: name.number,
+                payload: payload,
+                ifThereIsRoom: ifThereIsRoom
+            )
             switch outcome {
-            case .accepted: return nil
+            case .accepted: return .taken
+            case .crowded: return .awaitsRoom
             case .ended where isRenewed: renew(after: link)
-            default: return refusal(of: name.name, outcome)
+            default: return .failed(refusal(of: name.name, outcome))
             }
         }
     }

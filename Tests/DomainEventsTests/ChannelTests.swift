@@ -164,11 +164,12 @@ private final class Carrier: EventForwarder {
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
-        announcesLoss: Bool,
+        intake: Intake,
         receipts: ReceiptLedger?
-    ) -> DeliveryError? {
-        log.write("\(name) \(event) \(announcesLoss)")
-        return failure.current
+    ) -> Forwarded {
+        if intake == .awaited, !room.isSet { return .awaitsRoom }
+        log.write("\(name) \(event) \(intake == .announced)")
+        return failure.current.map { .failed($0) } ?? .taken
     }
 
     var hasRoom: Bool { room.isSet }

@@ -181,13 +181,13 @@ private final class SpyingLink: EventForwarder, @unchecked Sendable {
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
-        announcesLoss: Bool,
+        intake: Intake,
         receipts: ReceiptLedger?
-    ) -> DeliveryError? {
-        guard let box = event as? BoxProvisioned else { return nil }
+    ) -> Forwarded {
+        guard let box = event as? BoxProvisioned else { return .taken }
         let isInFile = directory.text(Scene.storeName)?.contains("\(box.boxID)") == true
         lock.withLock { found = found ?? isInFile }
-        return nil
+        return .taken
     }
 
     var hasRoom: Bool { true }
