@@ -27,6 +27,27 @@ extension CBORBuffer.Storage {
         count += gap
     }
 
+    /// Fills in the head of an array or map, for which one byte has been left, and says by how many bytes all that
+    /// follows had to move.
+    @discardableResult
+    @inline(__always)
+    mutating func patchHead(_ major: CBORMajorType, _ entries: Int, at head: Int) -> Int {
+        precondition(head >= 0 && head < count)
+        guard entries < 24 else { return patchLongHead(major, entries, at: head) }
+        let byte = major.rawValue << 5 | UInt8(truncatingIfNeeded: entries)
+        bytes.storeBytes(of: byte, toByteOffset: head, as: UInt8.self)
+        return 0
+    }
+
+    @inline(never)
+    private mutating func patchLongHead(_ major: CBORMajorType, _ entries: Int, at head: Int) -> Int {
+        let argument = UInt64(entries)
+        let gap = argument <= 0xFF ? 1 : argument <= 0xFFFF ? 2 : argument <= 0xFFFF_FFFF ? 4 : 8
+        insertGap(gap, at: head + 1)
+        _ = CBORBuffer.Storage.storeLongHead(major.rawValue << 5, argument, at: bytes + head)
+        return gap
+    }
+
     @inlinable
     package mutating func append(_ byte: UInt8) {
         reserve(1).storeBytes(of: byte, as: UInt8.self)

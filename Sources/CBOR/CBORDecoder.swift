@@ -5,8 +5,8 @@
 /// nobody asks for is refused like any other. Unknown keys are ignored, and a missing optional is nil. The object is
 /// meant to be kept; not thread-safe, but safe to use again from inside a value's `init(from:)`.
 package final class CBORDecoder {
-    private let limits: CBORLimits
-    private let session: DecodingSession
+    let limits: CBORLimits
+    let session: DecodingSession
 
     package init(limits: CBORLimits = .standard) {
         self.limits = limits
@@ -34,7 +34,7 @@ package final class CBORDecoder {
     }
 
     @inline(never)
-    private func described(_ error: any Error, _ bytes: UnsafeRawBufferPointer) -> CBORError {
+    func described(_ error: any Error, _ bytes: UnsafeRawBufferPointer) -> CBORError {
         session.described(error, at: 0).locating(in: bytes, limits: limits)
     }
 

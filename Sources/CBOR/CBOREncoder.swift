@@ -7,7 +7,7 @@
 /// nested container in a buffer of its own, so its `encode(to:)` must write the same both times.
 package final class CBOREncoder {
     private let limits: CBORLimits
-    private let session: EncodingSession
+    let session: EncodingSession
 
     package init(limits: CBORLimits = .standard) {
         self.limits = limits

@@ -60,8 +60,8 @@ extension CBORReader {
         return skipped
     }
 
-    /// Where the item at an address ends, if it is of one of the most frequent forms and right: an integer, a boolean,
-    /// null or undefined, a float, or a short text of ASCII only.
+    /// Where the item at an address ends, if it is right and of one of the most frequent forms: an integer, a boolean,
+    /// null or undefined, a float, or text.
     @inline(__always)
     static func endOfPlainItem(at place: UnsafeRawPointer, before end: UnsafeRawPointer) -> UnsafeRawPointer? {
         let left = end - place
@@ -71,8 +71,10 @@ extension CBORReader {
         var size = 1
         switch initialByte >> 5 {
         case 3:
-            guard additional < 24, Int(additional) < left else { return nil }
-            return ShortText(at: place + 1, size: Int(additional)).isASCII ? place + (Int(additional) &+ 1) : nil
+            if additional < 24, Int(additional) < left, ShortText(at: place + 1, size: Int(additional)).isASCII {
+                return place + (Int(additional) &+ 1)
+            }
+            return endOfText(at: place, before: end)
         case 0, 1:
             guard additional < 28 else { return nil }
             if additional >= 24 { size &+= 1 << Int(additional & 3) }
@@ -89,8 +91,35 @@ extension CBORReader {
     }
 }
 
+extension CBORReader {
+    /// Where text ends that is right and has up to 65,535 bytes.
+    @inline(never)
+    private static func endOfText(at place: UnsafeRawPointer, before end: UnsafeRawPointer) -> UnsafeRawPointer? {
+        let left = end - place
+        var size = Int(place.load(as: UInt8.self) & 0x1F)
+        var start = 1
+        switch size {
+        case 0..<24:
+            break
+        case 24:
+            guard left > 1 else { return nil }
+            size = Int(place.load(fromByteOffset: 1, as: UInt8.self))
+            start = 2
+        case 25:
+            guard left > 2 else { return nil }
+            size = Int(UInt16(bigEndian: place.loadUnaligned(fromByteOffset: 1, as: UInt16.self)))
+            start = 3
+        default:
+            return nil
+        }
+        guard size <= left &- start else { return nil }
+        let text = UnsafeRawBufferPointer(start: place + start, count: size)
+        return firstInvalidUTF8(in: text) == nil ? place + (start &+ size) : nil
+    }
+}
+
 /// Up to 23 bytes of text, in words.
-private struct ShortText {
+struct ShortText {
     private let size: Int
     private let first: UInt64
     private let last: UInt64

@@ -20,6 +20,11 @@ final class DecodingSession {
     /// The cursors of the kept containers.
     private let slotCursors: UnsafeMutablePointer<MapCursor>
 
+    /// Memory for the arguments of an event's initializer.
+    private var argumentMemory: UnsafeMutableRawPointer?
+    private var argumentBytes = 0
+    private var argumentAlignment = 16
+
     /// With `keepingContainers`, `retire()` must be called in the end.
     init(limits: CBORLimits, keepingContainers: Bool = false) {
         // Values inside each other that share one item (an enumeration with a raw value, an optional) cost no depth
@@ -42,6 +47,24 @@ final class DecodingSession {
         slotCursors.deallocate()
         input.state.deinitialize(count: 1)
         input.state.deallocate()
+        argumentMemory?.deallocate()
+    }
+
+    /// Memory for values that one decoding makes on its way, at least so much and so aligned.
+    @inline(__always)
+    func arguments(_ bytes: Int, alignment: Int) -> UnsafeMutableRawPointer {
+        if let argumentMemory, bytes <= argumentBytes, alignment <= argumentAlignment { return argumentMemory }
+        return moreArguments(bytes, alignment: alignment)
+    }
+
+    @inline(never)
+    private func moreArguments(_ bytes: Int, alignment: Int) -> UnsafeMutableRawPointer {
+        argumentMemory?.deallocate()
+        argumentBytes = max(bytes, 256)
+        argumentAlignment = max(alignment, argumentAlignment)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: argumentBytes, alignment: argumentAlignment)
+        argumentMemory = memory
+        return memory
     }
 
     /// Lets go of the kept containers.

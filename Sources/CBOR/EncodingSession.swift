@@ -98,6 +98,13 @@ final class EncodingSession {
         if isUnusual, let misuse { throw misuse }
     }
 
+    /// Opens the map of a value whose entries somebody else writes, down to values that are encoded `inside: 0`.
+    func openRootMap() throws(CBORError) {
+        let frame = frames + (try push(inside: -1, isValue: true)).index
+        frame.pointee.kind = .map
+        frame.pointee.head = count
+    }
+
     /// How many bytes there are so far.
     var count: Int { output.pointee.count }
 
@@ -277,27 +284,9 @@ final class EncodingSession {
         case .array: major = .array
         case .undecided, .single: return
         }
-        let count = frame.pointee.count
-        if count < 24 {
-            precondition(frame.pointee.head < self.count)
-            output.pointee.bytes.storeBytes(
-                of: major.rawValue << 5 | UInt8(truncatingIfNeeded: count),
-                toByteOffset: frame.pointee.head,
-                as: UInt8.self
-            )
-        } else {
-            patchLongHead(major, count, at: frame.pointee.head)
-        }
-    }
-
-    @inline(never)
-    private func patchLongHead(_ major: CBORMajorType, _ count: Int, at head: Int) {
-        let argument = UInt64(count)
-        let gap = argument <= 0xFF ? 1 : argument <= 0xFFFF ? 2 : argument <= 0xFFFF_FFFF ? 4 : 8
-        output.pointee.insertGap(gap, at: head + 1)
-        for index in splices.indices where splices[index].offset > head { splices[index].offset += gap }
-        let target = output.pointee.bytes + head
-        _ = CBORBuffer.Storage.storeLongHead(major.rawValue << 5, argument, at: target)
+        let gap = output.pointee.patchHead(major, frame.pointee.count, at: frame.pointee.head)
+        guard gap > 0, isUnusual else { return }
+        for index in splices.indices where splices[index].offset > frame.pointee.head { splices[index].offset += gap }
     }
 
     /// Gives a level the shape that its encoder is asked for; asking again for the same shape goes on with it.
