@@ -8,8 +8,8 @@ struct ArrayReader: UnkeyedDecodingContainer {
     private(set) var currentIndex = 0
 
     init(session: DecodingSession, at offset: Int) throws(CBORError) {
-        let offset = try session.skippingSelfDescription(at: offset)
-        var reader = session.reader(at: offset)
+        let offset = try session.input.skippingSelfDescription(at: offset)
+        var reader = session.input.reader(at: offset)
         self.session = session
         head = offset
         declaredCount = try reader.readArrayHead() ?? -1
@@ -22,19 +22,19 @@ struct ArrayReader: UnkeyedDecodingContainer {
 
     var isAtEnd: Bool {
         if declaredCount >= 0 { return currentIndex >= declaredCount }
-        return position >= session.bytes.count || session.bytes[position] == CBORHead.breakByte
+        return position >= session.input.bytes.count || session.input.bytes[position] == CBORHead.breakByte
     }
 
     mutating func decodeNil() throws -> Bool {
-        guard session.isNull(at: try element()) else { return false }
+        guard session.input.isNull(at: try element()) else { return false }
         advance(to: position &+ 1)
         return true
     }
 
-    mutating func decode(_ type: Bool.Type) throws -> Bool { finish(try session.bool(at: try element())) }
-    mutating func decode(_ type: String.Type) throws -> String { finish(try session.string(at: try element())) }
-    mutating func decode(_ type: Double.Type) throws -> Double { finish(try session.double(at: try element())) }
-    mutating func decode(_ type: Float.Type) throws -> Float { finish(try session.float(at: try element())) }
+    mutating func decode(_ type: Bool.Type) throws -> Bool { finish(try session.input.bool(at: try element())) }
+    mutating func decode(_ type: String.Type) throws -> String { finish(try session.input.string(at: try element())) }
+    mutating func decode(_ type: Double.Type) throws -> Double { finish(try session.input.double(at: try element())) }
+    mutating func decode(_ type: Float.Type) throws -> Float { finish(try session.input.float(at: try element())) }
     mutating func decode(_ type: Int.Type) throws -> Int { try integer() }
     mutating func decode(_ type: Int8.Type) throws -> Int8 { try integer() }
     mutating func decode(_ type: Int16.Type) throws -> Int16 { try integer() }
@@ -50,20 +50,22 @@ struct ArrayReader: UnkeyedDecodingContainer {
         let offset = try element()
         if PlainType.isPlain(type) {
             var end = offset
-            let value = try PlainType.decode(type, at: &end, in: session)
+            let value = try PlainType.decode(type, at: &end, in: session.input)
             advance(to: end)
             return value
         }
         let value = try session.decode(type, at: offset)
-        advance(to: try session.end(ofItemAt: offset))
+        advance(to: try session.input.end(ofItemAt: offset))
         return value
     }
 
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type
     ) throws -> KeyedDecodingContainer<NestedKey> {
-        let nested = try MapPlace(session: session, at: try takeElement(), level: session.level + 1)
-        return KeyedDecodingContainer(KeyedReader<NestedKey>(map: nested))
+        session.container(
+            keyedBy: type,
+            of: try session.input.map(at: try takeElement(), level: session.level + 1)
+        )
     }
 
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -75,7 +77,7 @@ struct ArrayReader: UnkeyedDecodingContainer {
     }
 
     private mutating func integer<T: FixedWidthInteger>() throws(CBORError) -> T {
-        finish(try session.integer(T.self, at: try element()))
+        finish(try session.input.integer(T.self, at: try element()))
     }
 
     @inline(__always)
@@ -86,7 +88,7 @@ struct ArrayReader: UnkeyedDecodingContainer {
 
     private mutating func takeElement() throws(CBORError) -> Int {
         let offset = try element()
-        advance(to: try session.end(ofItemAt: offset))
+        advance(to: try session.input.end(ofItemAt: offset))
         return offset
     }
 

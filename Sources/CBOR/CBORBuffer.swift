@@ -5,28 +5,23 @@
 package final class CBORBuffer {
     // The fields live behind a pointer, not in the object, because every access to a stored property of a class that
     // other modules can see is checked for exclusivity at run time, and these are touched several times an item.
-    @usableFromInline
-    struct Storage {
-        @usableFromInline var bytes: UnsafeMutableRawPointer
-        @usableFromInline var count: Int
-        @usableFromInline var capacity: Int
+    package struct Storage {
+        package internal(set) var bytes: UnsafeMutableRawPointer
+        package var count: Int
+        package internal(set) var capacity: Int
 
-        @usableFromInline
-        init(bytes: UnsafeMutableRawPointer, count: Int, capacity: Int) {
-            self.bytes = bytes
-            self.count = count
-            self.capacity = capacity
+        init(minimumCapacity: Int) {
+            count = 0
+            capacity = max(minimumCapacity, 16)
+            bytes = .allocate(byteCount: capacity, alignment: 16)
         }
     }
 
-    @usableFromInline let storage: UnsafeMutablePointer<Storage>
+    package let storage: UnsafeMutablePointer<Storage>
 
     package init(minimumCapacity: Int = 256) {
-        let capacity = max(minimumCapacity, 16)
         storage = .allocate(capacity: 1)
-        storage.initialize(
-            to: Storage(bytes: .allocate(byteCount: capacity, alignment: 16), count: 0, capacity: capacity)
-        )
+        storage.initialize(to: Storage(minimumCapacity: minimumCapacity))
     }
 
     deinit {
@@ -48,16 +43,12 @@ package final class CBORBuffer {
 
     @inlinable
     package func append(_ byte: UInt8) {
-        let end = reserve(1)
-        end.storeBytes(of: byte, as: UInt8.self)
-        storage.pointee.count &+= 1
+        storage.pointee.append(byte)
     }
 
     @inlinable
     package func append(_ bytes: UnsafeRawBufferPointer) {
-        guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
-        reserve(bytes.count).copyMemory(from: source, byteCount: bytes.count)
-        storage.pointee.count &+= bytes.count
+        storage.pointee.append(bytes)
     }
 
     @inlinable
@@ -69,8 +60,7 @@ package final class CBORBuffer {
     @inlinable
     @discardableResult
     package func reserve(_ count: Int) -> UnsafeMutableRawPointer {
-        if storage.pointee.capacity &- storage.pointee.count < count { grow(by: count) }
-        return storage.pointee.bytes + storage.pointee.count
+        storage.pointee.reserve(count)
     }
 
     /// Counts in bytes that were stored at the address that `reserve(_:)` returned.
@@ -104,12 +94,7 @@ package final class CBORBuffer {
 
     /// Moves everything from `offset` on by `gap` bytes to make room for a longer head.
     package func insertGap(_ gap: Int, at offset: Int) {
-        precondition(gap >= 0 && offset >= 0 && offset <= count)
-        let tail = count - offset
-        reserve(gap)
-        let target = storage.pointee.bytes + offset
-        (target + gap).copyMemory(from: target, byteCount: tail)
-        storage.pointee.count += gap
+        storage.pointee.insertGap(gap, at: offset)
     }
 
     /// Drops everything from `count` on.
@@ -130,16 +115,4 @@ package final class CBORBuffer {
 
     /// A copy of the bytes.
     package func copied() -> [UInt8] { Array(bytes) }
-
-    @usableFromInline
-    @inline(never)
-    func grow(by count: Int) {
-        let needed = storage.pointee.count + count
-        let capacity = max(needed, storage.pointee.capacity * 2)
-        let moved = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
-        moved.copyMemory(from: storage.pointee.bytes, byteCount: storage.pointee.count)
-        storage.pointee.bytes.deallocate()
-        storage.pointee.bytes = moved
-        storage.pointee.capacity = capacity
-    }
 }

@@ -5,19 +5,23 @@
 /// nobody asks for is refused like any other. Unknown keys are ignored, and a missing optional is nil. The object is
 /// meant to be kept; not thread-safe, but safe to use again from inside a value's `init(from:)`.
 package final class CBORDecoder {
-    private let limits: CBORLimits
-    private let session: DecodingSession
+    let limits: CBORLimits
+    let session: DecodingSession
 
     package init(limits: CBORLimits = .standard) {
         self.limits = limits
-        session = DecodingSession(limits: limits)
+        session = DecodingSession(limits: limits, keepingContainers: true)
+    }
+
+    deinit {
+        session.retire()
     }
 
     /// Reads the one item that the bytes hold.
     ///
     /// Every error is a `CBORError` with the byte and the path of the trouble.
     package func decode<T: Decodable>(_ type: T.Type, from bytes: UnsafeRawBufferPointer) throws(CBORError) -> T {
-        let session = self.session.isBusy ? DecodingSession(limits: limits) : self.session
+        guard !session.isBusy else { return try CBORDecoder(limits: limits).decode(type, from: bytes) }
         session.begin(reading: bytes)
         defer { session.end() }
         do {
@@ -25,8 +29,13 @@ package final class CBORDecoder {
             try reader.skipWholeInput()
             return try session.decode(type, at: 0)
         } catch {
-            throw session.described(error, at: 0).locating(in: bytes, limits: limits)
+            throw described(error, bytes)
         }
+    }
+
+    @inline(never)
+    func described(_ error: any Error, _ bytes: UnsafeRawBufferPointer) -> CBORError {
+        session.described(error, at: 0).locating(in: bytes, limits: limits)
     }
 
     package func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(CBORError) -> T {

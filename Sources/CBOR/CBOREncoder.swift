@@ -7,11 +7,15 @@
 /// nested container in a buffer of its own, so its `encode(to:)` must write the same both times.
 package final class CBOREncoder {
     private let limits: CBORLimits
-    private let session: EncodingSession
+    let session: EncodingSession
 
     package init(limits: CBORLimits = .standard) {
         self.limits = limits
-        session = EncodingSession(limits: limits)
+        session = EncodingSession(limits: limits, keepingContainers: true)
+    }
+
+    deinit {
+        session.retire()
     }
 
     /// Appends the value.
@@ -19,7 +23,7 @@ package final class CBOREncoder {
     /// Throws `CBORError`, or what the value's own `encode(to:)` throws; the buffer then holds what
     /// it held before.
     package func encode<T: Encodable>(_ value: T, into buffer: CBORBuffer) throws {
-        let session = self.session.isBusy ? EncodingSession(limits: limits) : self.session
+        guard !session.isBusy else { return try CBOREncoder(limits: limits).encode(value, into: buffer) }
         let start = buffer.count
         session.begin(writingInto: buffer)
         defer { session.end() }

@@ -45,7 +45,8 @@ extension CBORReader {
             while !(try readBreak()) { try skipItem(levelsLeft: levelsLeft, itemsLeft: &itemsLeft) }
         } else {
             let count = try checkedCount(head.argument, bytesEach: 1, at: start)
-            for _ in 0..<count { try skipItem(levelsLeft: levelsLeft, itemsLeft: &itemsLeft) }
+            let skipped = skipPlainElements(upTo: count, itemsLeft: &itemsLeft)
+            for _ in skipped..<count { try skipItem(levelsLeft: levelsLeft, itemsLeft: &itemsLeft) }
         }
     }
 
@@ -56,6 +57,7 @@ extension CBORReader {
         _ itemsLeft: inout Int
     ) throws(CBORError) {
         let count = head.isIndefinite ? nil : try checkedCount(head.argument, bytesEach: 2, at: start)
+        if let count, count <= CBORReader.flatPairs, skipFlatPairs(count, itemsLeft: &itemsLeft) { return }
         var seen = MapKeys(mapOffset: start)
         var index = 0
         while true {

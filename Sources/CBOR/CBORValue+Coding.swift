@@ -78,6 +78,8 @@ extension CBORValue {
 extension CBORReader {
     /// Checks that the bytes from here to their end are exactly one item.
     mutating func skipWholeInput() throws(CBORError) {
+        if skipFlatMap(), isAtEnd { return }
+        position = 0
         try skipItem()
         guard isAtEnd else { throw failure(.trailingBytes(count: bytesLeft)) }
     }

@@ -22,18 +22,12 @@ package struct CBORWriter {
 
     @inlinable
     package func integer(_ value: Int64) {
-        // The complement of a negative number n is -1 - n: no overflow, also not for the smallest.
-        if value >= 0 {
-            head(.unsigned, UInt64(bitPattern: value))
-        } else {
-            head(.negative, UInt64(bitPattern: ~value))
-        }
+        buffer.storage.pointee.integer(value)
     }
 
     @inlinable
     package func bytes(_ value: UnsafeRawBufferPointer) {
-        head(.bytes, UInt64(value.count))
-        buffer.append(value)
+        buffer.storage.pointee.bytes(value)
     }
 
     @inlinable
@@ -43,26 +37,13 @@ package struct CBORWriter {
 
     @inlinable
     package func text(_ value: String) {
-        let written: Void? = value.utf8.withContiguousStorageIfAvailable { text(utf8: UnsafeRawBufferPointer($0)) }
-        if written == nil {
-            var native = value
-            native.withUTF8 { text(utf8: UnsafeRawBufferPointer($0)) }
-        }
+        buffer.storage.pointee.text(value)
     }
 
     /// Writes text whose bytes the caller knows to be UTF-8.
     @inlinable
     package func text(utf8 value: UnsafeRawBufferPointer) {
-        let count = value.count
-        let end = buffer.reserve(count &+ 9)
-        if count < 24, let source = value.baseAddress {
-            end.storeBytes(of: 0x60 | UInt8(truncatingIfNeeded: count), as: UInt8.self)
-            (end + 1).copyMemory(from: source, byteCount: count)
-            buffer.storage.pointee.count &+= count &+ 1
-        } else {
-            head(.text, UInt64(count))
-            buffer.append(value)
-        }
+        buffer.storage.pointee.text(utf8: value)
     }
 
     @inlinable
@@ -106,48 +87,14 @@ package struct CBORWriter {
         }
     }
 
-    @inlinable
-    package func half(bitPattern: UInt16) {
-        let end = buffer.reserve(3)
-        end.storeBytes(of: 0xF9, as: UInt8.self)
-        (end + 1).storeBytes(of: bitPattern.bigEndian, as: UInt16.self)
-        buffer.storage.pointee.count &+= 3
-    }
-
-    @inlinable
-    package func single(bitPattern: UInt32) {
-        let end = buffer.reserve(5)
-        end.storeBytes(of: 0xFA, as: UInt8.self)
-        (end + 1).storeBytes(of: bitPattern.bigEndian, as: UInt32.self)
-        buffer.storage.pointee.count &+= 5
-    }
-
-    @inlinable
-    package func double(bitPattern: UInt64) {
-        let end = buffer.reserve(9)
-        end.storeBytes(of: 0xFB, as: UInt8.self)
-        (end + 1).storeBytes(of: bitPattern.bigEndian, as: UInt64.self)
-        buffer.storage.pointee.count &+= 9
-    }
-
     /// Writes the shortest of half, single and double precision that keeps the value, NaN payloads included.
     package func floatingPoint(_ value: Double) {
-        switch ShortestFloat(value) {
-        case .half(let bits): half(bitPattern: bits)
-        case .single(let bits): single(bitPattern: bits)
-        case .double(let bits): double(bitPattern: bits)
-        }
+        buffer.storage.pointee.floatingPoint(value)
     }
 
     @inlinable
     package func head(_ major: CBORMajorType, _ argument: UInt64) {
-        let top = major.rawValue << 5
-        if argument < 24 {
-            buffer.append(top | UInt8(truncatingIfNeeded: argument))
-            return
-        }
-        let end = buffer.reserve(9)
-        buffer.storage.pointee.count &+= CBORWriter.storeHead(top, argument, at: end)
+        buffer.storage.pointee.head(major.rawValue << 5, argument)
     }
 
     /// Stores a head at an address with room for nine bytes, and returns its length.

@@ -32,16 +32,16 @@ struct DecimalFraction {
         self.magnitude = magnitude
     }
 
-    func writeMantissa(to writer: CBORWriter) {
+    func writeMantissa(to output: UnsafeMutablePointer<CBORBuffer.Storage>) {
         // A negative integer of CBOR is -1 - n.
         let magnitude = isNegative ? DecimalFraction.decremented(magnitude) : magnitude
         guard magnitude.count > 8 else {
             let small = magnitude.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            if isNegative { writer.negative(small) } else { writer.unsigned(small) }
+            output.pointee.head((isNegative ? CBORMajorType.negative : .unsigned).rawValue << 5, small)
             return
         }
-        writer.tag(isNegative ? CBORTag.negativeBignum : CBORTag.unsignedBignum)
-        writer.bytes(magnitude)
+        output.pointee.tag(isNegative ? CBORTag.negativeBignum : CBORTag.unsignedBignum)
+        magnitude.withUnsafeBytes { output.pointee.bytes($0) }
     }
 
     private static func decremented(_ magnitude: [UInt8]) -> [UInt8] {

@@ -7,9 +7,7 @@ struct ValueDecoder: Decoder {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        KeyedDecodingContainer(
-            KeyedReader<Key>(map: try MapPlace(session: session, at: offset, level: session.level))
-        )
+        session.container(keyedBy: type, of: try session.input.map(at: offset, level: session.level))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -23,152 +21,203 @@ struct ValueDecoder: Decoder {
 
 extension DecodingSession {
     func codingPath(to offset: Int) -> [any CodingKey] {
-        CBORPath(to: offset, in: bytes, limits: limits).steps.map { PathKey(step: $0) }
+        CBORPath(to: offset, in: input.bytes, limits: input.limits).steps.map { PathKey(step: $0) }
     }
 }
 
-/// A map being read.
-struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    let map: MapPlace
+/// A map being read: what the two readers below have in common.
+protocol KeyedReader: KeyedDecodingContainerProtocol {
+    var session: DecodingSession { get }
+    var input: DecodingInput { get }
+    var cursor: UnsafeMutablePointer<MapCursor> { get }
+    /// How many values and containers are being read around this one.
+    var level: Int { get }
+}
 
-    var codingPath: [any CodingKey] { map.session.codingPath(to: map.head) }
+/// A reader that the session keeps, and lends the cursor of its slot.
+///
+/// The standard library copies the container for each value that it is asked for. So the session is not counted here; it
+/// outlives the readers that it keeps (`DecodingSession.retire()`).
+struct KeptReader<Key: CodingKey>: KeyedReader {
+    let input: DecodingInput
+    let cursor: UnsafeMutablePointer<MapCursor>
+    private let reference: Unmanaged<DecodingSession>
+
+    init(session: DecodingSession, cursor: UnsafeMutablePointer<MapCursor>) {
+        input = session.input
+        self.cursor = cursor
+        reference = .passUnretained(session)
+    }
+
+    var session: DecodingSession { reference.takeUnretainedValue() }
+    var level: Int { session.level }
+}
+
+/// A reader on its own, which makes do with a cursor that others use too.
+struct FreeReader<Key: CodingKey>: KeyedReader {
+    let session: DecodingSession
+    private let map: MapPlace
+
+    init(session: DecodingSession, map: MapPlace) {
+        self.session = session
+        self.map = map
+    }
+
+    var input: DecodingInput { session.input }
+    var cursor: UnsafeMutablePointer<MapCursor> { session.cursor(of: map) }
+    var level: Int { map.level }
+}
+
+extension KeyedReader {
+    var codingPath: [any CodingKey] { session.codingPath(to: cursor.pointee.map) }
 
     var allKeys: [Key] {
         var keys: [Key] = []
         var last = 0
         var count = 0
         // The bytes have been checked whole; if they changed since, the keys so far are all there is.
-        try? map.forEachKey { offset in
+        try? input.forEachKey(of: cursor) { offset in
             last = offset
             count += 1
-            let name = MapKey(at: offset, in: map.session.bytes)?.withText { String(decoding: $0, as: UTF8.self) }
+            let name = MapKey(at: offset, in: input.bytes)?.withText { String(decoding: $0, as: UTF8.self) }
             if let name, let key = Key(stringValue: name) { keys.append(key) }
         }
-        if keys.isEmpty, count == 1 { map.session.unmatchedCase = (map.head, last) }
+        if keys.isEmpty, count == 1 { input.state.pointee.unmatchedCase = (cursor.pointee.map, last) }
         return keys
     }
 
     func contains(_ key: Key) -> Bool {
-        (try? map.find(key.stringValue)) != nil
+        (try? input.find(key.stringValue, cursor)) != nil
     }
 
+    @inline(__always)
     func decodeNil(forKey key: Key) throws -> Bool {
-        map.session.isNull(at: try value(key.stringValue))
+        try input.isNull(key.stringValue, cursor)
     }
 
+    @inline(__always)
     func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool {
-        try map.bool(at: try value(key.stringValue))
+        try input.bool(key.stringValue, cursor)
     }
 
+    @inline(__always)
     func decode(_ type: String.Type, forKey key: Key) throws -> String {
-        try map.string(at: try value(key.stringValue))
+        try input.string(key.stringValue, cursor)
     }
 
+    @inline(__always)
     func decode(_ type: Double.Type, forKey key: Key) throws -> Double {
-        try map.double(at: try value(key.stringValue))
+        try input.double(key.stringValue, cursor)
     }
 
+    @inline(__always)
     func decode(_ type: Float.Type, forKey key: Key) throws -> Float {
-        try map.float(at: try value(key.stringValue))
+        try input.float(key.stringValue, cursor)
     }
 
+    @inline(__always)
     func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try integer(key) }
+    @inline(__always)
     func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try integer(key) }
+    @inline(__always)
     func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try integer(key) }
+    @inline(__always)
     func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try integer(key) }
+    @inline(__always)
     func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try integer(key) }
+    @inline(__always)
     func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try integer(key) }
+    @inline(__always)
     func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try integer(key) }
+    @inline(__always)
     func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try integer(key) }
+    @inline(__always)
     func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try integer(key) }
+    @inline(__always)
     func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try integer(key) }
 
+    @inline(__always)
     func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
-        try decodeValue(type, at: try value(key.stringValue))
+        let cursor = cursor
+        return try session.decode(type, at: try input.value(of: key.stringValue, cursor), cursor)
     }
 
+    @inline(__always)
     func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
-        guard let offset = try present(key.stringValue) else { return nil }
-        return try map.bool(at: offset)
+        try input.boolIfPresent(key.stringValue, cursor)
     }
 
+    @inline(__always)
     func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
-        guard let offset = try present(key.stringValue) else { return nil }
-        return try map.string(at: offset)
+        try input.stringIfPresent(key.stringValue, cursor)
     }
 
+    @inline(__always)
     func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? {
-        guard let offset = try present(key.stringValue) else { return nil }
-        return try map.double(at: offset)
+        try input.doubleIfPresent(key.stringValue, cursor)
     }
 
+    @inline(__always)
     func decodeIfPresent(_ type: Float.Type, forKey key: Key) throws -> Float? {
-        guard let offset = try present(key.stringValue) else { return nil }
-        return try map.float(at: offset)
+        try input.floatIfPresent(key.stringValue, cursor)
     }
 
+    @inline(__always)
     func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? { try optionalInteger(key) }
+    @inline(__always)
     func decodeIfPresent(_ type: Int8.Type, forKey key: Key) throws -> Int8? { try optionalInteger(key) }
+    @inline(__always)
     func decodeIfPresent(_ type: Int16.Type, forKey key: Key) throws -> Int16? { try optionalInteger(key) }
+    @inline(__always)
     func decodeIfPresent(_ type: Int32.Type, forKey key: Key) throws -> Int32? { try optionalInteger(key) }
+    @inline(__always)
     func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? { try optionalInteger(key) }
+    @inline(__always)
     func decodeIfPresent(_ type: UInt.Type, forKey key: Key) throws -> UInt? { try optionalInteger(key) }
+    @inline(__always)
     func decodeIfPresent(_ type: UInt8.Type, forKey key: Key) throws -> UInt8? { try optionalInteger(key) }
+    @inline(__always)
     func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) throws -> UInt16? { try optionalInteger(key) }
+    @inline(__always)
     func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? { try optionalInteger(key) }
+    @inline(__always)
     func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? { try optionalInteger(key) }
 
+    @inline(__always)
     func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
-        guard let offset = try present(key.stringValue) else { return nil }
-        return try decodeValue(type, at: offset)
+        let cursor = cursor
+        guard let offset = try input.present(key.stringValue, cursor) else { return nil }
+        return try session.decode(type, at: offset, cursor)
     }
 
     func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type,
         forKey key: Key
     ) throws -> KeyedDecodingContainer<NestedKey> {
-        let nested = try MapPlace(session: map.session, at: try value(key.stringValue), level: map.level + 1)
-        return KeyedDecodingContainer(KeyedReader<NestedKey>(map: nested))
+        let nested = try input.map(at: try input.value(of: key.stringValue, cursor), level: level + 1)
+        return session.container(keyedBy: type, of: nested)
     }
 
     func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-        try ArrayReader(session: map.session, at: try value(key.stringValue))
+        try ArrayReader(session: session, at: try input.value(of: key.stringValue, cursor))
     }
 
     func superDecoder() throws -> any Decoder {
-        ValueDecoder(session: map.session, offset: try value("super"))
+        ValueDecoder(session: session, offset: try input.value(of: "super", cursor))
     }
 
     func superDecoder(forKey key: Key) throws -> any Decoder {
-        ValueDecoder(session: map.session, offset: try value(key.stringValue))
+        ValueDecoder(session: session, offset: try input.value(of: key.stringValue, cursor))
     }
 
     @inline(__always)
-    private func value(_ key: String) throws(CBORError) -> Int {
-        try map.value(key)
-    }
-
-    /// The value of a key, nil where it is missing or null.
-    @inline(__always)
-    private func present(_ key: String) throws(CBORError) -> Int? {
-        try map.present(key)
+    private func integer<T: FixedWidthInteger>(_ key: Key) throws -> T {
+        try input.integer(key.stringValue, cursor).value(in: input)
     }
 
     @inline(__always)
-    private func integer<T: FixedWidthInteger>(_ key: Key) throws(CBORError) -> T {
-        try map.integer(at: try value(key.stringValue))
-    }
-
-    @inline(__always)
-    private func optionalInteger<T: FixedWidthInteger>(_ key: Key) throws(CBORError) -> T? {
-        guard let offset = try present(key.stringValue) else { return nil }
-        return try map.integer(at: offset)
-    }
-
-    private func decodeValue<T: Decodable>(_ type: T.Type, at offset: Int) throws -> T {
-        let value = try map.session.decode(type, at: offset)
-        if let end = map.session.knownEnd(ofMapAt: offset) { map.advance(to: end) }
-        return value
+    private func optionalInteger<T: FixedWidthInteger>(_ key: Key) throws -> T? {
+        try input.integerIfPresent(key.stringValue, cursor)?.value(in: input)
     }
 }
 
@@ -179,20 +228,20 @@ struct SingleValueReader: SingleValueDecodingContainer {
 
     var codingPath: [any CodingKey] { session.codingPath(to: offset) }
 
-    func decodeNil() -> Bool { session.isNull(at: offset) }
-    func decode(_ type: Bool.Type) throws -> Bool { try session.bool(at: offset).value }
-    func decode(_ type: String.Type) throws -> String { try session.string(at: offset).value }
-    func decode(_ type: Double.Type) throws -> Double { try session.double(at: offset).value }
-    func decode(_ type: Float.Type) throws -> Float { try session.float(at: offset).value }
-    func decode(_ type: Int.Type) throws -> Int { try session.integer(type, at: offset).value }
-    func decode(_ type: Int8.Type) throws -> Int8 { try session.integer(type, at: offset).value }
-    func decode(_ type: Int16.Type) throws -> Int16 { try session.integer(type, at: offset).value }
-    func decode(_ type: Int32.Type) throws -> Int32 { try session.integer(type, at: offset).value }
-    func decode(_ type: Int64.Type) throws -> Int64 { try session.integer(type, at: offset).value }
-    func decode(_ type: UInt.Type) throws -> UInt { try session.integer(type, at: offset).value }
-    func decode(_ type: UInt8.Type) throws -> UInt8 { try session.integer(type, at: offset).value }
-    func decode(_ type: UInt16.Type) throws -> UInt16 { try session.integer(type, at: offset).value }
-    func decode(_ type: UInt32.Type) throws -> UInt32 { try session.integer(type, at: offset).value }
-    func decode(_ type: UInt64.Type) throws -> UInt64 { try session.integer(type, at: offset).value }
+    func decodeNil() -> Bool { session.input.isNull(at: offset) }
+    func decode(_ type: Bool.Type) throws -> Bool { try session.input.bool(at: offset).value }
+    func decode(_ type: String.Type) throws -> String { try session.input.string(at: offset).value }
+    func decode(_ type: Double.Type) throws -> Double { try session.input.double(at: offset).value }
+    func decode(_ type: Float.Type) throws -> Float { try session.input.float(at: offset).value }
+    func decode(_ type: Int.Type) throws -> Int { try session.input.integer(type, at: offset).value }
+    func decode(_ type: Int8.Type) throws -> Int8 { try session.input.integer(type, at: offset).value }
+    func decode(_ type: Int16.Type) throws -> Int16 { try session.input.integer(type, at: offset).value }
+    func decode(_ type: Int32.Type) throws -> Int32 { try session.input.integer(type, at: offset).value }
+    func decode(_ type: Int64.Type) throws -> Int64 { try session.input.integer(type, at: offset).value }
+    func decode(_ type: UInt.Type) throws -> UInt { try session.input.integer(type, at: offset).value }
+    func decode(_ type: UInt8.Type) throws -> UInt8 { try session.input.integer(type, at: offset).value }
+    func decode(_ type: UInt16.Type) throws -> UInt16 { try session.input.integer(type, at: offset).value }
+    func decode(_ type: UInt32.Type) throws -> UInt32 { try session.input.integer(type, at: offset).value }
+    func decode(_ type: UInt64.Type) throws -> UInt64 { try session.input.integer(type, at: offset).value }
     func decode<T: Decodable>(_ type: T.Type) throws -> T { try session.decode(type, at: offset) }
 }

@@ -1,77 +1,132 @@
-/// The working memory of one decoding: the bytes, and for each level of recursion a cursor into the map being read.
+/// The working memory of one decoding: the bytes, and the cursors into the maps being read.
 ///
-/// Containers say themselves where they begin and what they hold; the cursors only spare them the search. A cursor that
-/// another container has taken over is set up anew, so containers may be read in any order and kept.
+/// The containers that the session keeps have a cursor each. Others say themselves where they begin and what they hold,
+/// and share a cursor for each level of recursion, which only spares them the search: one that another container has
+/// taken over is set up anew. So containers may be read in any order and kept.
 final class DecodingSession {
-    let limits: CBORLimits
-    private(set) var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+    let input: DecodingInput
     private(set) var isBusy = false
 
     /// How many values are being decoded inside each other.
     private(set) var level = 0
+
+    /// A cursor for each level, for containers that have no slot.
+    private let cursors: UnsafeMutablePointer<MapCursor>
+    private let cursorCount: Int
     private var highestCursor = -1
 
-    let cursors: UnsafeMutablePointer<MapCursor>
-    private let cursorCount: Int
+    /// Nil for a session that is used for one value only, or no longer.
+    private var kept: KeptContainers?
+    /// The cursors of the kept containers.
+    private let slotCursors: UnsafeMutablePointer<MapCursor>
 
-    /// A map with a single key that was no case of the enumeration being read.
-    var unmatchedCase: (map: Int, key: Int)?
+    /// Memory for the arguments of an event's initializer.
+    private var argumentMemory: UnsafeMutableRawPointer?
+    private var argumentBytes = 0
+    private var argumentAlignment = 16
 
-    init(limits: CBORLimits) {
-        self.limits = limits
+    /// With `keepingContainers`, `retire()` must be called in the end.
+    init(limits: CBORLimits, keepingContainers: Bool = false) {
         // Values inside each other that share one item (an enumeration with a raw value, an optional) cost no depth
         // in the bytes but stack all the same.
         cursorCount = limits.maximumDepth * 2 + 3
         cursors = .allocate(capacity: cursorCount)
         cursors.initialize(repeating: MapCursor(), count: cursorCount)
+        slotCursors = .allocate(capacity: KeptContainers.count)
+        slotCursors.initialize(repeating: MapCursor(), count: KeptContainers.count)
+        let state = UnsafeMutablePointer<DecodingInput.State>.allocate(capacity: 1)
+        state.initialize(to: DecodingInput.State(base: UnsafeRawPointer(cursors), limits: limits))
+        input = DecodingInput(state: state)
+        if keepingContainers { kept = KeptContainers() }
     }
 
     deinit {
         cursors.deinitialize(count: cursorCount)
         cursors.deallocate()
+        slotCursors.deinitialize(count: KeptContainers.count)
+        slotCursors.deallocate()
+        input.state.deinitialize(count: 1)
+        input.state.deallocate()
+        argumentMemory?.deallocate()
     }
 
+    /// Memory for values that one decoding makes on its way, at least so much and so aligned.
+    @inline(__always)
+    func arguments(_ bytes: Int, alignment: Int) -> UnsafeMutableRawPointer {
+        if let argumentMemory, bytes <= argumentBytes, alignment <= argumentAlignment { return argumentMemory }
+        return moreArguments(bytes, alignment: alignment)
+    }
+
+    @inline(never)
+    private func moreArguments(_ bytes: Int, alignment: Int) -> UnsafeMutableRawPointer {
+        argumentMemory?.deallocate()
+        argumentBytes = max(bytes, 256)
+        argumentAlignment = max(alignment, argumentAlignment)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: argumentBytes, alignment: argumentAlignment)
+        argumentMemory = memory
+        return memory
+    }
+
+    /// Lets go of the kept containers.
+    ///
+    /// They refer to the session without being counted. If one of them is still used by somebody, which no ordinary
+    /// `init(from:)` brings about, the session stays for good: a leak rather than a reference to memory that is gone.
+    func retire() {
+        guard let kept else { return }
+        if !kept.areAllIdle { _ = Unmanaged.passRetained(self) }
+        kept.destroy()
+        self.kept = nil
+    }
+
+    @inline(__always)
     func begin(reading bytes: UnsafeRawBufferPointer) {
-        self.bytes = bytes
+        input.state.pointee.base = bytes.baseAddress ?? UnsafeRawPointer(cursors)
+        input.state.pointee.count = bytes.count
+        input.state.pointee.finishedMap = -1
         isBusy = true
         level = 0
     }
 
+    @inline(__always)
     func end() {
-        for index in 0..<(highestCursor &+ 1) {
-            cursors[index].map = -1
-            if cursors[index].table != nil { cursors[index].table = nil }
-        }
-        highestCursor = -1
-        unmatchedCase = nil
         // Whoever kept a container reads nothing any more, rather than memory that is gone.
-        bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+        input.state.pointee.base = UnsafeRawPointer(cursors)
+        input.state.pointee.count = 0
         isBusy = false
+        if highestCursor >= 0 || input.state.pointee.hasTables || input.state.pointee.unmatchedCase != nil { clear() }
     }
 
-    @inline(__always)
-    func reader(at offset: Int) -> CBORReader {
-        CBORReader(bytes, position: offset, limits: limits)
+    @inline(never)
+    private func clear() {
+        for index in 0..<(highestCursor + 1) { cursors[index].map = -1 }
+        highestCursor = -1
+        input.state.pointee.unmatchedCase = nil
+        guard input.state.pointee.hasTables else { return }
+        input.state.pointee.hasTables = false
+        for index in 0..<cursorCount { cursors[index].table = nil }
+        for index in 0..<KeptContainers.count { slotCursors[index].table = nil }
     }
 
-    @inline(__always)
-    func cursor(at level: Int) -> UnsafeMutablePointer<MapCursor> {
-        let index = min(level, cursorCount &- 1)
+    /// The cursor of a container without a slot, set up anew if another one has used it meanwhile.
+    func cursor(of map: MapPlace) -> UnsafeMutablePointer<MapCursor> {
+        let index = min(map.level, cursorCount &- 1)
         if index > highestCursor { highestCursor = index }
-        return cursors + index
+        let cursor = cursors + index
+        if cursor.pointee.map != map.head { cursor.pointee.reset(to: map) }
+        return cursor
     }
 
     /// Decodes the value at an offset by its type's own `init(from:)`, or by the form that special types have here.
     func decode<T: Decodable>(_ type: T.Type, at offset: Int) throws -> T {
         if PlainType.isPlain(type) {
             var end = offset
-            return try PlainType.decode(type, at: &end, in: self)
+            return try PlainType.decode(type, at: &end, in: input)
         }
         if SpecialType.isSpecial(type) {
-            return try SpecialType.decode(type, at: offset, in: self)
+            return try SpecialType.decode(type, at: offset, in: input)
         }
         guard level < cursorCount - 2 else {
-            throw CBORError(.depthExceeded(limit: limits.maximumDepth), offset: offset)
+            throw CBORError(.depthExceeded(limit: input.limits.maximumDepth), offset: offset)
         }
         level &+= 1
         defer { level &-= 1 }
@@ -82,30 +137,61 @@ final class DecodingSession {
         }
     }
 
-    /// The end of a value that has just been decoded, if that is known without passing over it.
+    /// Decodes the value of the entry of a map at which the map's cursor stands.
+    func decode<T: Decodable>(
+        _ type: T.Type,
+        at offset: Int,
+        _ cursor: UnsafeMutablePointer<MapCursor>
+    ) throws -> T {
+        if PlainType.isPlain(type) {
+            var end = offset
+            let value = try PlainType.decode(type, at: &end, in: input)
+            input.advance(cursor, to: end)
+            return value
+        }
+        let map = cursor.pointee.map
+        let value = try decode(type, at: offset)
+        // Another container may have taken over a cursor that belongs to a level.
+        if let end = input.knownEnd(ofMapAt: offset), cursor.pointee.map == map { input.advance(cursor, to: end) }
+        return value
+    }
+}
+
+/// The standard library's containers for maps.
+extension DecodingSession {
     @inline(__always)
-    func knownEnd(ofMapAt offset: Int) -> Int? {
-        let cursor = cursors + (level &+ 1)
-        return cursor.pointee.map == offset && cursor.pointee.entry == cursor.pointee.count
-            ? cursor.pointee.position : nil
+    func container<Key: CodingKey>(keyedBy key: Key.Type, of map: MapPlace) -> KeyedDecodingContainer<Key> {
+        if let kept {
+            let slot = kept.freeSlot(for: ObjectIdentifier(key))
+            if slot >= 0 {
+                slotCursors[slot].reset(to: map)
+                return kept.container(in: slot, loader: ContainerLoader<KeyedDecodingContainer<Key>>.self)
+            }
+        }
+        return newContainer(keyedBy: key, of: map)
     }
 
-    func end(ofItemAt offset: Int) throws(CBORError) -> Int {
-        if let end = knownEnd(ofMapAt: offset) { return end }
-        var reader = reader(at: offset)
-        try reader.skipCheckedItem(levelsLeft: limits.maximumDepth)
-        return reader.position
+    @inline(never)
+    private func newContainer<Key: CodingKey>(
+        keyedBy key: Key.Type,
+        of map: MapPlace
+    ) -> KeyedDecodingContainer<Key> {
+        if let kept, DecodingSession.canKeepContainers {
+            let slot = kept.vacantSlot(for: ObjectIdentifier(key))
+            if slot >= 0 {
+                let container = KeyedDecodingContainer(KeptReader<Key>(session: self, cursor: slotCursors + slot))
+                kept.keep(container, for: ObjectIdentifier(key), in: slot)
+                slotCursors[slot].reset(to: map)
+                return container
+            }
+        }
+        return KeyedDecodingContainer(FreeReader<Key>(session: self, map: map))
     }
 
-    /// Where the content of an item begins once the tags are passed that say nothing about the type.
-    @inline(__always)
-    func skippingSelfDescription(at offset: Int) throws(CBORError) -> Int {
-        // 55799 takes the three bytes D9 D9 F7.
-        guard offset < bytes.count, bytes[offset] == 0xD9 else { return offset }
-        var reader = reader(at: offset)
-        let tag = try reader.readTag()
-        return tag == CBORTag.selfDescribed ? reader.position : offset
-    }
+    private static let canKeepContainers: Bool = {
+        let reader = FreeReader<PathKey>(session: DecodingSession(limits: .standard), map: .none)
+        return KeptContainers.isReference(KeyedDecodingContainer(reader))
+    }()
 }
 
 /// Turning what a type's own `init(from:)` throws into this module's error.
@@ -121,8 +207,8 @@ extension DecodingSession {
             }
             return CBORError(.invalidValue(context.debugDescription), offset: offset)
         case DecodingError.typeMismatch(let type, let context):
-            if let unmatched = unmatchedCase, unmatched.map == offset,
-                let key = MapKey(at: unmatched.key, in: bytes)
+            if let unmatched = input.state.pointee.unmatchedCase, unmatched.map == offset,
+                let key = MapKey(at: unmatched.key, in: input.bytes)
             {
                 return CBORError(.unknownCase(key.plainText), offset: unmatched.key)
             }
@@ -138,7 +224,7 @@ extension DecodingSession {
 
     /// The raw value that named no case: what the standard library's message is about.
     private func rawCaseName(at offset: Int) -> String? {
-        var reader = reader(at: offset)
+        var reader = input.reader(at: offset)
         switch reader.nextMajorType {
         case .text: return try? reader.readText()
         case .unsigned, .negative: return (try? reader.readHead())?.name

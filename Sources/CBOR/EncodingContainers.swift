@@ -2,148 +2,105 @@
 struct ValueEncoder: Encoder {
     let place: EncodingPlace
 
-    var codingPath: [any CodingKey] { place.codingPath(through: place.index - 1) }
+    var codingPath: [any CodingKey] { place.codingPath }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        KeyedEncodingContainer(KeyedWriter<Key>(place: opened(as: .map)))
+        do throws(CBORError) {
+            try place.session.open(place.level, as: .map)
+            return place.session.container(keyedBy: type, at: place.level)
+        } catch {
+            return KeyedEncodingContainer(KeyedWriter<Key>(place: place.session.closedPlace(because: error)))
+        }
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        UnkeyedWriter(place: opened(as: .array))
+        do throws(CBORError) {
+            try place.session.open(place.level, as: .array)
+            return UnkeyedWriter(place: place)
+        } catch {
+            return UnkeyedWriter(place: place.session.closedPlace(because: error))
+        }
     }
 
     func singleValueContainer() -> any SingleValueEncodingContainer {
         SingleValueWriter(place: place)
     }
-
-    @inline(__always)
-    private func opened(as kind: EncodingFrame.Kind) -> EncodingPlace {
-        do throws(CBORError) {
-            try place.session.open(place, as: kind)
-            return place
-        } catch {
-            return place.session.closedPlace(because: error)
-        }
-    }
 }
 
 extension EncodingPlace {
-    func codingPath(through index: Int) -> [any CodingKey] {
-        session.path(through: index).map { PathKey(step: $0) }
+    var codingPath: [any CodingKey] {
+        session.path(through: level.index - 1).map { PathKey(step: $0) }
     }
-
-    /// Writes the key of the next entry of a map.
-    @inline(__always)
-    func beginEntry(_ key: String) throws(CBORError) {
-        let frame = try session.enter(self)
-        frame.pointee.lastKey = session.buffer.count
-        frame.pointee.count &+= 1
-        CBORWriter(session.buffer).text(key)
-    }
-
-    @inline(__always)
-    func beginElement() throws(CBORError) {
-        let frame = try session.enter(self)
-        frame.pointee.count &+= 1
-    }
-
-    @inline(__always)
-    var writer: CBORWriter { CBORWriter(session.buffer) }
 }
+
+// The writers change nothing of their own, so their methods need not be `mutating`; as they are, they spare a copy of
+// the place, and with it the counting of references.
 
 /// A map being written.
 struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let place: EncodingPlace
 
-    var codingPath: [any CodingKey] { place.codingPath(through: place.index - 1) }
+    var codingPath: [any CodingKey] { place.codingPath }
 
-    mutating func encodeNil(forKey key: Key) throws {
-        try place.beginEntry(key.stringValue)
-        place.writer.null()
+    func encodeNil(forKey key: Key) throws { try place.session.encodeNil(key.stringValue, in: place.level) }
+
+    func encode(_ value: Bool, forKey key: Key) throws {
+        try place.session.encode(value, key.stringValue, in: place.level)
     }
 
-    mutating func encode(_ value: Bool, forKey key: Key) throws {
-        try place.beginEntry(key.stringValue)
-        place.writer.bool(value)
+    func encode(_ value: String, forKey key: Key) throws {
+        try place.session.encode(value, key.stringValue, in: place.level)
     }
 
-    mutating func encode(_ value: String, forKey key: Key) throws {
-        try place.beginEntry(key.stringValue)
-        place.writer.text(value)
+    func encode(_ value: Double, forKey key: Key) throws {
+        try place.session.encode(value, key.stringValue, in: place.level)
     }
 
-    mutating func encode(_ value: Double, forKey key: Key) throws {
-        try place.beginEntry(key.stringValue)
-        place.writer.floatingPoint(value)
+    func encode(_ value: Float, forKey key: Key) throws { try encode(Double(value), forKey: key) }
+    func encode(_ value: Int, forKey key: Key) throws { try encode(Int64(value), forKey: key) }
+    func encode(_ value: Int8, forKey key: Key) throws { try encode(Int64(value), forKey: key) }
+    func encode(_ value: Int16, forKey key: Key) throws { try encode(Int64(value), forKey: key) }
+    func encode(_ value: Int32, forKey key: Key) throws { try encode(Int64(value), forKey: key) }
+
+    func encode(_ value: Int64, forKey key: Key) throws {
+        try place.session.encode(value, key.stringValue, in: place.level)
     }
 
-    mutating func encode(_ value: Float, forKey key: Key) throws {
-        try place.beginEntry(key.stringValue)
-        place.writer.floatingPoint(Double(value))
+    func encode(_ value: UInt, forKey key: Key) throws { try encode(UInt64(value), forKey: key) }
+    func encode(_ value: UInt8, forKey key: Key) throws { try encode(UInt64(value), forKey: key) }
+    func encode(_ value: UInt16, forKey key: Key) throws { try encode(UInt64(value), forKey: key) }
+    func encode(_ value: UInt32, forKey key: Key) throws { try encode(UInt64(value), forKey: key) }
+
+    func encode(_ value: UInt64, forKey key: Key) throws {
+        try place.session.encode(value, key.stringValue, in: place.level)
     }
 
-    mutating func encode(_ value: Int, forKey key: Key) throws {
-        try place.beginEntry(key.stringValue)
-        place.writer.integer(Int64(value))
+    func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
+        let level = place.level
+        let start = place.session.count
+        try place.session.beginEntry(key.stringValue, of: level)
+        try place.session.encodeEntry(value, of: level.index, from: start)
     }
 
-    mutating func encode(_ value: Int8, forKey key: Key) throws { try encode(Int(value), forKey: key) }
-    mutating func encode(_ value: Int16, forKey key: Key) throws { try encode(Int(value), forKey: key) }
-    mutating func encode(_ value: Int32, forKey key: Key) throws { try encode(Int(value), forKey: key) }
-
-    mutating func encode(_ value: Int64, forKey key: Key) throws {
-        try place.beginEntry(key.stringValue)
-        place.writer.integer(value)
-    }
-
-    mutating func encode(_ value: UInt, forKey key: Key) throws { try encode(UInt64(value), forKey: key) }
-    mutating func encode(_ value: UInt8, forKey key: Key) throws { try encode(UInt64(value), forKey: key) }
-    mutating func encode(_ value: UInt16, forKey key: Key) throws { try encode(UInt64(value), forKey: key) }
-    mutating func encode(_ value: UInt32, forKey key: Key) throws { try encode(UInt64(value), forKey: key) }
-
-    mutating func encode(_ value: UInt64, forKey key: Key) throws {
-        try place.beginEntry(key.stringValue)
-        place.writer.unsigned(value)
-    }
-
-    mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
-        let start = place.session.buffer.count
-        try place.beginEntry(key.stringValue)
-        do {
-            try place.session.encode(value, inside: place.index)
-        } catch {
-            place.session.removeLastEntry(at: place.index, from: start)
-            throw error
-        }
-    }
-
-    mutating func nestedContainer<NestedKey: CodingKey>(
+    func nestedContainer<NestedKey: CodingKey>(
         keyedBy keyType: NestedKey.Type,
         forKey key: Key
     ) -> KeyedEncodingContainer<NestedKey> {
-        KeyedEncodingContainer(KeyedWriter<NestedKey>(place: child(as: .map, key.stringValue)))
+        let child = place.session.beginChild(as: .map, key.stringValue, of: place.level)
+        return child.session.container(keyedBy: keyType, at: child.level)
     }
 
-    mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        UnkeyedWriter(place: child(as: .array, key.stringValue))
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        UnkeyedWriter(place: place.session.beginChild(as: .array, key.stringValue, of: place.level))
     }
 
-    mutating func superEncoder() -> any Encoder {
-        ValueEncoder(place: child(as: .undecided, "super"))
+    func superEncoder() -> any Encoder {
+        ValueEncoder(place: place.session.beginChild(as: .undecided, "super", of: place.level))
     }
 
-    mutating func superEncoder(forKey key: Key) -> any Encoder {
-        ValueEncoder(place: child(as: .undecided, key.stringValue))
-    }
-
-    private func child(as kind: EncodingFrame.Kind, _ key: String) -> EncodingPlace {
-        do throws(CBORError) {
-            try place.beginEntry(key)
-        } catch {
-            return place.session.closedPlace(because: error)
-        }
-        return place.session.openChild(of: place, as: kind)
+    func superEncoder(forKey key: Key) -> any Encoder {
+        ValueEncoder(place: place.session.beginChild(as: .undecided, key.stringValue, of: place.level))
     }
 }
 
@@ -151,82 +108,45 @@ struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 struct UnkeyedWriter: UnkeyedEncodingContainer {
     let place: EncodingPlace
 
-    var codingPath: [any CodingKey] { place.codingPath(through: place.index - 1) }
-    var count: Int { place.session.count(of: place) }
+    var codingPath: [any CodingKey] { place.codingPath }
+    var count: Int { place.session.count(of: place.level) }
 
-    mutating func encodeNil() throws {
-        try place.beginElement()
-        place.writer.null()
+    func encodeNil() throws { try place.session.encodeNil(.element, in: place.level) }
+    func encode(_ value: Bool) throws { try place.session.encode(value, .element, in: place.level) }
+    func encode(_ value: String) throws { try place.session.encode(value, .element, in: place.level) }
+    func encode(_ value: Double) throws { try place.session.encode(value, .element, in: place.level) }
+    func encode(_ value: Float) throws { try encode(Double(value)) }
+    func encode(_ value: Int) throws { try encode(Int64(value)) }
+    func encode(_ value: Int8) throws { try encode(Int64(value)) }
+    func encode(_ value: Int16) throws { try encode(Int64(value)) }
+    func encode(_ value: Int32) throws { try encode(Int64(value)) }
+    func encode(_ value: Int64) throws { try place.session.encode(value, .element, in: place.level) }
+    func encode(_ value: UInt) throws { try encode(UInt64(value)) }
+    func encode(_ value: UInt8) throws { try encode(UInt64(value)) }
+    func encode(_ value: UInt16) throws { try encode(UInt64(value)) }
+    func encode(_ value: UInt32) throws { try encode(UInt64(value)) }
+    func encode(_ value: UInt64) throws { try place.session.encode(value, .element, in: place.level) }
+
+    func encode<T: Encodable>(_ value: T) throws {
+        let level = place.level
+        let start = place.session.count
+        try place.session.beginElement(of: level)
+        try place.session.encodeEntry(value, of: level.index, from: start)
     }
 
-    mutating func encode(_ value: Bool) throws {
-        try place.beginElement()
-        place.writer.bool(value)
-    }
-
-    mutating func encode(_ value: String) throws {
-        try place.beginElement()
-        place.writer.text(value)
-    }
-
-    mutating func encode(_ value: Double) throws {
-        try place.beginElement()
-        place.writer.floatingPoint(value)
-    }
-
-    mutating func encode(_ value: Float) throws { try encode(Double(value)) }
-    mutating func encode(_ value: Int) throws { try encode(Int64(value)) }
-    mutating func encode(_ value: Int8) throws { try encode(Int64(value)) }
-    mutating func encode(_ value: Int16) throws { try encode(Int64(value)) }
-    mutating func encode(_ value: Int32) throws { try encode(Int64(value)) }
-
-    mutating func encode(_ value: Int64) throws {
-        try place.beginElement()
-        place.writer.integer(value)
-    }
-
-    mutating func encode(_ value: UInt) throws { try encode(UInt64(value)) }
-    mutating func encode(_ value: UInt8) throws { try encode(UInt64(value)) }
-    mutating func encode(_ value: UInt16) throws { try encode(UInt64(value)) }
-    mutating func encode(_ value: UInt32) throws { try encode(UInt64(value)) }
-
-    mutating func encode(_ value: UInt64) throws {
-        try place.beginElement()
-        place.writer.unsigned(value)
-    }
-
-    mutating func encode<T: Encodable>(_ value: T) throws {
-        let start = place.session.buffer.count
-        try place.beginElement()
-        do {
-            try place.session.encode(value, inside: place.index)
-        } catch {
-            place.session.removeLastEntry(at: place.index, from: start)
-            throw error
-        }
-    }
-
-    mutating func nestedContainer<NestedKey: CodingKey>(
+    func nestedContainer<NestedKey: CodingKey>(
         keyedBy keyType: NestedKey.Type
     ) -> KeyedEncodingContainer<NestedKey> {
-        KeyedEncodingContainer(KeyedWriter<NestedKey>(place: child(as: .map)))
+        let child = place.session.beginChild(as: .map, of: place.level)
+        return child.session.container(keyedBy: keyType, at: child.level)
     }
 
-    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
-        UnkeyedWriter(place: child(as: .array))
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        UnkeyedWriter(place: place.session.beginChild(as: .array, of: place.level))
     }
 
-    mutating func superEncoder() -> any Encoder {
-        ValueEncoder(place: child(as: .undecided))
-    }
-
-    private func child(as kind: EncodingFrame.Kind) -> EncodingPlace {
-        do throws(CBORError) {
-            try place.beginElement()
-        } catch {
-            return place.session.closedPlace(because: error)
-        }
-        return place.session.openChild(of: place, as: kind)
+    func superEncoder() -> any Encoder {
+        ValueEncoder(place: place.session.beginChild(as: .undecided, of: place.level))
     }
 }
 
@@ -234,33 +154,28 @@ struct UnkeyedWriter: UnkeyedEncodingContainer {
 struct SingleValueWriter: SingleValueEncodingContainer {
     let place: EncodingPlace
 
-    var codingPath: [any CodingKey] { place.codingPath(through: place.index - 1) }
+    var codingPath: [any CodingKey] { place.codingPath }
 
-    mutating func encodeNil() throws { try begin().null() }
-    mutating func encode(_ value: Bool) throws { try begin().bool(value) }
-    mutating func encode(_ value: String) throws { try begin().text(value) }
-    mutating func encode(_ value: Double) throws { try begin().floatingPoint(value) }
-    mutating func encode(_ value: Float) throws { try begin().floatingPoint(Double(value)) }
-    mutating func encode(_ value: Int) throws { try begin().integer(Int64(value)) }
-    mutating func encode(_ value: Int8) throws { try begin().integer(Int64(value)) }
-    mutating func encode(_ value: Int16) throws { try begin().integer(Int64(value)) }
-    mutating func encode(_ value: Int32) throws { try begin().integer(Int64(value)) }
-    mutating func encode(_ value: Int64) throws { try begin().integer(value) }
-    mutating func encode(_ value: UInt) throws { try begin().unsigned(UInt64(value)) }
-    mutating func encode(_ value: UInt8) throws { try begin().unsigned(UInt64(value)) }
-    mutating func encode(_ value: UInt16) throws { try begin().unsigned(UInt64(value)) }
-    mutating func encode(_ value: UInt32) throws { try begin().unsigned(UInt64(value)) }
-    mutating func encode(_ value: UInt64) throws { try begin().unsigned(value) }
+    func encodeNil() throws { try place.session.encodeNil(.single, in: place.level) }
+    func encode(_ value: Bool) throws { try place.session.encode(value, .single, in: place.level) }
+    func encode(_ value: String) throws { try place.session.encode(value, .single, in: place.level) }
+    func encode(_ value: Double) throws { try place.session.encode(value, .single, in: place.level) }
+    func encode(_ value: Float) throws { try encode(Double(value)) }
+    func encode(_ value: Int) throws { try encode(Int64(value)) }
+    func encode(_ value: Int8) throws { try encode(Int64(value)) }
+    func encode(_ value: Int16) throws { try encode(Int64(value)) }
+    func encode(_ value: Int32) throws { try encode(Int64(value)) }
+    func encode(_ value: Int64) throws { try place.session.encode(value, .single, in: place.level) }
+    func encode(_ value: UInt) throws { try encode(UInt64(value)) }
+    func encode(_ value: UInt8) throws { try encode(UInt64(value)) }
+    func encode(_ value: UInt16) throws { try encode(UInt64(value)) }
+    func encode(_ value: UInt32) throws { try encode(UInt64(value)) }
+    func encode(_ value: UInt64) throws { try place.session.encode(value, .single, in: place.level) }
 
-    mutating func encode<T: Encodable>(_ value: T) throws {
-        try place.session.open(place, as: .single)
-        try place.session.encode(value, inside: place.index)
-    }
-
-    @inline(__always)
-    private func begin() throws(CBORError) -> CBORWriter {
-        try place.session.open(place, as: .single)
-        return place.writer
+    func encode<T: Encodable>(_ value: T) throws {
+        let level = place.level
+        try place.session.open(level, as: .single)
+        try place.session.encode(value, inside: level.index)
     }
 }
 

@@ -21,9 +21,37 @@ struct EncodingFrame {
     var isValue = false
 }
 
+/// Which level a container or encoder writes to.
+struct EncodingLevel: BitwiseCopyable {
+    let serial: UInt64
+    let index: Int
+
+    /// A level that refuses every write.
+    static let closed = EncodingLevel(serial: 0, index: 0)
+}
+
 /// How a container or encoder refers to its level.
 struct EncodingPlace {
     let session: EncodingSession
-    let serial: UInt64
-    let index: Int
+    private let serial: UInt64
+    /// The complement of a slot where the session keeps the level, or the index of the level itself.
+    private let index: Int
+
+    @inline(__always)
+    init(session: EncodingSession, level: EncodingLevel) {
+        self.session = session
+        serial = level.serial
+        index = level.index
+    }
+
+    init(session: EncodingSession, slot: Int) {
+        self.session = session
+        serial = 0
+        index = ~slot
+    }
+
+    @inline(__always)
+    var level: EncodingLevel {
+        index >= 0 ? EncodingLevel(serial: serial, index: index) : session.slotLevels[~index]
+    }
 }

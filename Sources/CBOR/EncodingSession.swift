@@ -5,47 +5,75 @@
 /// is noticed by its serial number; the encoder then starts over with `separatesChildren`, where each nested container
 /// and super encoder is a session of its own that is spliced in at the end.
 final class EncodingSession {
-    private struct Splice {
+    struct Splice {
         var offset: Int
         var child: EncodingSession
     }
 
     let limits: CBORLimits
-    private(set) var buffer: CBORBuffer
     private(set) var isBusy = false
     private(set) var wasUsedOutOfOrder = false
+
+    /// The memory of the buffer that is being written, which whoever called the encoder keeps alive until `end()`.
+    private(set) var output: UnsafeMutablePointer<CBORBuffer.Storage>
+    /// What stands there before and after: containers and encoders that outlive their value find it empty.
+    private let noOutput: UnsafeMutablePointer<CBORBuffer.Storage>
 
     private let frames: UnsafeMutablePointer<EncodingFrame>
     private let frameCapacity: Int
     private var top = -1
     private var lastSerial: UInt64 = 0
+
+    /// Nil for a session that is used for one value only, or no longer.
+    var kept: KeptContainers?
+    /// Which levels the kept containers write to.
+    let slotLevels: UnsafeMutablePointer<EncodingLevel>
+
     /// Whether anything below was touched: the one flag to look at when all goes well.
-    private var isUnusual = false
-    private var misuse: CBORError?
+    var isUnusual = false
+    var misuse: CBORError?
 
-    private var separatesChildren = false
-    private var splices: [Splice] = []
-    private var parentPath: [CBORPathStep] = []
+    /// The buffer of a session of a child, nil in the others.
+    var ownBuffer: CBORBuffer?
+    private(set) var separatesChildren = false
+    var splices: [Splice] = []
+    var parentPath: [CBORPathStep] = []
 
-    private static let noBuffer = 16
-
-    init(limits: CBORLimits) {
+    /// With `keepingContainers`, `retire()` must be called in the end.
+    init(limits: CBORLimits, keepingContainers: Bool = false) {
         self.limits = limits
         // A level that is a bare value (an enumeration with a raw value, an optional) has no depth in the bytes but
         // costs stack all the same.
         frameCapacity = limits.maximumDepth * 2 + 2
         frames = .allocate(capacity: frameCapacity)
         frames.initialize(repeating: EncodingFrame(), count: frameCapacity)
-        buffer = CBORBuffer(minimumCapacity: EncodingSession.noBuffer)
+        noOutput = .allocate(capacity: 1)
+        noOutput.initialize(to: CBORBuffer.Storage(minimumCapacity: 0))
+        output = noOutput
+        slotLevels = .allocate(capacity: KeptContainers.count)
+        slotLevels.initialize(repeating: .closed, count: KeptContainers.count)
+        if keepingContainers { kept = KeptContainers() }
     }
 
     deinit {
         frames.deinitialize(count: frameCapacity)
         frames.deallocate()
+        slotLevels.deallocate()
+        noOutput.pointee.bytes.deallocate()
+        noOutput.deallocate()
     }
 
+    /// Lets go of the kept containers, which refer to the session.
+    func retire() {
+        kept?.destroy()
+        kept = nil
+    }
+
+    /// Goes to work; the caller keeps the buffer alive until `end()`.
     func begin(writingInto buffer: CBORBuffer, separatingChildren: Bool = false) {
-        self.buffer = buffer
+        // What became of containers that were used after their value.
+        if isUnusual { forgetUnusual() }
+        output = buffer.storage
         separatesChildren = separatingChildren
         isBusy = true
     }
@@ -53,7 +81,12 @@ final class EncodingSession {
     func end() {
         top = -1
         isBusy = false
-        guard isUnusual else { return }
+        output = noOutput
+        if isUnusual { forgetUnusual() }
+    }
+
+    @inline(never)
+    private func forgetUnusual() {
         isUnusual = false
         misuse = nil
         splices = []
@@ -65,48 +98,70 @@ final class EncodingSession {
         if isUnusual, let misuse { throw misuse }
     }
 
+    /// Opens the map of a value whose entries somebody else writes, down to values that are encoded `inside: 0`.
+    func openRootMap() throws(CBORError) {
+        let frame = frames + (try push(inside: -1, isValue: true)).index
+        frame.pointee.kind = .map
+        frame.pointee.head = count
+    }
+
+    /// How many bytes there are so far.
+    var count: Int { output.pointee.count }
+
+    var bytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: output.pointee.bytes, count: output.pointee.count)
+    }
+
     // MARK: Values
 
     /// Writes a value whose key, if it needs one, has been written to the level at `index`.
-    @inline(__always)
     func encode<T: Encodable>(_ value: T, inside index: Int) throws {
-        if PlainType.encode(value, to: CBORWriter(buffer)) { return }
-        if try encodeSpecial(value, inside: index) { return }
-        let start = buffer.count
+        if PlainType.isPlain(T.self) { return PlainType.encode(value, to: output) }
+        if SpecialType.isSpecial(T.self) { return try encodeSpecial(value, inside: index) }
+        let start = count
         do {
-            let place = try push(inside: index, isValue: true)
-            try value.encode(to: ValueEncoder(place: place))
-            try finish(place)
+            let level = try push(inside: index, isValue: true)
+            try value.encode(to: ValueEncoder(place: EncodingPlace(session: self, level: level)))
+            try finish(level)
         } catch {
             throw rollBack(to: start, inside: index, after: error)
         }
     }
 
-    /// Writes what has a form of its own, and says whether it did.
-    @inline(__always)
-    private func encodeSpecial<T: Encodable>(_ value: T, inside index: Int) throws -> Bool {
-        guard SpecialType.isSpecial(T.self) else { return false }
-        let start = buffer.count
+    @inline(never)
+    private func encodeSpecial<T: Encodable>(_ value: T, inside index: Int) throws {
+        let start = count
         do throws(CBORError) {
-            try SpecialType.encode(value, to: CBORWriter(buffer), depth: childDepth(of: index), limits: limits)
+            try SpecialType.encode(value, to: output, depth: childDepth(of: index), limits: limits)
         } catch {
             throw rollBack(to: start, inside: index, after: error)
         }
-        return true
     }
 
-    private func finish(_ place: EncodingPlace) throws {
-        guard top >= place.index, frames[place.index].serial == place.serial else {
-            throw noteMisuse("a container was written while a value inside it was being encoded")
-        }
-        close(downTo: place.index)
-        let frame = frames + place.index
-        if frame.pointee.kind == .undecided {
-            if let misuse { throw misuse }
-            throw CBORError(.valueNotEncodable("its encode(to:) asked for no container"), offset: buffer.count)
+    @inline(__always)
+    private func finish(_ level: EncodingLevel) throws(CBORError) {
+        let frame = frames + level.index
+        // Mostly nothing is left open above, and the container is a small one.
+        guard top == level.index, frame.pointee.serial == level.serial, frame.pointee.kind != .undecided else {
+            return try finishUnusual(level)
         }
         patchHead(frame)
-        top = place.index - 1
+        top = level.index &- 1
+    }
+
+    @inline(never)
+    private func finishUnusual(_ level: EncodingLevel) throws(CBORError) {
+        guard top >= level.index, frames[level.index].serial == level.serial else {
+            throw noteMisuse("a container was written while a value inside it was being encoded")
+        }
+        close(downTo: level.index)
+        let frame = frames + level.index
+        if frame.pointee.kind == .undecided {
+            if let misuse { throw misuse }
+            throw CBORError(.valueNotEncodable("its encode(to:) asked for no container"), offset: count)
+        }
+        patchHead(frame)
+        top = level.index - 1
     }
 
     @inline(never)
@@ -114,7 +169,7 @@ final class EncodingSession {
         // Before the levels above are dropped: they are what the path is made of.
         var result = error
         if case EncodingError.invalidValue(_, let context) = error {
-            result = CBORError(.valueNotEncodable(context.debugDescription), offset: buffer.count)
+            result = CBORError(.valueNotEncodable(context.debugDescription), offset: count)
         }
         if var own = result as? CBORError, own.path.isEmpty {
             own.path = path(through: index).pathDescription
@@ -125,15 +180,22 @@ final class EncodingSession {
         return result
     }
 
-    /// Takes back an entry of the container at `index` whose value could not be written, so that a value that catches
-    /// the error goes on with a whole container.
-    func removeLastEntry(at index: Int, from start: Int) {
-        truncate(to: start)
-        frames[index].count -= 1
+    /// Writes the value of the entry that has been begun in the container at `index`, where `start` was the end.
+    ///
+    /// An entry whose value cannot be written is taken back, so that a value that catches the error goes on with a whole
+    /// container.
+    func encodeEntry<T: Encodable>(_ value: T, of index: Int, from start: Int) throws {
+        do {
+            try encode(value, inside: index)
+        } catch {
+            truncate(to: start)
+            frames[index].count -= 1
+            throw error
+        }
     }
 
     private func truncate(to start: Int) {
-        buffer.truncate(to: min(start, buffer.count))
+        output.pointee.count = min(start, count)
         guard isUnusual else { return }
         while let last = splices.last, last.offset >= start { splices.removeLast() }
     }
@@ -149,37 +211,57 @@ final class EncodingSession {
     }
 
     @inline(__always)
-    private func push(inside index: Int, isValue: Bool) throws(CBORError) -> EncodingPlace {
-        guard index + 1 < frameCapacity else { throw depthExceeded() }
+    func push(inside index: Int, isValue: Bool) throws(CBORError) -> EncodingLevel {
+        guard index &+ 1 < frameCapacity else { throw depthExceeded() }
         lastSerial &+= 1
-        let frame = frames + (index + 1)
+        let frame = frames + (index &+ 1)
         frame.pointee.depth = childDepth(of: index)
         frame.pointee.serial = lastSerial
         frame.pointee.kind = .undecided
         frame.pointee.isValue = isValue
         frame.pointee.count = 0
-        top = index + 1
-        return EncodingPlace(session: self, serial: lastSerial, index: index + 1)
+        top = index &+ 1
+        return EncodingLevel(serial: lastSerial, index: index &+ 1)
     }
 
-    /// Makes the level of `place` the one that is written, closing nested containers above it.
+    /// Makes a level the one that is written, closing nested containers above it.
     @inline(__always)
-    func enter(_ place: EncodingPlace) throws(CBORError) -> UnsafeMutablePointer<EncodingFrame> {
-        let frame = frames + place.index
-        if place.index == top, frame.pointee.serial == place.serial { return frame }
-        guard place.index < top, frame.pointee.serial == place.serial else { throw refusal(of: place) }
-        close(downTo: place.index)
+    private func enter(_ level: EncodingLevel) throws(CBORError) -> UnsafeMutablePointer<EncodingFrame> {
+        let frame = frames + level.index
+        if level.index == top, frame.pointee.serial == level.serial { return frame }
+        return try enterBelow(level)
+    }
+
+    @inline(never)
+    private func enterBelow(_ level: EncodingLevel) throws(CBORError) -> UnsafeMutablePointer<EncodingFrame> {
+        let frame = frames + level.index
+        guard level.index < top, frame.pointee.serial == level.serial else { throw refusal(of: level) }
+        close(downTo: level.index)
         return frame
     }
 
+    /// Writes the key of the next entry of a map.
+    @inline(__always)
+    func beginEntry(_ key: String, of level: EncodingLevel) throws(CBORError) {
+        let frame = try enter(level)
+        frame.pointee.lastKey = count
+        frame.pointee.count &+= 1
+        output.pointee.text(key)
+    }
+
+    @inline(__always)
+    func beginElement(of level: EncodingLevel) throws(CBORError) {
+        try enter(level).pointee.count &+= 1
+    }
+
     /// How many entries a container has so far; 0 for one that is closed.
-    func count(of place: EncodingPlace) -> Int {
-        let frame = frames[place.index]
-        return place.index <= top && frame.serial == place.serial ? frame.count : 0
+    func count(of level: EncodingLevel) -> Int {
+        let frame = frames[level.index]
+        return level.index <= top && frame.serial == level.serial ? frame.count : 0
     }
 
     /// Closes the levels above `index`: their contents are complete, their counts become known.
-    private func close(downTo index: Int) {
+    func close(downTo index: Int) {
         while top > index {
             let frame = frames + top
             if frame.pointee.isValue {
@@ -187,7 +269,7 @@ final class EncodingSession {
             }
             if frame.pointee.kind == .undecided {
                 // A super encoder that nobody has written to. If somebody does later, it is out of order.
-                buffer.append(0xA0)
+                output.pointee.append(0xA0)
             }
             patchHead(frame)
             top -= 1
@@ -202,95 +284,40 @@ final class EncodingSession {
         case .array: major = .array
         case .undecided, .single: return
         }
-        let count = frame.pointee.count
-        if count < 24 {
-            buffer.patch(at: frame.pointee.head, with: major.rawValue << 5 | UInt8(truncatingIfNeeded: count))
-        } else {
-            patchLongHead(major, count, at: frame.pointee.head)
-        }
-    }
-
-    private func patchLongHead(_ major: CBORMajorType, _ count: Int, at head: Int) {
-        let argument = UInt64(count)
-        let gap = argument <= 0xFF ? 1 : argument <= 0xFFFF ? 2 : argument <= 0xFFFF_FFFF ? 4 : 8
-        buffer.insertGap(gap, at: head + 1)
-        for index in splices.indices where splices[index].offset > head { splices[index].offset += gap }
-        let target = buffer.storage.pointee.bytes + head
-        _ = CBORWriter.storeHead(major.rawValue << 5, argument, at: target)
+        let gap = output.pointee.patchHead(major, frame.pointee.count, at: frame.pointee.head)
+        guard gap > 0, isUnusual else { return }
+        for index in splices.indices where splices[index].offset > frame.pointee.head { splices[index].offset += gap }
     }
 
     /// Gives a level the shape that its encoder is asked for; asking again for the same shape goes on with it.
     @inline(__always)
-    func open(_ place: EncodingPlace, as kind: EncodingFrame.Kind) throws(CBORError) {
-        let frame = try enter(place)
-        if frame.pointee.kind == kind, kind != .single { return }
-        guard frame.pointee.kind == .undecided else {
-            throw noteMisuse("its encode(to:) asked for containers of different kinds or wrote two single values")
-        }
+    func open(_ level: EncodingLevel, as kind: EncodingFrame.Kind) throws(CBORError) {
+        let frame = try enter(level)
+        guard frame.pointee.kind == .undecided else { return try reopen(frame, as: kind) }
         if kind != .single {
             guard frame.pointee.depth < limits.maximumDepth else { throw depthExceeded() }
-            frame.pointee.head = buffer.count
-            buffer.append(0)
+            frame.pointee.head = count
+            output.pointee.append(0)
         }
         frame.pointee.kind = kind
     }
 
-    /// Opens a level inside the container at `parent`, whose key has been written: a nested container, or, with
-    /// `.undecided`, a super encoder.
-    ///
-    /// Trouble is kept and comes out of the next write or of the encoder.
-    func openChild(of parent: EncodingPlace, as kind: EncodingFrame.Kind) -> EncodingPlace {
-        do throws(CBORError) {
-            if separatesChildren { return try openSeparateChild(of: parent, as: kind) }
-            let place = try push(inside: parent.index, isValue: false)
-            if kind != .undecided { try open(place, as: kind) }
-            return place
-        } catch {
-            return closedPlace(because: error)
-        }
-    }
-
-    /// A place that refuses every write, for where an error cannot be thrown.
-    func closedPlace(because error: CBORError) -> EncodingPlace {
-        note(error)
-        return EncodingPlace(session: self, serial: 0, index: 0)
-    }
-
-    // MARK: Children written out of order
-
-    private func openSeparateChild(
-        of parent: EncodingPlace,
+    @inline(never)
+    private func reopen(
+        _ frame: UnsafeMutablePointer<EncodingFrame>,
         as kind: EncodingFrame.Kind
-    ) throws(CBORError) -> EncodingPlace {
-        let child = EncodingSession(limits: limits)
-        child.begin(writingInto: CBORBuffer(), separatingChildren: true)
-        child.parentPath = path(through: parent.index)
-        let place = try child.push(inside: -1, isValue: false)
-        if kind != .undecided { try child.open(place, as: kind) }
-        isUnusual = true
-        splices.append(Splice(offset: buffer.count, child: child))
-        return place
-    }
-
-    /// Appends what was written here with the children in their places.
-    func assemble(into output: CBORBuffer) throws(CBORError) {
-        if let misuse { throw misuse }
-        var start = 0
-        for splice in splices {
-            output.append(UnsafeRawBufferPointer(rebasing: buffer.bytes[start..<splice.offset]))
-            start = splice.offset
-            splice.child.close(downTo: -1)
-            try splice.child.assemble(into: output)
+    ) throws(CBORError) {
+        guard frame.pointee.kind == kind, kind != .single else {
+            throw noteMisuse("its encode(to:) asked for containers of different kinds or wrote two single values")
         }
-        output.append(UnsafeRawBufferPointer(rebasing: buffer.bytes[start...]))
     }
 
     // MARK: Errors
 
     @inline(never)
-    private func refusal(of place: EncodingPlace) -> CBORError {
+    private func refusal(of level: EncodingLevel) -> CBORError {
         // Serial 0 was handed out because of an error that is still to be thrown.
-        if place.serial == 0, let misuse { return misuse }
+        if level.serial == 0, let misuse { return misuse }
         isUnusual = true
         wasUsedOutOfOrder = true
         return noteMisuse("a container was written after its value had been finished")
@@ -299,14 +326,14 @@ final class EncodingSession {
     private func noteMisuse(_ reason: String) -> CBORError {
         let error = CBORError(
             .valueNotEncodable(reason),
-            offset: buffer.count,
+            offset: count,
             path: path(through: top).pathDescription
         )
         note(error)
         return error
     }
 
-    private func note(_ error: CBORError) {
+    func note(_ error: CBORError) {
         guard misuse == nil else { return }
         isUnusual = true
         misuse = error
@@ -314,7 +341,7 @@ final class EncodingSession {
     }
 
     private func depthExceeded() -> CBORError {
-        CBORError(.depthExceeded(limit: limits.maximumDepth), offset: buffer.count)
+        CBORError(.depthExceeded(limit: limits.maximumDepth), offset: count)
     }
 
     /// The keys and indices that lead to the entry being written at a level.
@@ -324,7 +351,7 @@ final class EncodingSession {
             let frame = frames[level]
             switch frame.kind {
             case .map where frame.count > 0:
-                steps.append(.key(MapKey(at: frame.lastKey, in: buffer.bytes)?.plainText ?? ""))
+                steps.append(.key(MapKey(at: frame.lastKey, in: bytes)?.plainText ?? ""))
             case .array where frame.count > 0:
                 steps.append(.index(frame.count - 1))
             default:

@@ -3,23 +3,21 @@
 enum PlainType {
     // Each cast is between a type and itself: the comparison before it has just said so.
 
+    /// Writes a value of a type that `isPlain` knows.
     @inline(__always)
-    static func encode<T>(_ value: T, to writer: CBORWriter) -> Bool {
+    static func encode<T>(_ value: T, to output: UnsafeMutablePointer<CBORBuffer.Storage>) {
         if T.self == String.self {
-            writer.text(unsafeBitCast(value, to: String.self))
+            output.pointee.text(unsafeBitCast(value, to: String.self))
         } else if T.self == Int.self {
-            writer.integer(Int64(unsafeBitCast(value, to: Int.self)))
+            output.pointee.integer(Int64(unsafeBitCast(value, to: Int.self)))
         } else if T.self == Double.self {
-            writer.floatingPoint(unsafeBitCast(value, to: Double.self))
-        } else if T.self == UInt8.self {
-            writer.unsigned(UInt64(unsafeBitCast(value, to: UInt8.self)))
+            output.pointee.floatingPoint(unsafeBitCast(value, to: Double.self))
         } else {
-            return false
+            output.pointee.head(0, UInt64(unsafeBitCast(value, to: UInt8.self)))
         }
-        return true
     }
 
-    /// Whether the readers below know the type.
+    /// Whether the writer and the reader here know the type.
     @inline(__always)
     static func isPlain<T>(_ type: T.Type) -> Bool {
         T.self == String.self || T.self == Int.self || T.self == Double.self || T.self == UInt8.self
@@ -27,21 +25,21 @@ enum PlainType {
 
     /// Reads a plain type and moves the offset past it.
     @inline(__always)
-    static func decode<T>(_ type: T.Type, at offset: inout Int, in session: DecodingSession) throws(CBORError) -> T {
+    static func decode<T>(_ type: T.Type, at offset: inout Int, in input: DecodingInput) throws(CBORError) -> T {
         if T.self == String.self {
-            let read = try session.string(at: offset)
+            let read = try input.string(at: offset)
             offset = read.end
             return unsafeBitCast(read.value, to: T.self)
         } else if T.self == Int.self {
-            let read = try session.integer(Int.self, at: offset)
+            let read = try input.integer(Int.self, at: offset)
             offset = read.end
             return unsafeBitCast(read.value, to: T.self)
         } else if T.self == Double.self {
-            let read = try session.double(at: offset)
+            let read = try input.double(at: offset)
             offset = read.end
             return unsafeBitCast(read.value, to: T.self)
         } else {
-            let read = try session.integer(UInt8.self, at: offset)
+            let read = try input.integer(UInt8.self, at: offset)
             offset = read.end
             return unsafeBitCast(read.value, to: T.self)
         }

@@ -8,9 +8,9 @@ internal import Foundation
 /// The special types read back, from their tags or from what JSON can carry.
 extension SpecialType {
     @inline(never)
-    static func decode<T>(_ type: T.Type, at offset: Int, in session: DecodingSession) throws(CBORError) -> T {
-        let start = try session.skippingSelfDescription(at: offset)
-        var reader = session.reader(at: start)
+    static func decode<T>(_ type: T.Type, at offset: Int, in input: DecodingInput) throws(CBORError) -> T {
+        let start = try input.skippingSelfDescription(at: offset)
+        var reader = input.reader(at: start)
         let value: Any
         if T.self == Date.self {
             value = try date(&reader)

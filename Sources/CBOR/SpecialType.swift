@@ -16,47 +16,53 @@ enum SpecialType {
     @inline(never)
     static func encode<T>(
         _ value: T,
-        to writer: CBORWriter,
+        to output: UnsafeMutablePointer<CBORBuffer.Storage>,
         depth: Int,
         limits: CBORLimits
     ) throws(CBORError) {
         // A tag is a level, and the array in a decimal fraction another.
         let levels = value is Data ? 0 : value is Decimal ? 2 : 1
         guard depth + levels <= limits.maximumDepth else {
-            throw CBORError(.depthExceeded(limit: limits.maximumDepth), offset: writer.buffer.count)
+            throw CBORError(.depthExceeded(limit: limits.maximumDepth), offset: output.pointee.count)
         }
         switch value {
-        case let date as Date: try encode(date, to: writer)
-        case let data as Data: data.withUnsafeBytes { writer.bytes($0) }
+        case let date as Date: try encode(date, to: output)
+        case let data as Data: data.withUnsafeBytes { output.pointee.bytes($0) }
         case let uuid as UUID:
-            writer.tag(CBORTag.uuid)
-            withUnsafeBytes(of: uuid.uuid) { writer.bytes($0) }
+            output.pointee.tag(CBORTag.uuid)
+            withUnsafeBytes(of: uuid.uuid) { output.pointee.bytes($0) }
         case let url as URL:
-            writer.tag(CBORTag.uri)
-            writer.text(url.absoluteString)
-        case let decimal as Decimal: try encode(decimal, to: writer)
-        default: throw CBORError(.valueNotEncodable("\(T.self) has no special form"), offset: writer.buffer.count)
+            output.pointee.tag(CBORTag.uri)
+            output.pointee.text(url.absoluteString)
+        case let decimal as Decimal: try encode(decimal, to: output)
+        default: throw CBORError(.valueNotEncodable("\(T.self) has no special form"), offset: output.pointee.count)
         }
     }
 
-    private static func encode(_ date: Date, to writer: CBORWriter) throws(CBORError) {
+    private static func encode(
+        _ date: Date,
+        to output: UnsafeMutablePointer<CBORBuffer.Storage>
+    ) throws(CBORError) {
         guard let time = EpochTime(date) else {
-            throw CBORError(.valueNotEncodable("the date is not a finite time"), offset: writer.buffer.count)
+            throw CBORError(.valueNotEncodable("the date is not a finite time"), offset: output.pointee.count)
         }
-        writer.tag(CBORTag.epochTime)
+        output.pointee.tag(CBORTag.epochTime)
         switch time {
-        case .seconds(let seconds): writer.integer(seconds)
-        case .fractional(let seconds): writer.floatingPoint(seconds)
+        case .seconds(let seconds): output.pointee.integer(seconds)
+        case .fractional(let seconds): output.pointee.floatingPoint(seconds)
         }
     }
 
-    private static func encode(_ decimal: Decimal, to writer: CBORWriter) throws(CBORError) {
+    private static func encode(
+        _ decimal: Decimal,
+        to output: UnsafeMutablePointer<CBORBuffer.Storage>
+    ) throws(CBORError) {
         guard let fraction = DecimalFraction(decimal) else {
-            throw CBORError(.valueNotEncodable("the decimal is not a number"), offset: writer.buffer.count)
+            throw CBORError(.valueNotEncodable("the decimal is not a number"), offset: output.pointee.count)
         }
-        writer.tag(CBORTag.decimalFraction)
-        writer.arrayHead(2)
-        writer.integer(Int64(fraction.exponent))
-        fraction.writeMantissa(to: writer)
+        output.pointee.tag(CBORTag.decimalFraction)
+        output.pointee.head(CBORMajorType.array.rawValue << 5, 2)
+        output.pointee.integer(Int64(fraction.exponent))
+        fraction.writeMantissa(to: output)
     }
 }

@@ -1,0 +1,199 @@
+/// Writing items to the memory of a buffer: what `CBORBuffer`, `CBORWriter` and the encoder have in common.
+extension CBORBuffer.Storage {
+    /// Makes room for `size` more bytes and returns where they go.
+    @inlinable
+    @inline(__always)
+    package mutating func reserve(_ size: Int) -> UnsafeMutableRawPointer {
+        if capacity &- count < size { grow(by: size) }
+        return bytes + count
+    }
+
+    @inline(never)
+    package mutating func grow(by size: Int) {
+        let needed = count + size
+        let larger = max(needed, capacity * 2)
+        let moved = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 16)
+        moved.copyMemory(from: bytes, byteCount: count)
+        bytes.deallocate()
+        bytes = moved
+        capacity = larger
+    }
+
+    mutating func insertGap(_ gap: Int, at offset: Int) {
+        precondition(gap >= 0 && offset >= 0 && offset <= count)
+        _ = reserve(gap)
+        let target = bytes + offset
+        (target + gap).copyMemory(from: target, byteCount: count - offset)
+        count += gap
+    }
+
+    /// Fills in the head of an array or map, for which one byte has been left, and says by how many bytes all that
+    /// follows had to move.
+    @discardableResult
+    @inline(__always)
+    mutating func patchHead(_ major: CBORMajorType, _ entries: Int, at head: Int) -> Int {
+        precondition(head >= 0 && head < count)
+        guard entries < 24 else { return patchLongHead(major, entries, at: head) }
+        let byte = major.rawValue << 5 | UInt8(truncatingIfNeeded: entries)
+        bytes.storeBytes(of: byte, toByteOffset: head, as: UInt8.self)
+        return 0
+    }
+
+    @inline(never)
+    private mutating func patchLongHead(_ major: CBORMajorType, _ entries: Int, at head: Int) -> Int {
+        let argument = UInt64(entries)
+        let gap = argument <= 0xFF ? 1 : argument <= 0xFFFF ? 2 : argument <= 0xFFFF_FFFF ? 4 : 8
+        insertGap(gap, at: head + 1)
+        _ = CBORBuffer.Storage.storeLongHead(major.rawValue << 5, argument, at: bytes + head)
+        return gap
+    }
+
+    @inlinable
+    package mutating func append(_ byte: UInt8) {
+        reserve(1).storeBytes(of: byte, as: UInt8.self)
+        count &+= 1
+    }
+
+    @inlinable
+    package mutating func append(_ content: UnsafeRawBufferPointer) {
+        guard let source = content.baseAddress, !content.isEmpty else { return }
+        reserve(content.count).copyMemory(from: source, byteCount: content.count)
+        count &+= content.count
+    }
+
+    /// Writes a head; the three high bits of `top` are the major type.
+    @inlinable
+    @inline(__always)
+    package mutating func head(_ top: UInt8, _ argument: UInt64) {
+        let end = reserve(9)
+        count &+= CBORWriter.storeHead(top, argument, at: end)
+    }
+
+    @inlinable
+    @inline(__always)
+    package mutating func integer(_ value: Int64) {
+        // The complement of a negative number n is -1 - n: no overflow, also not for the smallest.
+        let sign = value >> 63
+        head(UInt8(truncatingIfNeeded: sign) & 0x20, UInt64(bitPattern: value ^ sign))
+    }
+
+    /// Stores a head for an argument from 24 on at an address with room for nine bytes, and returns its length.
+    @inlinable
+    package static func storeLongHead(_ top: UInt8, _ argument: UInt64, at target: UnsafeMutableRawPointer) -> Int {
+        if argument <= UInt64(UInt8.max) {
+            target.storeBytes(of: top | 24, as: UInt8.self)
+            target.storeBytes(of: UInt8(truncatingIfNeeded: argument), toByteOffset: 1, as: UInt8.self)
+            return 2
+        }
+        if argument <= UInt64(UInt16.max) {
+            target.storeBytes(of: top | 25, as: UInt8.self)
+            target.storeBytes(of: UInt16(truncatingIfNeeded: argument).bigEndian, toByteOffset: 1, as: UInt16.self)
+            return 3
+        }
+        if argument <= UInt64(UInt32.max) {
+            target.storeBytes(of: top | 26, as: UInt8.self)
+            target.storeBytes(of: UInt32(truncatingIfNeeded: argument).bigEndian, toByteOffset: 1, as: UInt32.self)
+            return 5
+        }
+        target.storeBytes(of: top | 27, as: UInt8.self)
+        target.storeBytes(of: argument.bigEndian, toByteOffset: 1, as: UInt64.self)
+        return 9
+    }
+
+    @inlinable
+    package mutating func tag(_ tag: UInt64) {
+        head(0xC0, tag)
+    }
+
+    @inlinable
+    package mutating func bytes(_ content: UnsafeRawBufferPointer) {
+        head(0x40, UInt64(content.count))
+        append(content)
+    }
+
+    @inlinable
+    @inline(__always)
+    package mutating func text(_ value: String) {
+        let written: Void? = value.utf8.withContiguousStorageIfAvailable { text(utf8: UnsafeRawBufferPointer($0)) }
+        if written == nil { foreignText(value) }
+    }
+
+    /// Text that another language's string type holds.
+    @inline(never)
+    package mutating func foreignText(_ value: String) {
+        var native = value
+        native.withUTF8 { text(utf8: UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Writes text whose bytes the caller knows to be UTF-8.
+    @inlinable
+    @inline(__always)
+    package mutating func text(utf8 value: UnsafeRawBufferPointer) {
+        let size = value.count
+        let end = reserve(size &+ 9)
+        if size < 24 {
+            end.storeBytes(of: 0x60 | UInt8(truncatingIfNeeded: size), as: UInt8.self)
+            if let source = value.baseAddress { CBORBuffer.Storage.copyShort(source, size, to: end + 1) }
+            count &+= size &+ 1
+        } else {
+            longText(utf8: value)
+        }
+    }
+
+    @inline(never)
+    package mutating func longText(utf8 value: UnsafeRawBufferPointer) {
+        head(0x60, UInt64(value.count))
+        append(value)
+    }
+
+    /// Copies fewer than 32 bytes: two words that may overlap are quicker than a call.
+    @inlinable
+    @inline(__always)
+    package static func copyShort(_ source: UnsafeRawPointer, _ size: Int, to target: UnsafeMutableRawPointer) {
+        if size >= 8 {
+            if size > 16 {
+                copyWord(source, to: target, at: 8, as: UInt64.self)
+                copyWord(source, to: target, at: size &- 16, as: UInt64.self)
+            }
+            copyWord(source, to: target, at: 0, as: UInt64.self)
+            copyWord(source, to: target, at: size &- 8, as: UInt64.self)
+        } else if size >= 4 {
+            copyWord(source, to: target, at: 0, as: UInt32.self)
+            copyWord(source, to: target, at: size &- 4, as: UInt32.self)
+        } else if size > 0 {
+            copyWord(source, to: target, at: 0, as: UInt8.self)
+            copyWord(source, to: target, at: size >> 1, as: UInt8.self)
+            copyWord(source, to: target, at: size &- 1, as: UInt8.self)
+        }
+    }
+
+    @inlinable
+    @inline(__always)
+    package static func copyWord<Word: FixedWidthInteger & BitwiseCopyable>(
+        _ source: UnsafeRawPointer,
+        to target: UnsafeMutableRawPointer,
+        at offset: Int,
+        as type: Word.Type
+    ) {
+        target.storeBytes(of: source.loadUnaligned(fromByteOffset: offset, as: type), toByteOffset: offset, as: type)
+    }
+
+    /// Writes the shortest of half, single and double precision that keeps the value, NaN payloads included.
+    package mutating func floatingPoint(_ value: Double) {
+        let end = reserve(9)
+        switch ShortestFloat(value) {
+        case .half(let bits):
+            end.storeBytes(of: 0xF9, as: UInt8.self)
+            end.storeBytes(of: bits.bigEndian, toByteOffset: 1, as: UInt16.self)
+            count &+= 3
+        case .single(let bits):
+            end.storeBytes(of: 0xFA, as: UInt8.self)
+            end.storeBytes(of: bits.bigEndian, toByteOffset: 1, as: UInt32.self)
+            count &+= 5
+        case .double(let bits):
+            end.storeBytes(of: 0xFB, as: UInt8.self)
+            end.storeBytes(of: bits.bigEndian, toByteOffset: 1, as: UInt64.self)
+            count &+= 9
+        }
+    }
+}

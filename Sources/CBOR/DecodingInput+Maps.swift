@@ -1,0 +1,216 @@
+/// Finding the values of keys in maps.
+extension DecodingInput {
+    /// Up to here a search compares key by key.
+    private static let linearLimit = 16
+
+    @inline(__always)
+    func map(at offset: Int, level: Int) throws(CBORError) -> MapPlace {
+        if offset < count {
+            // Up to 23 pairs, the number in the head's only byte.
+            let pairs = Int(base.load(fromByteOffset: offset, as: UInt8.self)) &- 0xA0
+            if pairs >= 0, pairs < 24, pairs &* 2 < count &- offset {
+                return MapPlace(head: offset, first: offset &+ 1, count: pairs, level: level)
+            }
+        }
+        return try unusualMap(at: offset, level: level)
+    }
+
+    @inline(never)
+    private func unusualMap(at offset: Int, level: Int) throws(CBORError) -> MapPlace {
+        let offset = try skippingSelfDescription(at: offset)
+        var reader = reader(at: offset)
+        let pairs = try reader.readMapHead() ?? -1
+        return MapPlace(head: offset, first: reader.position, count: pairs, level: level)
+    }
+
+    /// The offset of the value of a key, nil where the map has no such key; the cursor then stands at it.
+    @inline(__always)
+    func find(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> Int? {
+        if hasEntry(cursor.pointee.position, cursor.pointee.entry, cursor),
+            let value = try value(ofKeyAt: cursor.pointee.position, ifEqualTo: key)
+        {
+            return value
+        }
+        return try search(key, cursor)
+    }
+
+    /// Notes that the entry at the cursor has been read and where its value ends.
+    @inline(__always)
+    func advance(_ cursor: UnsafeMutablePointer<MapCursor>, to end: Int) {
+        cursor.pointee.position = end
+        cursor.pointee.entry &+= 1
+        if cursor.pointee.entry == cursor.pointee.count {
+            state.pointee.finishedMap = cursor.pointee.map
+            state.pointee.finishedEnd = end
+        }
+    }
+
+    @inline(__always)
+    func value(of key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> Int {
+        if let offset = try find(key, cursor) { return offset }
+        throw CBORError(.missingKey(key), offset: cursor.pointee.map)
+    }
+
+    /// The value of a key, nil where it is missing or null.
+    @inline(__always)
+    func present(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> Int? {
+        guard let offset = try find(key, cursor), !isNull(at: offset) else { return nil }
+        return offset
+    }
+
+    /// Calls `body` with the offset of each key.
+    func forEachKey(
+        of cursor: UnsafeMutablePointer<MapCursor>,
+        _ body: (Int) -> Void
+    ) throws(CBORError) {
+        var reader = reader(at: cursor.pointee.first)
+        var entry = 0
+        while hasEntry(reader.position, entry, cursor) {
+            body(reader.position)
+            try skip(&reader)
+            try skip(&reader)
+            entry &+= 1
+        }
+    }
+
+    @inline(__always)
+    private func hasEntry(_ position: Int, _ entry: Int, _ cursor: UnsafeMutablePointer<MapCursor>) -> Bool {
+        if cursor.pointee.count >= 0 { return entry < cursor.pointee.count }
+        return position < count && bytes[position] != CBORHead.breakByte
+    }
+
+    private func skip(_ reader: inout CBORReader) throws(CBORError) {
+        try reader.skipCheckedItem(levelsLeft: limits.maximumDepth)
+    }
+
+    /// The offset after a key, if it is this text.
+    @inline(__always)
+    private func value(ofKeyAt offset: Int, ifEqualTo key: String) throws(CBORError) -> Int? {
+        let size = key.utf8.count
+        if size < 24 {
+            // The head of a short key is one byte, so kind and length compare at once. A longer spelling of the same
+            // length or a chunked key has another first byte and takes the long way.
+            guard offset < count else { return nil }
+            let initialByte = base.load(fromByteOffset: offset, as: UInt8.self)
+            if initialByte == 0x60 | UInt8(truncatingIfNeeded: size) {
+                guard count &- offset > size else { return nil }
+                let content = UnsafeRawBufferPointer(start: base + (offset &+ 1), count: size)
+                return isEqual(key, to: content) ? offset &+ 1 &+ size : nil
+            }
+            if initialByte < 0x78 { return nil }
+        }
+        return try valueOfUnusualKey(at: offset, ifEqualTo: key)
+    }
+
+    @inline(never)
+    private func valueOfUnusualKey(at offset: Int, ifEqualTo key: String) throws(CBORError) -> Int? {
+        guard let found = MapKey(at: offset, in: bytes),
+            found.withText({ isEqual(key, to: $0) }) == true
+        else { return nil }
+        return try endOfCheckedItem(at: offset)
+    }
+
+    @inline(__always)
+    private func isEqual(_ key: String, to content: UnsafeRawBufferPointer) -> Bool {
+        key.utf8.withContiguousStorageIfAvailable { utf8 in
+            guard utf8.count == content.count else { return false }
+            guard let left = utf8.baseAddress, let right = content.baseAddress else { return true }
+            return equalBytes(UnsafeRawPointer(left), right, count: content.count)
+        } ?? key.utf8.elementsEqual(content)
+    }
+
+    @inline(never)
+    private func search(
+        _ key: String,
+        _ cursor: UnsafeMutablePointer<MapCursor>
+    ) throws(CBORError) -> Int? {
+        if cursor.pointee.table != nil { return try searchTable(key, cursor) }
+        let start = cursor.pointee.position
+        let isPartWay = cursor.pointee.entry > 0
+        var position = start
+        var entry = cursor.pointee.entry
+        var compared = 0
+        var wrapped = false
+        while true {
+            if !hasEntry(position, entry, cursor) {
+                guard isPartWay, !wrapped else { return nil }
+                wrapped = true
+                position = cursor.pointee.first
+                entry = 0
+            }
+            if wrapped, position >= start { return nil }
+            if let value = try value(ofKeyAt: position, ifEqualTo: key) {
+                cursor.pointee.position = position
+                cursor.pointee.entry = entry
+                return value
+            }
+            // The entry at the cursor is usually the one just read, and the next one the one asked for: a table
+            // is worth it only past that.
+            compared &+= 1
+            if compared > DecodingInput.linearLimit {
+                try buildTable(cursor)
+                return try searchTable(key, cursor)
+            }
+            position = try endOfCheckedItem(at: position)
+            if entry == cursor.pointee.entry, let end = knownEnd(ofMapAt: position) {
+                position = end
+            } else {
+                position = try endOfCheckedItem(at: position)
+            }
+            entry &+= 1
+        }
+    }
+
+    /// Where the item at an offset ends, in input that has been checked.
+    @inline(__always)
+    private func endOfCheckedItem(at offset: Int) throws(CBORError) -> Int {
+        if offset < count {
+            let initialByte = base.load(fromByteOffset: offset, as: UInt8.self)
+            let additional = Int(initialByte & 0x1F)
+            if additional < 24 {
+                switch initialByte >> 5 {
+                case 0, 1, 7: return offset &+ 1
+                // At most the end of the input, should another process have changed the head meanwhile.
+                case 2, 3: return min(offset &+ 1 &+ additional, count)
+                default: break
+                }
+            }
+        }
+        var reader = reader(at: offset)
+        try skip(&reader)
+        return reader.position
+    }
+
+    private func buildTable(_ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) {
+        guard count <= Int(UInt32.max) else {
+            throw CBORError(.inputTooLarge(limit: Int(UInt32.max)), offset: cursor.pointee.map)
+        }
+        var table = KeyTable()
+        var entry = 0
+        try forEachKey(of: cursor) { offset in
+            if let key = MapKey(at: offset, in: bytes), key.withText({ _ in true }) != nil {
+                table.insert(hash: key.hash, offset: UInt32(truncatingIfNeeded: offset), entry: entry)
+            }
+            entry &+= 1
+        }
+        cursor.pointee.table = table
+        state.pointee.hasTables = true
+    }
+
+    private func searchTable(
+        _ key: String,
+        _ cursor: UnsafeMutablePointer<MapCursor>
+    ) throws(CBORError) -> Int? {
+        var key = key
+        let hash = key.withUTF8 { MapKey.hash(ofText: UnsafeRawBufferPointer($0)) }
+        let wanted = key
+        let found = cursor.pointee.table?.first(withHash: hash) { offset in
+            let known = MapKey(at: Int(offset), in: bytes)
+            return known?.withText { isEqual(wanted, to: $0) } ?? false
+        }
+        guard let found else { return nil }
+        cursor.pointee.position = Int(found.offset)
+        cursor.pointee.entry = found.entry
+        return try value(ofKeyAt: Int(found.offset), ifEqualTo: wanted)
+    }
+}

@@ -1,0 +1,64 @@
+/// The bytes of one decoding, and what has been found out about them on the way.
+///
+/// No more than a pointer, which costs nothing to copy; whoever holds one sees to it that the session which owns the
+/// memory is there.
+struct DecodingInput: BitwiseCopyable {
+    struct State {
+        /// The bytes being read; while there are none, nothing looks at what stands here.
+        var base: UnsafeRawPointer
+        var count = 0
+        let limits: CBORLimits
+
+        /// The map that was last read to its end, and where that is.
+        var finishedMap = -1
+        var finishedEnd = 0
+
+        /// Whether any cursor has a table.
+        var hasTables = false
+
+        /// A map with a single key that was no case of the enumeration being read.
+        var unmatchedCase: (map: Int, key: Int)?
+    }
+
+    let state: UnsafeMutablePointer<State>
+
+    @inline(__always)
+    var base: UnsafeRawPointer { state.pointee.base }
+
+    @inline(__always)
+    var count: Int { state.pointee.count }
+
+    @inline(__always)
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+
+    @inline(__always)
+    var limits: CBORLimits { state.pointee.limits }
+
+    @inline(__always)
+    func reader(at offset: Int) -> CBORReader {
+        CBORReader(bytes, position: offset, limits: limits)
+    }
+
+    /// The end of a value that has just been decoded, if that is known without passing over it.
+    @inline(__always)
+    func knownEnd(ofMapAt offset: Int) -> Int? {
+        state.pointee.finishedMap == offset ? state.pointee.finishedEnd : nil
+    }
+
+    func end(ofItemAt offset: Int) throws(CBORError) -> Int {
+        if let end = knownEnd(ofMapAt: offset) { return end }
+        var reader = reader(at: offset)
+        try reader.skipCheckedItem(levelsLeft: limits.maximumDepth)
+        return reader.position
+    }
+
+    /// Where the content of an item begins once the tags are passed that say nothing about the type.
+    @inline(__always)
+    func skippingSelfDescription(at offset: Int) throws(CBORError) -> Int {
+        // 55799 takes the three bytes D9 D9 F7.
+        guard offset < count, bytes[offset] == 0xD9 else { return offset }
+        var reader = reader(at: offset)
+        let tag = try reader.readTag()
+        return tag == CBORTag.selfDescribed ? reader.position : offset
+    }
+}

@@ -1,0 +1,72 @@
+/// Nested containers and super encoders: in place as long as they are written in order, otherwise each in a session and a
+/// buffer of its own.
+extension EncodingSession {
+    /// Opens a level inside the container at `parent`, whose key has been written: a nested container, or, with
+    /// `.undecided`, a super encoder.
+    ///
+    /// Trouble is kept and comes out of the next write or of the encoder.
+    private func openChild(of parent: EncodingLevel, as kind: EncodingFrame.Kind) -> EncodingPlace {
+        do throws(CBORError) {
+            if separatesChildren { return try openSeparateChild(of: parent, as: kind) }
+            let level = try push(inside: parent.index, isValue: false)
+            if kind != .undecided { try open(level, as: kind) }
+            return EncodingPlace(session: self, level: level)
+        } catch {
+            return closedPlace(because: error)
+        }
+    }
+
+    func beginChild(as kind: EncodingFrame.Kind, _ key: String, of parent: EncodingLevel) -> EncodingPlace {
+        do throws(CBORError) {
+            try beginEntry(key, of: parent)
+        } catch {
+            return closedPlace(because: error)
+        }
+        return openChild(of: parent, as: kind)
+    }
+
+    func beginChild(as kind: EncodingFrame.Kind, of parent: EncodingLevel) -> EncodingPlace {
+        do throws(CBORError) {
+            try beginElement(of: parent)
+        } catch {
+            return closedPlace(because: error)
+        }
+        return openChild(of: parent, as: kind)
+    }
+
+    /// A place that refuses every write, for where an error cannot be thrown.
+    @inline(never)
+    func closedPlace(because error: CBORError) -> EncodingPlace {
+        note(error)
+        return EncodingPlace(session: self, level: .closed)
+    }
+
+    private func openSeparateChild(
+        of parent: EncodingLevel,
+        as kind: EncodingFrame.Kind
+    ) throws(CBORError) -> EncodingPlace {
+        let child = EncodingSession(limits: limits)
+        let buffer = CBORBuffer()
+        child.ownBuffer = buffer
+        child.begin(writingInto: buffer, separatingChildren: true)
+        child.parentPath = path(through: parent.index)
+        let level = try child.push(inside: -1, isValue: false)
+        if kind != .undecided { try child.open(level, as: kind) }
+        isUnusual = true
+        splices.append(Splice(offset: count, child: child))
+        return EncodingPlace(session: child, level: level)
+    }
+
+    /// Appends what was written here with the children in their places.
+    func assemble(into target: CBORBuffer) throws(CBORError) {
+        if let misuse { throw misuse }
+        var start = 0
+        for splice in splices {
+            target.append(UnsafeRawBufferPointer(rebasing: bytes[start..<splice.offset]))
+            start = splice.offset
+            splice.child.close(downTo: -1)
+            try splice.child.assemble(into: target)
+        }
+        target.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+    }
+}

@@ -1,0 +1,89 @@
+/// Reading the fields of a layout.
+extension FieldTable {
+    /// Reads an input that has not been checked, if it is no more than a small map of the fields in order with plain
+    /// values, and says whether it was.
+    ///
+    /// Otherwise it has read nothing, and the general way finds out whether that is wrong. No key can be there twice, as each is met at its own place.
+    func readExactly(into arguments: UnsafeMutableRawPointer, in session: DecodingSession) -> Bool {
+        let input = session.input
+        guard input.count > 0 else { return false }
+        let pairs = Int(input.base.load(as: UInt8.self)) &- 0xA0
+        guard pairs >= 0, pairs < 24, pairs &* 2 < input.limits.maximumItems else { return false }
+        var cursor = MapCursor()
+        cursor.reset(to: MapPlace(head: 0, first: 1, count: pairs, level: 1))
+        var index = 0
+        let isRead = withUnsafeMutablePointer(to: &cursor) { cursor in
+            let reading = FieldReading(input: input, cursor: cursor, session: .passUnretained(session))
+            while index < count {
+                guard readNext(fields + index, to: arguments, reading) else { return false }
+                index &+= 1
+            }
+            return cursor.pointee.entry == pairs && cursor.pointee.position == input.count
+        }
+        if !isRead { destroy(index, of: arguments) }
+        return isRead
+    }
+
+    /// Reads the field that should come next, or finds it left out.
+    @inline(__always)
+    private func readNext(
+        _ field: UnsafePointer<Field>,
+        to arguments: UnsafeMutableRawPointer,
+        _ reading: FieldReading
+    ) -> Bool {
+        let input = reading.input
+        let target = arguments + field.pointee.argument
+        let key = FieldTable.key(of: field)
+        guard reading.isNext(key) else {
+            guard let readMissing = field.pointee.codec.readMissing else { return false }
+            readMissing(target)
+            return true
+        }
+        let start = reading.cursor.pointee.position &+ key.pointee.size
+        let value = input.base + start
+        guard let place = CBORReader.endOfPlainItem(at: value, before: input.base + input.count) else { return false }
+        let end = place - input.base
+        let entry = reading.cursor.pointee.entry
+        switch field.pointee.codec.kind {
+        case .integer64:
+            guard let read = try? input.integer(Int64.self, at: start) else { return false }
+            target.initializeMemory(as: Int64.self, to: read.value)
+        case .text:
+            guard let read = try? input.string(at: start) else { return false }
+            target.initializeMemory(as: String.self, to: read.value)
+        case .other:
+            guard (try? field.pointee.codec.read(reading, key, target)) != nil else { return false }
+        }
+        // Also where the codec has gone on by itself.
+        reading.cursor.pointee.position = end
+        reading.cursor.pointee.entry = entry &+ 1
+        return true
+    }
+
+    private func destroy(_ read: Int, of arguments: UnsafeMutableRawPointer) {
+        for index in 0..<read { fields[index].codec.destroy(arguments + fields[index].argument) }
+    }
+
+    /// Reads an input that has been checked and begins with a map, each field to its place among the arguments.
+    ///
+    /// They hold all values or, when it throws, none.
+    func read(into arguments: UnsafeMutableRawPointer, in session: DecodingSession) throws {
+        let input = session.input
+        var cursor = MapCursor()
+        cursor.reset(to: try input.map(at: 0, level: 1))
+        try withUnsafeMutablePointer(to: &cursor) { cursor in
+            let reading = FieldReading(input: input, cursor: cursor, session: .passUnretained(session))
+            var index = 0
+            do {
+                while index < count {
+                    let field = fields + index
+                    try field.pointee.codec.read(reading, FieldTable.key(of: field), arguments + field.pointee.argument)
+                    index &+= 1
+                }
+            } catch {
+                destroy(index, of: arguments)
+                throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+/// The fields of a layout, ready for use.
+final class FieldTable: @unchecked Sendable {
+    // @unchecked: nothing is changed between `init` and `deinit`.
+
+    struct Entry {
+        let name: String
+        let offset: Int
+        let argument: Int
+        let codec: FieldCodec
+    }
+
+    struct Field {
+        /// The first property, so that a field's address is its key's.
+        let key: FieldKey
+        let codec: FieldCodec
+        let offset: Int
+        let argument: Int
+    }
+
+    let fields: UnsafeMutablePointer<Field>
+    let count: Int
+    private let keys: UnsafeMutableRawPointer
+    /// How many levels the fields add to the depth of the event, of those that do not look at it themselves.
+    private let levels: Int
+    private let needsSession: Bool
+
+    init(_ entries: [Entry]) {
+        count = entries.count
+        levels = entries.map(\.codec.levels).max() ?? 0
+        needsSession = entries.contains { $0.codec.needsSession }
+        let buffer = CBORBuffer()
+        let ends = entries.map { entry in
+            CBORWriter(buffer).text(entry.name)
+            return buffer.count
+        }
+        keys = .allocate(byteCount: max(buffer.count, 1), alignment: 16)
+        UnsafeMutableRawBufferPointer(start: keys, count: buffer.count).copyMemory(from: buffer.bytes)
+        fields = .allocate(capacity: max(count, 1))
+        for (index, entry) in entries.enumerated() {
+            let start = index == 0 ? 0 : ends[index - 1]
+            let key = FieldKey(bytes: keys + start, size: ends[index] - start, name: entry.name)
+            (fields + index).initialize(
+                to: Field(key: key, codec: entry.codec, offset: entry.offset, argument: entry.argument)
+            )
+        }
+    }
+
+    deinit {
+        fields.deinitialize(count: count)
+        fields.deallocate()
+        keys.deallocate()
+    }
+
+    @inline(__always)
+    static func key(of field: UnsafePointer<Field>) -> UnsafePointer<FieldKey> {
+        UnsafeRawPointer(field).assumingMemoryBound(to: FieldKey.self)
+    }
+
+    // MARK: Writing
+
+    /// Appends a map of the fields of the value at an address.
+    ///
+    /// Says whether that went well; otherwise the buffer holds what it held before.
+    func write(_ value: UnsafeRawPointer, into buffer: CBORBuffer, with session: EncodingSession) -> Bool {
+        guard levels < session.limits.maximumDepth else { return false }
+        if needsSession { return writeInSession(value, into: buffer, with: session) }
+        let start = buffer.count
+        do {
+            try writeMap(value, FieldWriting(output: buffer.storage, session: .passUnretained(session)))
+            return true
+        } catch {
+            buffer.truncate(to: start)
+            return false
+        }
+    }
+
+    private func writeInSession(
+        _ value: UnsafeRawPointer,
+        into buffer: CBORBuffer,
+        with session: EncodingSession
+    ) -> Bool {
+        guard !session.isBusy else { return false }
+        let start = buffer.count
+        session.begin(writingInto: buffer)
+        defer { session.end() }
+        do {
+            try session.openRootMap()
+            try writeMap(value, FieldWriting(output: buffer.storage, session: .passUnretained(session)))
+            if !session.isUnusual { return true }
+        } catch {
+            // `Codable` will meet it again, and say where.
+        }
+        buffer.truncate(to: min(start, buffer.count))
+        return false
+    }
+
+    @inline(__always)
+    private func writeMap(_ value: UnsafeRawPointer, _ writing: FieldWriting) throws {
+        let head = writing.output.pointee.count
+        writing.output.pointee.append(CBORMajorType.map.rawValue << 5)
+        var written = 0
+        for index in 0..<count {
+            let field = fields + index
+            let property = value + field.pointee.offset
+            switch field.pointee.codec.kind {
+            case .integer64:
+                writing.begin(FieldTable.key(of: field))
+                writing.output.pointee.integer(property.load(as: Int64.self))
+                written &+= 1
+            case .text:
+                writing.begin(FieldTable.key(of: field))
+                writing.output.pointee.text(property.assumingMemoryBound(to: String.self).pointee)
+                written &+= 1
+            case .other:
+                if try field.pointee.codec.write(property, FieldTable.key(of: field), writing) { written &+= 1 }
+            }
+        }
+        writing.output.pointee.patchHead(.map, written, at: head)
+    }
+}

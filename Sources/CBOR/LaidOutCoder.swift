@@ -1,0 +1,61 @@
+/// Writes and reads the events of one type by their layout: the same bytes, values and errors as by way of `Codable`,
+/// except that events are made by the layout's initializer.
+///
+/// Made once for a type, and then used by any thread, each with coders and buffers of its own.
+package final class LaidOutCoder<Event: Codable>: Sendable {
+    private let layout: EventLayout<Event>
+    private let fields: FieldTable
+
+    package init(_ layout: EventLayout<Event>) {
+        self.layout = layout
+        fields = FieldTable(
+            layout.fields.map { field in
+                FieldTable.Entry(
+                    name: field.name,
+                    offset: field.offset,
+                    argument: field.argument,
+                    codec: FieldCodec.codec(for: field.type)
+                )
+            }
+        )
+    }
+
+    /// Appends the event; the encoder is for fields that only `Codable` can write, and for trouble.
+    package func encode(_ event: Event, into buffer: CBORBuffer, with encoder: CBOREncoder) throws {
+        let isWritten = withUnsafePointer(to: event) { fields.write($0, into: buffer, with: encoder.session) }
+        // Whatever the trouble is, `Codable` finds words for it, or a way.
+        if !isWritten { try encoder.encode(event, into: buffer) }
+    }
+
+    /// Reads the one event that the bytes hold.
+    package func decode(
+        from bytes: UnsafeRawBufferPointer,
+        with decoder: CBORDecoder
+    ) throws(CBORError) -> Event {
+        guard !decoder.session.isBusy else { return try decode(from: bytes, with: CBORDecoder(limits: decoder.limits)) }
+        decoder.session.begin(reading: bytes)
+        defer { decoder.session.end() }
+        do {
+            let arguments = decoder.session.arguments(layout.argumentBytes, alignment: layout.argumentAlignment)
+            if !fields.readExactly(into: arguments, in: decoder.session) {
+                var reader = CBORReader(bytes, limits: decoder.limits)
+                try reader.skipWholeInput()
+                try fields.read(into: arguments, in: decoder.session)
+            }
+            return try layout.make(arguments)
+        } catch {
+            throw decoder.described(error, bytes)
+        }
+    }
+
+    package func decode(from bytes: [UInt8], with decoder: CBORDecoder) throws(CBORError) -> Event {
+        let result: Result<Event, CBORError> = bytes.withUnsafeBytes { raw in
+            do throws(CBORError) {
+                return .success(try decode(from: raw, with: decoder))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}
