@@ -104,23 +104,6 @@ package struct CBORWriter {
             target.storeBytes(of: top | UInt8(truncatingIfNeeded: argument), as: UInt8.self)
             return 1
         }
-        if argument <= UInt64(UInt8.max) {
-            target.storeBytes(of: top | 24, as: UInt8.self)
-            target.storeBytes(of: UInt8(truncatingIfNeeded: argument), toByteOffset: 1, as: UInt8.self)
-            return 2
-        }
-        if argument <= UInt64(UInt16.max) {
-            target.storeBytes(of: top | 25, as: UInt8.self)
-            target.storeBytes(of: UInt16(truncatingIfNeeded: argument).bigEndian, toByteOffset: 1, as: UInt16.self)
-            return 3
-        }
-        if argument <= UInt64(UInt32.max) {
-            target.storeBytes(of: top | 26, as: UInt8.self)
-            target.storeBytes(of: UInt32(truncatingIfNeeded: argument).bigEndian, toByteOffset: 1, as: UInt32.self)
-            return 5
-        }
-        target.storeBytes(of: top | 27, as: UInt8.self)
-        target.storeBytes(of: argument.bigEndian, toByteOffset: 1, as: UInt64.self)
-        return 9
+        return CBORBuffer.Storage.storeLongHead(top, argument, at: target)
     }
 }
