@@ -288,6 +288,10 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         over link: Link
     ) -> EventDisposition {
         tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: route.peerName))
+        if link.wasReadToEnd {
+            // No window slows a peer that is gone, so what it has left behind waits here.
+            for target in entry.snapshot.targets where target !== route { target.link.waitBelowHardLimit() }
+        }
         var sent = entry.send(payload, context: context, except: route, wantsReceipt: head.wantsReceipt)
         // Who is gone cannot be slowed.
         if !sent.crowded.isEmpty, link.wasReadToEnd { sent.crowded = [] }

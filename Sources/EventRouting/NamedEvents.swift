@@ -156,6 +156,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                     name: name,
                     isHeld: isHeld,
                     wantsReceipt: wantsReceipt,
+                    isAccepted: origin != nil,
                     reservation: index < reservations.count ? reservations[index] : nil,
                     payload: payload
                 )
