@@ -288,13 +288,12 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         over link: Link
     ) -> EventDisposition {
         tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: route.peerName))
-        if link.wasReadToEnd {
-            // No window slows a peer that is gone, so what it has left behind waits here.
-            for target in entry.snapshot.targets where target !== route { target.link.waitBelowHardLimit() }
-        }
         var sent = entry.send(payload, context: context, except: route, wantsReceipt: head.wantsReceipt)
-        // Who is gone cannot be slowed.
-        if !sent.crowded.isEmpty, link.wasReadToEnd { sent.crowded = [] }
+        if !sent.crowded.isEmpty, link.wasReadToEnd {
+            // No window slows a peer that is gone: what it has left behind waits here, and its events are settled.
+            for target in sent.crowded { target.link.waitBelowHardLimit() }
+            sent.crowded = []
+        }
         for loss in sent.losses { announce(loss, of: entry.name) }
         let settlement = {
             Settlement(

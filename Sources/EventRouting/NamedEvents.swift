@@ -114,9 +114,10 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
             to: targets,
             reservations: reservations
         )
+        if receipts != nil { return sent.losses.first?.error }
         // A worker that was given up between the two has lost it as it has lost all that lies in its outbox.
         for loss in sent.losses { router.announce(loss, of: name) }
-        return receipts == nil ? nil : sent.losses.first?.error
+        return nil
     }
 
     /// Into every outbox, as far as there is room.
