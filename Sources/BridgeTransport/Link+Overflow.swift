@@ -100,11 +100,15 @@ extension Link {
     // MARK: - On into the outbox
 
     /// With the lock held.
-    private var hasPromotable: Bool {
-        guard let first = queue.first else { return false }
-        switch first {
-        case .gap: return mayGapLeave
-        case .event(let event): return outbox.hasWindow(for: event.charge)
+    private var hasPromotable: Bool { queue.first.map(mayLeave) ?? false }
+
+    /// Whether what is at the front may go on.
+    ///
+    /// With the lock held.
+    private func mayLeave(_ entry: OverflowQueue.Entry) -> Bool {
+        switch entry {
+        case .gap: mayGapLeave
+        case .event(let event): outbox.hasWindow(for: event.charge)
         }
     }
 
@@ -128,13 +132,13 @@ extension Link {
     func promote(atMost bytes: Int) {
         guard !queue.isEmpty else { return }
         var moved = 0
-        while moved < bytes, let entry = queue.first {
+        while moved < bytes, let entry = queue.first, mayLeave(entry) {
             switch entry {
             case .gap(let gap):
-                guard mayGapLeave, append(gap) else { return }
+                guard append(gap) else { return }
                 moved += LinkLimits.minimumCharge
             case .event(let event):
-                guard outbox.hasWindow(for: event.charge), append(event) else { return }
+                guard append(event) else { return }
                 moved += event.charge
             }
             queue.removeFirst()

@@ -45,13 +45,15 @@ extension Link {
     /// Why an event would not be taken; nil if it would.
     ///
     /// With the lock held.
-    func problem(with payload: UnsafeRawBufferPointer, name: String) -> Enqueued? {
+    func problem(with payload: UnsafeRawBufferPointer, name: String, isAccepted: Bool = false) -> Enqueued? {
         guard payload.count <= maximumPeerFrame - Self.headAllowance else {
             return .tooLarge(size: payload.count, limit: maximumPeerFrame - Self.headAllowance)
         }
         let limit: Int
         switch limits.overflow.policy(of: name) {
-        case .wait: limit = limits.outboxHardBytes
+        case .wait:
+            if isAccepted { return nil }
+            limit = limits.outboxHardBytes
         case .fail: limit = limits.outboxBytes
         // They make room, or need none.
         case .dropOldest, .dropNewest, .latest: return nil

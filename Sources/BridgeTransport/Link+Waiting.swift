@@ -1,6 +1,8 @@
+import BridgePlatform
 import BridgeProtocol
 import DomainEvents
 import Locks
+import Synchronization
 
 /// Room in the outbox, quiet on the link, and those who wait for either.
 extension Link {
@@ -68,6 +70,29 @@ extension Link {
             crowdWaiters.append(body)
             return true
         }
+    }
+
+    /// Blocks the calling thread while the outbox is at its hard limit and the peer makes room: until the link is not crowded, or has
+    /// ended.
+    ///
+    /// For threads that have nothing else to do.
+    package func waitBelowHardLimit() {
+        let isFull = lock.withLock {
+            peerSource != nil && end == nil && !isPaused && keptBytes >= limits.outboxHardBytes
+        }
+        guard isFull else { return }
+        let lock = Lock()
+        let opened = Condition(lock: lock)
+        let isOpen = Atomic<Bool>(false)
+        let isWaiting = whenRoom {
+            lock.withLock {
+                isOpen.store(true, ordering: .relaxed)
+                opened.broadcast()
+            }
+        }
+        // Else it is full of what is handled, and no handler makes room.
+        guard isWaiting else { return }
+        lock.withLock { while !isOpen.load(ordering: .relaxed) { opened.wait() } }
     }
 
     /// Calls `body` when the peer has acknowledged everything and everything of it is handled, or the link has ended.

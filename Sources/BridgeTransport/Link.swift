@@ -235,6 +235,8 @@ package final class Link: @unchecked Sendable {
     ///
     /// - Parameter isHeld: whether the event stays until ``release(_:)``, because it goes to other links as well and must lie in
     ///   all their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
+    /// - Parameter isAccepted: whether another process has accepted it for this peer: then the hard limit does not keep it out. How many
+    ///   such events there are is bounded by the windows of those who send them.
     /// - Parameter reservation: the room that was kept for it here.
     /// - Parameter displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
     package func enqueue(
@@ -243,6 +245,7 @@ package final class Link: @unchecked Sendable {
         attempt: UInt64 = 1,
         isHeld: Bool = false,
         wantsReceipt: Bool = false,
+        isAccepted: Bool = false,
         reservation: Reservation? = nil,
         payload: UnsafeRawBufferPointer,
         displaced: inout [Displaced]
@@ -250,7 +253,9 @@ package final class Link: @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else { return .ended }
-        if !use(reservation), let problem = problem(with: payload, name: name) { return problem }
+        if !use(reservation), let problem = problem(with: payload, name: name, isAccepted: isAccepted) {
+            return problem
+        }
         if !limits.overflow.isPlain {
             let event = OverflowQueue.Waiting(
                 name: name,

@@ -287,7 +287,9 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     ) -> EventDisposition {
         let fanout = entry.fanout
         tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: route.peerName))
-        let sent = fanout.isWanted(otherThan: route) ? passOn(entry, head, payload, context, from: route, over: link, to: fanout) : nil
+        let sent =
+            fanout.isWanted(otherThan: route)
+            ? passOn(entry, head, payload, context, from: route, over: link, to: fanout) : nil
         let outcome = fanout.deliverHere(payload, context: context, lane: link.lane) { handlers in
             settlement(of: head, context, sent, over: link).completion(
                 handlers: handlers,
@@ -314,8 +316,11 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
             wantsReceipt: head.wantsReceipt,
             to: fanout.targets
         )
-        // Who is gone cannot be slowed.
-        if !sent.crowded.isEmpty, link.wasReadToEnd { sent.crowded = [] }
+        if !sent.crowded.isEmpty, link.wasReadToEnd {
+            // No window slows a peer that is gone: what it has left behind waits here, and its events are settled.
+            for target in sent.crowded { target.link.waitBelowHardLimit() }
+            sent.crowded = []
+        }
         for loss in sent.losses { announce(loss, of: entry.name) }
         return sent
     }

@@ -151,10 +151,10 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
             to: targets,
             reservations: reservations
         )
+        if receipts != nil { return sent.losses.first.map { .failed($0.error) } ?? .taken }
         // A worker that was given up between the two has lost it as it has lost all that lies in its outbox.
         for loss in sent.losses { router.announce(loss, of: name) }
-        guard receipts != nil, let loss = sent.losses.first else { return .taken }
-        return .failed(loss.error)
+        return .taken
     }
 
     /// Into every outbox first, then written: nobody sees an effect before its cause.
@@ -183,6 +183,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                     name: name,
                     isHeld: isHeld,
                     wantsReceipt: wantsReceipt,
+                    isAccepted: origin != nil,
                     reservation: index < reservations.count ? reservations[index] : nil,
                     payload: payload
                 )

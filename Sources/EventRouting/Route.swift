@@ -195,6 +195,7 @@ package final class Route: @unchecked Sendable {
         attempt: Int = 1,
         isHeld: Bool,
         wantsReceipt: Bool = false,
+        isAccepted: Bool = false,
         reservation: Link.Reservation? = nil,
         payload: UnsafeRawBufferPointer
     ) throws(DeliveryError) -> Place {
@@ -212,6 +213,7 @@ package final class Route: @unchecked Sendable {
                 attempt: UInt64(attempt),
                 isHeld: isHeld,
                 wantsReceipt: wantsReceipt,
+                isAccepted: isAccepted,
                 reservation: reservation,
                 payload: payload,
                 displaced: &displaced

@@ -1,3 +1,4 @@
+import BridgeWorker
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
@@ -296,6 +297,54 @@ struct FullOutboxTests {
         #expect(first.all.sorted() == accepted.all.sorted())
         #expect(second.all.sorted() == accepted.all.sorted())
         await bridge.shutdown()
+    }
+
+    @Test("N3: what a worker that died has left for another waits while that one is full, and nothing of it is dropped")
+    func takenOverForOneThatIsFull() async throws {
+        let (gate, handled) = (Collected<Void>(), Collected<Int>())
+        let sessions = Collected<WorkerSession?>()
+        let dropped = Collected<EventsDropped>()
+        let exits = Collected<(exit: WorkerExited, depth: Int)>()
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                Self.gated("slow", gate, handled, limits: Self.narrow),
+                InMemoryWorker("source", subscribes: [CrateAnnounced.self]) { publisher in
+                    sessions.add(WorkerSession.current)
+                    return [
+                        publisher.subscribe(to: CrateAnnounced.self) { announced in
+                            // It comes again if its worker dies before the acknowledgement has arrived.
+                            guard EventContext.current?.attempt == 1 else { return }
+                            for number in 0..<announced.number {
+                                publisher.publish(CrateSent(number: number, filler: ""))
+                            }
+                        }
+                    ]
+                },
+            ]
+        )
+        let subscriptions = [
+            publisher.subscribe(to: EventsDropped.self) { dropped.add($0) },
+            // When all that it has left has been routed.
+            publisher.subscribe(to: WorkerExited.self) { exits.add(($0, depth(of: "slow", in: bridge))) },
+        ]
+        // More than the window of the one lets out, and far more than the outbox of the other holds.
+        let count = 10_000
+        try await publisher.deliver(CrateAnnounced(number: count), within: .seconds(120))
+        try #require(sessions.all[0]).abandon()
+        await Task.yield()
+        gate.add(())
+        await handled.wait { $0.count == count }
+        let disorder = zip(handled.all, handled.all.dropFirst()).filter { $0 + 1 != $1 }
+        #expect(disorder.isEmpty && handled.all.first == 0, "\(disorder.prefix(5)) of \(handled.all.count)")
+        let end = try #require(await exits.wait { !$0.isEmpty }.first)
+        #expect(end.exit.outbox?.delivered ?? 0 > 0)
+        // Nowhere near all that was left: as much as its outbox holds, and the event that waited.
+        #expect(end.depth <= 65)
+        await bridge.waitUntilIdle()
+        #expect(dropped.all.isEmpty)
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test("N8: an event larger than window and outbox passes alone; one larger than a frame is refused")

@@ -17,12 +17,7 @@ struct HandlerDeadlineTests {
 
     @Test("C10: the worker is killed, and the event comes again as attempt 2, ahead of newer ones")
     func redelivered() async throws {
-        let done = Collected<WorkDone>()
-        let exits = Collected<WorkerExited>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkDone.self) { done.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [
@@ -37,27 +32,22 @@ struct HandlerDeadlineTests {
         try await bridge.start()
         let id = try await publisher.send(WorkRequested(number: 1, text: "hangs"))
         for number: Int64 in 2...20 { publisher.publish(WorkRequested(number: number, text: "")) }
-        await done.wait { $0.count == 20 }
-        #expect(done.all.map(\.number) == Array(1...20))
+        await reports.done.wait { $0.count == 20 }
+        #expect(reports.done.all.map(\.number) == Array(1...20))
         // The others had waited for their turn and had not begun; the first was on its way for the second time.
-        #expect(done.all.first?.attempt == 2)
-        let exit = try #require(exits.all.first)
-        #expect(exits.all.count == 1)
+        #expect(reports.done.all.first?.attempt == 2)
+        let exit = try #require(reports.exits.all.first)
+        #expect(reports.exits.all.count == 1)
         #expect(exit.reason == "had not finished WorkRequested (\(id)) after 1 s")
         #expect(!exit.wasAsked)
         #expect(exit.outbox?.suspects == [id.description])
         await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
     }
 
     @Test("C10: an event whose handler never returns is dead-lettered after its strikes, and nobody else is held up")
     func deadLettered() async throws {
-        let done = Collected<WorkDone>()
-        let exits = Collected<WorkerExited>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkDone.self) { done.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let limits = WorkerLimits(strikes: 2, handlerDeadline: Self.deadline)
         let bridge = try BridgeHost(
             publisher: publisher,
@@ -73,31 +63,26 @@ struct HandlerDeadlineTests {
             publisher.publish(WorkRequested(number: number, text: number == 10 ? "hangs" : ""))
         }
         // All of the sound one's, while the other one is at its tenth.
-        await done.wait { $0.count >= 30 + 9 }
-        await done.wait { $0.count { $0.number == 30 } == 2 }
+        await reports.done.wait { $0.count >= 30 + 9 }
+        await reports.done.wait { $0.count { $0.number == 30 } == 2 }
         await bridge.waitUntilIdle()
         let letter = try #require(bridge.deadLetters.first)
         #expect(bridge.deadLetters.count == 1)
         #expect(letter.worker == "stuck" && letter.cause == .crashes && letter.strikes == 2)
         #expect(letter.reasons.count == 2)
         #expect(letter.reasons.allSatisfy { $0 == "had not finished WorkRequested (\(letter.eventID)) after 1 s" })
-        #expect(exits.all.map(\.worker) == ["stuck", "stuck"])
-        #expect(exits.all.map(\.reason) == letter.reasons)
+        #expect(reports.exits.all.map(\.worker) == ["stuck", "stuck"])
+        #expect(reports.exits.all.map(\.reason) == letter.reasons)
         #expect(bridge.status.map(\.state) == [.ready, .ready])
         #expect(bridge.status.last?.pid == sound)
-        #expect(Set(done.all.map(\.number)) == Set(1...30))
+        #expect(Set(reports.done.all.map(\.number)) == Set(1...30))
         await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
     }
 
     @Test("C10: handlers that are slow and in time are left alone, however long their queue takes")
     func slowAndInTime() async throws {
-        let done = Collected<WorkDone>()
-        let exits = Collected<WorkerExited>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkDone.self) { done.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [
@@ -110,21 +95,16 @@ struct HandlerDeadlineTests {
         )
         try await bridge.start()
         for number: Int64 in 1...30 { publisher.publish(WorkRequested(number: number, text: "")) }
-        await done.wait { $0.count == 30 }
-        #expect(done.all.allSatisfy { $0.attempt == 1 })
+        await reports.done.wait { $0.count == 30 }
+        #expect(reports.done.all.allSatisfy { $0.attempt == 1 })
         await bridge.shutdown()
-        #expect(exits.all.allSatisfy { $0.wasAsked })
-        for subscription in subscriptions { subscription.cancel() }
+        #expect(reports.exits.all.allSatisfy { $0.wasAsked })
+        reports.end()
     }
 
     @Test("C10: events that wait in a task's queue behind one that hangs are struck by nobody")
     func waitingInQueue() async throws {
-        let done = Collected<WorkDone>()
-        let exits = Collected<WorkerExited>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkDone.self) { done.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [
@@ -140,16 +120,16 @@ struct HandlerDeadlineTests {
         for number: Int64 in 1...20 {
             publisher.publish(WorkRequested(number: number, text: number == 1 ? "waits" : ""))
         }
-        await done.wait { $0.count == 20 }
+        await reports.done.wait { $0.count == 20 }
         await bridge.waitUntilIdle()
-        #expect(done.all.map(\.number) == Array(1...20))
-        #expect(done.all.first?.attempt == 2)
+        #expect(reports.done.all.map(\.number) == Array(1...20))
+        #expect(reports.done.all.first?.attempt == 2)
         // One strike would have been the end of any of them.
         #expect(bridge.deadLetters.isEmpty)
-        #expect(exits.all.count == 1)
-        #expect(exits.all.first?.reason.hasPrefix("had not finished WorkRequested (host-") == true)
+        #expect(reports.exits.all.count == 1)
+        #expect(reports.exits.all.first?.reason.hasPrefix("had not finished WorkRequested (host-") == true)
         await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
     }
 
     @Test("C10: a worker in memory is ended over plain and async handlers alike", arguments: [false, true])

@@ -41,14 +41,7 @@ struct SharedOutboxTests {
     func killedInBurst(_ misbehaviour: String, rounds: Int) async throws {
         let directory = try TemporaryDirectory()
         var random = SplitMix64.announced("OUTBOX_TEST_SEED")
-        let done = Collected<WorkDone>()
-        let exits = Collected<WorkerExited>()
-        let ready = Collected<WorkerReady>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkDone.self) { done.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-            publisher.subscribe(to: WorkerReady.self) { ready.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [faulty(misbehaviour, subscribes: [WorkRequested.self])],
@@ -58,15 +51,15 @@ struct SharedOutboxTests {
         var roundsWithRest = 0
         var seen = 0
         for round in 1...rounds {
-            await ready.wait { $0.count == round }
+            await reports.ready.wait { $0.count == round }
             let counter = try Counter(in: directory, "\(round)")
             publisher.publish(WorkRequested(number: 200_000, text: counter.path))
             let limit = Int64.random(in: round % 5 == 0 ? 1...4_300 : Self.farBursts, using: &random)
             while try counter.value() < limit { await Task.yield() }
-            #expect(ProcessSignal.kill(try #require(ready.all.last?.pid)))
-            let exit = try #require(await exits.wait { $0.count == round }.last)
+            #expect(ProcessSignal.kill(try #require(reports.ready.all.last?.pid)))
+            let exit = try #require(await reports.exits.wait { $0.count == round }.last)
             // Whatever the worker has left comes before this is told.
-            let arrived = done.all.dropFirst(seen)
+            let arrived = reports.done.all.dropFirst(seen)
             seen += arrived.count
             #expect(arrived.allSatisfy { $0.text == counter.path })
             let numbers = arrived.map(\.number)
@@ -84,7 +77,7 @@ struct SharedOutboxTests {
         // Else the socket alone has brought everything, and nothing was shown. How much is left depends on who is quicker.
         if misbehaviour == "burst" { #expect(roundsWithRest > 0) }
         await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
     }
 
     @Test(
@@ -93,24 +86,19 @@ struct SharedOutboxTests {
         arguments: ["burst", "burst-held"]
     )
     func killedRightAfterPublish(_ misbehaviour: String) async throws {
-        let done = Collected<WorkDone>()
-        let exits = Collected<WorkerExited>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkDone.self) { done.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [faulty(misbehaviour, restart: .temporary, subscribes: [WorkRequested.self])]
         )
         try await bridge.start()
         publisher.publish(WorkRequested(number: 20_000, text: ""))
-        await exits.wait { $0.count == 1 }
-        #expect(done.all.count == 20_000)
-        #expect(Self.isConsecutive(done.all.map(\.number)))
-        #expect(exits.all.first?.outbox?.lost == 0)
+        await reports.exits.wait { $0.count == 1 }
+        #expect(reports.done.all.count == 20_000)
+        #expect(Self.isConsecutive(reports.done.all.map(\.number)))
+        #expect(reports.exits.all.first?.outbox?.lost == 0)
         await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
     }
 
     @Test("N3: a worker that does not use the memory ends without a word of it", .timeLimit(.minutes(5)))
@@ -212,12 +200,7 @@ struct SharedOutboxTests {
     @Test("a worker in memory that breaks off loses nothing that it had published", .timeLimit(.minutes(5)))
     func workerInMemory() async throws {
         struct BreaksOff: Error {}
-        let done = Collected<WorkDone>()
-        let exits = Collected<WorkerExited>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkDone.self) { done.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let worker = InMemoryWorker(restart: .temporary) { publisher in
             for number: Int64 in 1...20_000 {
                 publisher.publish(WorkDone(number: number, text: "", attempt: 1))
@@ -225,11 +208,11 @@ struct SharedOutboxTests {
             throw BreaksOff()
         }
         _ = try? await BridgeHost.inMemory(publisher, workers: [worker])
-        await exits.wait { $0.count == 1 }
+        await reports.exits.wait { $0.count == 1 }
         // From the very first: a worker runs no code of its own before the host has said what it wants.
-        #expect(done.all.map(\.number) == Array(1...20_000))
-        #expect(exits.all.first?.outbox != nil)
-        for subscription in subscriptions { subscription.cancel() }
+        #expect(reports.done.all.map(\.number) == Array(1...20_000))
+        #expect(reports.exits.all.first?.outbox != nil)
+        reports.end()
     }
 
     @Test("N16: a worker that scribbles over its memory harms itself only", .timeLimit(.minutes(5)))

@@ -9,30 +9,6 @@ import Testing
 struct StrikeTests {
     private let publisher = EventPublisher()
 
-    /// What a bridge says about itself and what its workers answer.
-    private final class Reports: Sendable {
-        let done = Collected<WorkDone>()
-        let exits = Collected<WorkerExited>()
-        let gaveUp = Collected<WorkerGaveUp>()
-        let deadLettered = Collected<EventDeadLettered>()
-        let dropped = Collected<EventsDropped>()
-        private let subscriptions: [Subscription]
-
-        init(_ publisher: EventPublisher) {
-            subscriptions = [
-                publisher.subscribe(to: WorkDone.self) { [done] in done.add($0) },
-                publisher.subscribe(to: WorkerExited.self) { [exits] in exits.add($0) },
-                publisher.subscribe(to: WorkerGaveUp.self) { [gaveUp] in gaveUp.add($0) },
-                publisher.subscribe(to: EventDeadLettered.self) { [deadLettered] in deadLettered.add($0) },
-                publisher.subscribe(to: EventsDropped.self) { [dropped] in dropped.add($0) },
-            ]
-        }
-
-        func end() {
-            for subscription in subscriptions { subscription.cancel() }
-        }
-    }
-
     /// So few crashes of its own that a worker which pays for those of an event is given up.
     private static func atMost(_ restarts: Int) -> RestartIntensity {
         RestartIntensity(restarts: restarts, within: .seconds(3_600))
@@ -40,7 +16,7 @@ struct StrikeTests {
 
     @Test("A2: an event whose worker died over it comes again before newer ones, as attempt 2", .timeLimit(.minutes(5)))
     func redelivered() async throws {
-        let reports = Reports(publisher)
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [faulty("crash-once-on:poison", subscribes: [WorkRequested.self])]
@@ -66,7 +42,7 @@ struct StrikeTests {
 
     @Test("A3: a trap in a handler is told with the signal and the event's id", .timeLimit(.minutes(5)))
     func trap() async throws {
-        let reports = Reports(publisher)
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [
@@ -95,7 +71,7 @@ struct StrikeTests {
         .timeLimit(.minutes(5))
     )
     func poison() async throws {
-        let reports = Reports(publisher)
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [faulty("crash-on:poison", subscribes: [WorkRequested.self])],
@@ -134,7 +110,7 @@ struct StrikeTests {
         arguments: RestartType.allCases
     )
     func unaskedExit(_ restart: RestartType) async throws {
-        let reports = Reports(publisher)
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [faulty("exit-on:poison", restart: restart, subscribes: [WorkRequested.self])],
@@ -163,7 +139,7 @@ struct StrikeTests {
         .timeLimit(.minutes(5))
     )
     func crashesOnEverything() async throws {
-        let reports = Reports(publisher)
+        let reports = WorkerReports(publisher)
         let directory = try TemporaryDirectory()
         let cure = directory.path + "/cure"
         let bridge = try BridgeHost(
@@ -199,7 +175,7 @@ struct StrikeTests {
         .timeLimit(.minutes(5))
     )
     func probation() async throws {
-        let reports = Reports(publisher)
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [faulty("crash-beside:poison", subscribes: [WorkRequested.self])],
@@ -226,7 +202,7 @@ struct StrikeTests {
 
     @Test("An end that was asked for strikes nobody", .timeLimit(.minutes(5)))
     func restartStrikesNobody() async throws {
-        let reports = Reports(publisher)
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [
@@ -258,7 +234,7 @@ struct StrikeTests {
         arguments: [1_000, 5]
     )
     func givenUpWorkerHoldsNobodyUp(room: Int) async throws {
-        let reports = Reports(publisher)
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [

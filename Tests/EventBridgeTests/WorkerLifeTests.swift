@@ -11,36 +11,29 @@ struct WorkerLifeTests {
 
     @Test("A worker killed while events flow is replaced, and every event is handled", .timeLimit(.minutes(5)))
     func killedWorkerIsReplaced() async throws {
-        let done = Collected<WorkDone>()
-        let exits = Collected<WorkerExited>()
-        let ready = Collected<WorkerReady>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkDone.self) { done.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-            publisher.subscribe(to: WorkerReady.self) { ready.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(publisher: publisher, workers: [faulty("none", subscribes: [WorkRequested.self])])
         try await bridge.start()
         let count: Int64 = 5_000
         for number in 1...count {
             publisher.publish(WorkRequested(number: number, text: ""))
             if number == count / 2 {
-                await done.wait { $0.count > 100 }
+                await reports.done.wait { $0.count > 100 }
                 let pid = try #require(bridge.status.first?.pid)
                 #expect(ProcessSignal.kill(pid))
             }
         }
         // Events keep their order, so the last one comes last.
-        let results = await done.wait { $0.last?.number == count }
-        #expect(exits.all.first?.reason == "killed by SIGKILL (9)")
-        #expect(ready.all.count == 2)
+        let results = await reports.done.wait { $0.last?.number == count }
+        #expect(reports.exits.all.first?.reason == "killed by SIGKILL (9)")
+        #expect(reports.ready.all.count == 2)
         // What had been handled when the worker died and was not acknowledged comes again, marked as such.
         let repeated = Dictionary(grouping: results, by: \.number).values.filter { $0.count > 1 }
         for again in repeated { #expect(again.last?.attempt == 2) }
         var seen: Set<Int64> = []
         #expect(results.map(\.number).filter { seen.insert($0).inserted } == Array(1...count))
         await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
     }
 
     @Test("A worker that ends at once is restarted up to its intensity and then given up", .timeLimit(.minutes(5)))
@@ -106,12 +99,7 @@ struct WorkerLifeTests {
         arguments: ["garbage", "huge-frame", "torn-frame", "flood-window"]
     )
     func brokenWorkerIsNamed(misbehaviour: String) async throws {
-        let exits = Collected<WorkerExited>()
-        let done = Collected<WorkDone>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-            publisher.subscribe(to: WorkDone.self) { done.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [
@@ -121,15 +109,15 @@ struct WorkerLifeTests {
             intensity: RestartIntensity(restarts: 2, within: .seconds(3600))
         )
         try? await bridge.start()
-        await exits.wait { $0.count { $0.worker == "broken" } >= 3 }
+        await reports.exits.wait { $0.count { $0.worker == "broken" } >= 3 }
         publisher.publish(WorkRequested(number: 1, text: "still there"))
-        await done.wait { $0.contains { $0.number == 1 } }
-        #expect(exits.all.allSatisfy { $0.worker == "broken" })
+        await reports.done.wait { $0.contains { $0.number == 1 } }
+        #expect(reports.exits.all.allSatisfy { $0.worker == "broken" })
         if misbehaviour != "torn-frame" {
-            #expect(exits.all.allSatisfy { $0.reason.contains("broke the protocol") })
+            #expect(reports.exits.all.allSatisfy { $0.reason.contains("broke the protocol") })
         }
         await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
     }
 
     @Test(
@@ -201,14 +189,7 @@ struct WorkerLifeTests {
         .timeLimit(.minutes(5))
     )
     func stoppedWorkerIsFound() async throws {
-        let ready = Collected<WorkerReady>()
-        let exits = Collected<WorkerExited>()
-        let done = Collected<WorkDone>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkDone.self) { done.add($0) },
-            publisher.subscribe(to: WorkerReady.self) { ready.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [
@@ -223,11 +204,11 @@ struct WorkerLifeTests {
         try await bridge.start()
         #expect(try await ProcessSignal.stopEntirely(try #require(bridge.status.first?.pid)))
         publisher.publish(WorkRequested(number: 1, text: ""))
-        await ready.wait { $0.count == 2 }
-        #expect(await done.wait { !$0.isEmpty }.map(\.attempt) == [2])
-        #expect(exits.all.first?.reason.contains("gave no sign of life") == true)
+        await reports.ready.wait { $0.count == 2 }
+        #expect(await reports.done.wait { !$0.isEmpty }.map(\.attempt) == [2])
+        #expect(reports.exits.all.first?.reason.contains("gave no sign of life") == true)
         await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
     }
 
     @Test("What a worker prints arrives line by line under its name", .timeLimit(.minutes(5)))

@@ -14,24 +14,19 @@ struct WorkerSignalTests {
 
     @Test("A1: a worker killed while idle is reaped, told with its signal, and replaced")
     func killedWhileIdle() async throws {
-        let ready = Collected<WorkerReady>()
-        let exits = Collected<WorkerExited>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkerReady.self) { ready.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(publisher: publisher, workers: [faulty("none", subscribes: [WorkRequested.self])])
         try await bridge.start()
         let first = try pid(of: "faulty", in: bridge)
         #expect(ProcessSignal.kill(first))
-        await ready.wait { $0.count == 2 }
-        #expect(exits.all.map(\.reason) == ["killed by SIGKILL (9)"])
-        #expect(exits.all.first?.pid == first)
+        await reports.ready.wait { $0.count == 2 }
+        #expect(reports.exits.all.map(\.reason) == ["killed by SIGKILL (9)"])
+        #expect(reports.exits.all.first?.pid == first)
         #expect(bridge.status.first?.deaths.count == 1)
         // Of a zombie there would still be something to signal.
         #expect(!ProcessSignal.isAlive(first))
         await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
     }
 
     @Test("C2: a worker that reads nothing makes send wait, its siblings go on, and it gets all when it is replaced")
@@ -75,12 +70,7 @@ struct WorkerSignalTests {
 
     @Test("A10: a handler that keeps a processor busy is no missed heartbeat; a stopped worker beside it is")
     func busyHandler() async throws {
-        let ready = Collected<WorkerReady>()
-        let exits = Collected<WorkerExited>()
-        let subscriptions = [
-            publisher.subscribe(to: WorkerReady.self) { ready.add($0) },
-            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
-        ]
+        let reports = WorkerReports(publisher)
         let heartbeat = Heartbeat(every: .milliseconds(100), tolerance: 30)
         let bridge = try BridgeHost(
             publisher: publisher,
@@ -100,11 +90,11 @@ struct WorkerSignalTests {
         // The time of two silences that were found passes for the busy one too.
         for round in 1...2 {
             #expect(ProcessSignal.stop(try pid(of: "stopped", in: bridge)))
-            await ready.wait { $0.count == 2 + round }
+            await reports.ready.wait { $0.count == 2 + round }
         }
-        #expect(exits.all.map(\.worker) == ["stopped", "stopped"])
-        #expect(exits.all.allSatisfy { $0.reason.contains("gave no sign of life") })
+        #expect(reports.exits.all.map(\.worker) == ["stopped", "stopped"])
+        #expect(reports.exits.all.allSatisfy { $0.reason.contains("gave no sign of life") })
         await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
     }
 }
