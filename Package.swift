@@ -128,8 +128,10 @@ let package = Package(
         .target(
             name: "EventBridgeTesting",
             dependencies: [
+                "BridgeProtocol",
                 "BridgeTransport",
                 "BridgeWorker",
+                "CBOR",
                 "DomainEvents",
                 "EventBridge",
                 "Locks",
@@ -291,7 +293,9 @@ let package = Package(
         .testTarget(
             name: "CBORTests",
             dependencies: [
-                "CBOR"
+                "BridgeProtocol",
+                "CBOR",
+                "DomainEvents",
             ]
         ),
         .testTarget(

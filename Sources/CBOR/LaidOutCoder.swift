@@ -3,13 +3,40 @@
 ///
 /// Made once for a type, and then used by any thread, each with coders and buffers of its own.
 package final class LaidOutCoder<Event: Codable>: Sendable {
-    private let layout: EventLayout<Event>
     private let fields: FieldTable
+    private let argumentBytes: Int
+    private let argumentAlignment: Int
+    private let make: @Sendable (_ arguments: UnsafeMutableRawPointer) throws -> Event
 
-    package init(_ layout: EventLayout<Event>) {
-        self.layout = layout
-        fields = FieldTable(
-            layout.fields.map { field in
+    /// A field: its key, where it lies in an event, where among the arguments that an event is made of, and what it is.
+    package struct Field {
+        let name: String
+        let offset: Int
+        let argument: Int
+        let type: any (Codable & Sendable).Type
+
+        package init(name: String, offset: Int, argument: Int, type: any (Codable & Sendable).Type) {
+            self.name = name
+            self.offset = offset
+            self.argument = argument
+            self.type = type
+        }
+    }
+
+    /// - Parameters:
+    ///   - argumentBytes: How much memory the arguments take that `make` is called with.
+    ///   - make: Makes an event of arguments, which it takes out of their memory also when it throws.
+    package init(
+        _ fields: [Field],
+        argumentBytes: Int,
+        argumentAlignment: Int,
+        make: @escaping @Sendable (_ arguments: UnsafeMutableRawPointer) throws -> Event
+    ) {
+        self.argumentBytes = argumentBytes
+        self.argumentAlignment = argumentAlignment
+        self.make = make
+        self.fields = FieldTable(
+            fields.map { field in
                 FieldTable.Entry(
                     name: field.name,
                     offset: field.offset,
@@ -36,13 +63,13 @@ package final class LaidOutCoder<Event: Codable>: Sendable {
         decoder.session.begin(reading: bytes)
         defer { decoder.session.end() }
         do {
-            let arguments = decoder.session.arguments(layout.argumentBytes, alignment: layout.argumentAlignment)
+            let arguments = decoder.session.arguments(argumentBytes, alignment: argumentAlignment)
             if !fields.readExactly(into: arguments, in: decoder.session) {
                 var reader = CBORReader(bytes, limits: decoder.limits)
                 try reader.skipWholeInput()
                 try fields.read(into: arguments, in: decoder.session)
             }
-            return try layout.make(arguments)
+            return try make(arguments)
         } catch {
             throw decoder.described(error, bytes)
         }

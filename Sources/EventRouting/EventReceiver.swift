@@ -27,11 +27,13 @@ protocol EventReceiver: Sendable {
 /// The receiver of one event type; made once for each name, so that an incoming event costs no look-up of its type.
 final class TypedReceiver<E: DomainEvent>: EventReceiver {
     private let channel: EventChannel<E>
+    private let coder: PayloadCoder<E>
     // Unsafe: the router that owns the receiver holds the publisher.
     private unowned(unsafe) let publisher: EventPublisher
 
-    init(channel: EventChannel<E>, publisher: EventPublisher) {
+    init(channel: EventChannel<E>, coder: PayloadCoder<E>, publisher: EventPublisher) {
         self.channel = channel
+        self.coder = coder
         self.publisher = publisher
     }
 
@@ -44,7 +46,7 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
         guard channel.hasSubscribers else { return .unwanted }
         let event: E
         do {
-            event = try PayloadScratch.current.decode(E.self, from: payload)
+            event = try PayloadScratch.current.decode(payload, by: coder)
         } catch {
             return .refused(.undecodable, text: String(describing: error))
         }
@@ -67,13 +69,4 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
         case .failed(let error): return .refused(.handlerFailed, text: String(describing: error))
         }
     }
-}
-
-/// The receiver for whatever type a channel is of.
-func makeReceiver(for channel: AnyEventChannel, publisher: EventPublisher) -> any EventReceiver {
-    func open<E: DomainEvent>(_ type: E.Type) -> any EventReceiver {
-        // A channel's `eventType` is the type that it was made for.
-        TypedReceiver(channel: unsafeDowncast(channel, to: EventChannel<E>.self), publisher: publisher)
-    }
-    return open(channel.eventType)
 }

@@ -229,7 +229,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     package func interestMayHaveChanged(in name: String) {
         guard let entry = named(name) else { return }
         if let channel = publisher.channel(named: name), channel.hasSubscribers {
-            entry.setReceiver(makeReceiver(for: channel, publisher: publisher))
+            entry.setReceiver(for: channel, publisher: publisher)
         }
         let touched = lock.withLock { updateInterest(in: [entry]) }
         for link in touched { link.pump() }
@@ -240,7 +240,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         if channel.eventType is any SelfReport.Type {
             lock.withLock { _ = selfReports.insert(channel.name) }
         }
-        if channel.hasSubscribers { entry.setReceiver(makeReceiver(for: channel, publisher: publisher)) }
+        if channel.hasSubscribers { entry.setReceiver(for: channel, publisher: publisher) }
         updateTargets(of: [entry])
     }
 

@@ -17,7 +17,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         let targets: [Route]
         let receiver: (any EventReceiver)?
 
-        init(targets: [Route] = [], receiver: (any EventReceiver)? = nil) {
+        init(targets: [Route], receiver: (any EventReceiver)?) {
             self.targets = targets
             self.receiver = receiver
         }
@@ -37,7 +37,9 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     }
 
     private let lock = Lock()
-    @exclusivity(unchecked) private var current = Fanout()
+    @exclusivity(unchecked) private var current = Fanout(targets: [], receiver: nil)
+    /// The ``PayloadCoder`` of the type with this name, once that is known: there is one at the most.
+    @exclusivity(unchecked) private var knownCoder: AnyObject?
 
     init(name: String, number: UInt64, router: EventRouter) {
         self.name = name
@@ -53,8 +55,26 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         lock.withLock { current = Fanout(targets: routes, receiver: current.receiver) }
     }
 
-    func setReceiver(_ receiver: any EventReceiver) {
+    /// Hands the events to the subscribers of a channel from now on.
+    func setReceiver(for channel: AnyEventChannel, publisher: EventPublisher) {
+        func open<E: DomainEvent>(_ type: E.Type) -> any EventReceiver {
+            // A channel's `eventType` is the type that it was made for.
+            let channel = unsafeDowncast(channel, to: EventChannel<E>.self)
+            return TypedReceiver(channel: channel, coder: entry(of: type).coder, publisher: publisher)
+        }
+        let receiver = open(channel.eventType)
         lock.withLock { current = Fanout(targets: current.targets, receiver: receiver) }
+    }
+
+    /// Who gets events of this type, and how they are encoded.
+    ///
+    /// One type at the most has the name in a publisher, which sees to that.
+    private func entry<E: DomainEvent>(of type: E.Type) -> (targets: [Route], coder: PayloadCoder<E>) {
+        let (targets, known) = lock.withLock { (current.targets, knownCoder) }
+        if let known { return (targets, unsafeDowncast(known, to: PayloadCoder<E>.self)) }
+        let made = PayloadCoder<E>()
+        lock.withLock { knownCoder = made }
+        return (targets, made)
     }
 
     // MARK: - Out
@@ -67,11 +87,11 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     ) -> Forwarded {
         if let refusal = router.refusal(of: name, context) { return refused(refusal, context, intake) }
         do {
-            return try PayloadScratch.current.withEncoded(event) { payload in
+            let (targets, coder) = entry(of: E.self)
+            return try PayloadScratch.current.withEncoded(event, by: coder) { payload in
                 if let tap = router.tap {
                     tap(PassingEvent(name: name, context: context, payload: payload, sender: nil))
                 }
-                let targets = self.targets
                 switch intake {
                 case .awaited:
                     if targets.count == 1, !targets[0].hasPolicies {

@@ -1,3 +1,4 @@
+import BridgeProtocol
 import CBOR
 import DomainEvents
 import Locks
@@ -26,21 +27,25 @@ final class PayloadScratch {
     }
 
     /// Encodes an event and calls `body` with its bytes, which are valid during the call only.
-    func withEncoded<E: DomainEvent, R>(_ event: E, _ body: (UnsafeRawBufferPointer) -> R) throws -> R {
-        guard !isEncoding else { return try PayloadScratch().withEncoded(event, body) }
+    func withEncoded<E: DomainEvent, R>(
+        _ event: E,
+        by coder: PayloadCoder<E>,
+        _ body: (UnsafeRawBufferPointer) -> R
+    ) throws -> R {
+        guard !isEncoding else { return try PayloadScratch().withEncoded(event, by: coder, body) }
         isEncoding = true
         defer {
             buffer.removeAll(keepingCapacity: buffer.capacity <= Self.keptBytes)
             isEncoding = false
         }
-        try encoder.encode(event, into: buffer)
+        try coder.encode(event, into: buffer, with: encoder)
         return body(buffer.bytes)
     }
 
-    func decode<E: DomainEvent>(_ type: E.Type, from payload: UnsafeRawBufferPointer) throws -> E {
-        guard !isDecoding else { return try CBORDecoder().decode(type, from: payload) }
+    func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws(CBORError) -> E {
+        guard !isDecoding else { return try coder.decode(payload, with: CBORDecoder()) }
         isDecoding = true
         defer { isDecoding = false }
-        return try decoder.decode(type, from: payload)
+        return try coder.decode(payload, with: decoder)
     }
 }

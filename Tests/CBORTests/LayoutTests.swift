@@ -1,4 +1,6 @@
+import BridgeProtocol
 import CBOR
+import DomainEvents
 import Testing
 
 #if canImport(FoundationEssentials)

@@ -4,7 +4,7 @@
 /// can be compiled for the event's own types.
 extension EventLayout {
     @inlinable
-    package init<A: Codable & Sendable>(
+    public init<A: Codable & Sendable>(
         _ make: @escaping @Sendable (A) throws -> Event,
         _ a: EventField<Event, A>
     ) {
@@ -18,7 +18,7 @@ extension EventLayout {
     }
 
     @inlinable
-    package init<A: Codable & Sendable, B: Codable & Sendable>(
+    public init<A: Codable & Sendable, B: Codable & Sendable>(
         _ make: @escaping @Sendable (A, B) throws -> Event,
         _ a: EventField<Event, A>,
         _ b: EventField<Event, B>
@@ -34,7 +34,7 @@ extension EventLayout {
     }
 
     @inlinable
-    package init<A: Codable & Sendable, B: Codable & Sendable, C: Codable & Sendable>(
+    public init<A: Codable & Sendable, B: Codable & Sendable, C: Codable & Sendable>(
         _ make: @escaping @Sendable (A, B, C) throws -> Event,
         _ a: EventField<Event, A>,
         _ b: EventField<Event, B>,
@@ -52,7 +52,7 @@ extension EventLayout {
     }
 
     @inlinable
-    package init<
+    public init<
         A: Codable & Sendable,
         B: Codable & Sendable,
         C: Codable & Sendable,
@@ -77,7 +77,7 @@ extension EventLayout {
     }
 
     @inlinable
-    package init<
+    public init<
         A: Codable & Sendable,
         B: Codable & Sendable,
         C: Codable & Sendable,
@@ -111,7 +111,7 @@ extension EventLayout {
     }
 
     @inlinable
-    package init<
+    public init<
         A: Codable & Sendable,
         B: Codable & Sendable,
         C: Codable & Sendable,
@@ -149,7 +149,7 @@ extension EventLayout {
     }
 
     @inlinable
-    package init<
+    public init<
         A: Codable & Sendable,
         B: Codable & Sendable,
         C: Codable & Sendable,
@@ -191,7 +191,7 @@ extension EventLayout {
     }
 
     @inlinable
-    package init<
+    public init<
         A: Codable & Sendable,
         B: Codable & Sendable,
         C: Codable & Sendable,

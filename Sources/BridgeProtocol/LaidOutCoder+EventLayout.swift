@@ -1,0 +1,16 @@
+package import CBOR
+package import DomainEvents
+
+extension LaidOutCoder {
+    /// The coder that a layout describes.
+    package convenience init(_ layout: EventLayout<Event>) {
+        self.init(
+            layout.fields.map { field in
+                Field(name: field.name, offset: field.offset, argument: field.argument, type: field.type)
+            },
+            argumentBytes: layout.argumentBytes,
+            argumentAlignment: layout.argumentAlignment,
+            make: layout.make
+        )
+    }
+}
