@@ -354,6 +354,16 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "EventRoutingTests",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeProtocol",
+                "DomainEvents",
+                "EventRouting",
+                "Locks",
+            ]
+        ),
+        .testTarget(
             name: "ExampleTests",
             dependencies: [
                 "CBOR",

@@ -24,14 +24,21 @@ struct FrameStore: ~Copyable {
     /// How much is kept: the room in an outbox below its default limit.
     private static let keptBytes = 4 << 20
 
-    init(region: OutboxRegion? = nil) {
+    private let memory: ChunkMemory
+
+    init(_ memory: ChunkMemory) {
+        self.memory = memory
+        region = nil
+    }
+
+    init(region: OutboxRegion) {
         self.region = region
+        memory = .heap
     }
 
     deinit {
         guard region == nil else { return }
-        for chunk in chunks[first...] { chunk.base.deallocate() }
-        for chunk in spares { chunk.base.deallocate() }
+        for chunk in chunks[first...] + spares { memory.giveBack(chunk.base, chunk.capacity) }
     }
 
     /// Room for a frame of `length` bytes at the end of the line; nil if the shared memory has none left.
@@ -61,10 +68,10 @@ struct FrameStore: ~Copyable {
         }
         guard let region else {
             let capacity = max(length, Self.chunkBytes)
-            return Chunk(base: .allocate(byteCount: capacity, alignment: 16), capacity: capacity)
+            return Chunk(base: memory.take(capacity), capacity: capacity)
         }
-        var memory = region.takeChunk(capacity: length)
-        if memory == nil {
+        var taken = region.takeChunk(capacity: length)
+        if taken == nil {
             // Too small each, but together they may make the room.
             for spare in spares { region.giveBack(frames: spare.base, capacity: spare.capacity) }
             (spares, spareBytes) = ([], 0)
@@ -74,10 +81,10 @@ struct FrameStore: ~Copyable {
                 region.giveBack(frames: chunks[first].base, capacity: chunks[first].capacity)
                 first += 1
             }
-            memory = region.takeChunk(capacity: length)
+            taken = region.takeChunk(capacity: length)
         }
-        guard let memory, let base = memory.baseAddress else { return nil }
-        return Chunk(base: base, capacity: memory.count)
+        guard let taken, let base = taken.baseAddress else { return nil }
+        return Chunk(base: base, capacity: taken.count)
     }
 
     /// Gives back the oldest frame's memory.
@@ -103,7 +110,7 @@ struct FrameStore: ~Copyable {
         } else if let region {
             region.giveBack(frames: empty.base, capacity: empty.capacity)
         } else {
-            empty.base.deallocate()
+            memory.giveBack(empty.base, empty.capacity)
         }
     }
 }

@@ -22,7 +22,7 @@ package struct Outbox: ~Copyable {
         var charge: Int { LinkLimits.charge(forFrameOf: length) }
     }
 
-    private var store = FrameStore()
+    private var store: FrameStore
     /// A ring; its capacity is a power of two.
     private var records: [Record?] = Array(repeating: nil, count: 64)
     /// A ring that a burst has made larger than this is not kept.
@@ -71,7 +71,8 @@ package struct Outbox: ~Copyable {
     /// Sources stay alive as long as a record names them.
     private var sources: [EventSource] = []
 
-    package init(limits: LinkLimits) {
+    package init(limits: LinkLimits, memory: ChunkMemory = .heap) {
+        store = FrameStore(memory)
         windowBytes = limits.windowBytes
         windowEvents = limits.windowEvents
     }

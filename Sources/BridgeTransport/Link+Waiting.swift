@@ -2,7 +2,6 @@ import BridgePlatform
 import BridgeProtocol
 import DomainEvents
 import Locks
-import Synchronization
 
 /// Room in the outbox, quiet on the link, and those who wait for either.
 extension Link {
@@ -72,27 +71,13 @@ extension Link {
         }
     }
 
-    /// Blocks the calling thread while the outbox is at its hard limit and the peer makes room: until the link is not crowded, or has
-    /// ended.
-    ///
-    /// For threads that have nothing else to do.
-    package func waitBelowHardLimit() {
-        let isFull = lock.withLock {
-            peerSource != nil && end == nil && !isPaused && keptBytes >= limits.outboxHardBytes
+    /// Whether so much is kept for the peer that what others have left for it waits: its hard limit, and twice that while there is no
+    /// peer that makes room. Not if it is paused: that may last for as long as a person takes.
+    package var isOverfull: Bool {
+        lock.withLock {
+            let isUp = peerSource != nil && end == nil
+            return !isPaused && keptBytes >= limits.outboxHardBytes * (isUp ? 1 : 2)
         }
-        guard isFull else { return }
-        let lock = Lock()
-        let opened = Condition(lock: lock)
-        let isOpen = Atomic<Bool>(false)
-        let isWaiting = whenRoom {
-            lock.withLock {
-                isOpen.store(true, ordering: .relaxed)
-                opened.broadcast()
-            }
-        }
-        // Else it is full of what is handled, and no handler makes room.
-        guard isWaiting else { return }
-        lock.withLock { while !isOpen.load(ordering: .relaxed) { opened.wait() } }
     }
 
     /// Calls `body` when the peer has acknowledged everything and everything of it is handled, or the link has ended.

@@ -131,7 +131,7 @@ package final class Link: @unchecked Sendable {
         self.poller = poller
         lock = Lock()
         peerWent = Condition(lock: lock)
-        outbox = Outbox(limits: limits)
+        outbox = Outbox(limits: limits, memory: .pages)
         receiveWindow = ReceiveWindow(windowBytes: limits.windowBytes, windowEvents: limits.windowEvents)
         phase = LinkPhaseMachine(role: role)
         peerInterest = InterestTable(limits: limits)

@@ -3,6 +3,11 @@ package import BridgeProtocol
 
 extension MemoryMapping: OutboxMemory {}
 
+extension ChunkMemory {
+    /// The operating system's pages: what a burst has filled is given back when it is over.
+    static let pages = ChunkMemory(take: { Pages.take($0) }, giveBack: { Pages.giveBack($0, $1) })
+}
+
 extension MemoryFile: OutboxSource {
     /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system has none to give, and the
     /// worker keeps its outbox to itself.

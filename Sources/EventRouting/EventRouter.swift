@@ -19,6 +19,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     package let poller: Poller
     let losses: LossReporter
     let receipts = PendingReceipts()
+    private let takeOverGate = TakeOverGate()
     private let isIntakeClosed = Atomic<Bool>(false)
     /// Sees every event that passes.
     ///
@@ -64,6 +65,8 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     /// Takes nothing more that nothing has caused: only what handlers publish passes from now on.
     package func closeIntake() {
         isIntakeClosed.store(true, ordering: .relaxed)
+        // Workers that are down may not be started again, and make no room.
+        takeOverGate.open()
     }
 
     /// Why an event of this process is not taken; nil if it is.
@@ -318,7 +321,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         )
         if !sent.crowded.isEmpty, link.wasReadToEnd {
             // No window slows a peer that is gone: what it has left behind waits here, and its events are settled.
-            for target in sent.crowded { target.link.waitBelowHardLimit() }
+            for target in sent.crowded { takeOverGate.wait(route, for: target) }
             sent.crowded = []
         }
         for loss in sent.losses { announce(loss, of: entry.name) }

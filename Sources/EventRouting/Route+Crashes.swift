@@ -61,5 +61,12 @@ extension Route {
         }
     }
 
-    func pauseChanged() { link.pauseChanged() }
+    func pauseChanged() {
+        let (link, woken) = lock.withLock {
+            defer { if isPaused { takeOversWaiting = [:] } }
+            return (current, isPaused ? takeOversWaiting : [:])
+        }
+        for body in woken.values { body() }
+        link.pauseChanged()
+    }
 }

@@ -27,6 +27,8 @@ package final class Route: @unchecked Sendable {
     private var isGivenUpNow = false
     /// Whether no event leaves for the peer for now, whichever link is the present one.
     var isPaused = false
+    /// Those who wait for room with what others have left for the peer, by whom they wait for: called when it is paused.
+    var takeOversWaiting: [ObjectIdentifier: @Sendable () -> Void] = [:]
     /// What its crashes have come to.
     var ledger: CrashLedger
 
@@ -299,6 +301,21 @@ package final class Route: @unchecked Sendable {
             guard link.hasEnded, isRenewed else { return body() }
             renew(after: link)
         }
+    }
+
+    /// Whether so much is kept for the peer that what others have left for it has to wait.
+    var isOverfull: Bool { closedReason == nil && link.isOverfull }
+
+    /// Calls `body` once the outbox is below the limit where waiting begins, nothing is taken for the peer any more, or it is paused; in
+    /// rare cases twice.
+    func whenNotOverfull(for sender: Route, _ body: @escaping @Sendable () -> Void) {
+        let isPaused = lock.withLock {
+            // In the place of what the sender has waited for before.
+            if !self.isPaused { takeOversWaiting[ObjectIdentifier(sender)] = body }
+            return self.isPaused
+        }
+        if isPaused { return body() }
+        whenRoom(body)
     }
 
     /// Whether the peer wants the events of this name.

@@ -1,0 +1,19 @@
+/// Where the chunks of an outbox come from that is not shared.
+package struct ChunkMemory: Sendable {
+    let take: @Sendable (_ byteCount: Int) -> UnsafeMutableRawPointer
+    let giveBack: @Sendable (_ chunk: UnsafeMutableRawPointer, _ byteCount: Int) -> Void
+
+    package init(
+        take: @escaping @Sendable (_ byteCount: Int) -> UnsafeMutableRawPointer,
+        giveBack: @escaping @Sendable (_ chunk: UnsafeMutableRawPointer, _ byteCount: Int) -> Void
+    ) {
+        self.take = take
+        self.giveBack = giveBack
+    }
+
+    /// The process's allocator.
+    package static let heap = ChunkMemory(
+        take: { .allocate(byteCount: $0, alignment: 16) },
+        giveBack: { chunk, _ in chunk.deallocate() }
+    )
+}

@@ -1,0 +1,130 @@
+import BridgePlatform
+import BridgeProtocol
+import DomainEvents
+import Locks
+import Synchronization
+import Testing
+
+@testable import EventRouting
+
+/// Threads that wait at a gate, and how many have passed.
+private final class Passers {
+    private let passed = PassCount()
+    private var threads: [PlatformThread] = []
+
+    private final class PassCount: Sendable {
+        let value = Atomic<Int>(0)
+    }
+
+    var count: Int { passed.value.load(ordering: .acquiring) }
+
+    func start(_ body: @escaping @Sendable () -> Void) throws {
+        let thread = try PlatformThread.startJoinable(name: "takeover") { [passed] in
+            body()
+            passed.value.wrappingAdd(1, ordering: .acquiringAndReleasing)
+        }
+        threads.append(thread)
+    }
+
+    func join() {
+        for thread in threads { thread.join() }
+    }
+}
+
+@Suite("What dead workers have left, and those who have no room for it", .timeLimit(.minutes(1)))
+struct TakeOverGateTests {
+    private let gate = TakeOverGate()
+    private let publisher = EventPublisher()
+    private let poller: Poller
+
+    init() throws {
+        poller = try Poller(name: "gate test")
+    }
+
+    /// A peer that is down, for which so many events are kept, of room for four.
+    private func route(_ name: String, holding count: Int) throws -> Route {
+        var limits = LinkLimits()
+        limits.outboxBytes = LinkLimits.minimumCharge
+        limits.outboxHardBytes = 4 * LinkLimits.minimumCharge
+        let route = Route(
+            peerName: name,
+            role: .host,
+            ownSource: publisher.source,
+            limits: limits,
+            isRenewed: true,
+            poller: poller
+        )
+        for _ in 0..<count { try put(into: route) }
+        return route
+    }
+
+    private func put(into route: Route) throws {
+        _ = try route.enqueue(
+            publisher.makeContext(causedBy: nil),
+            name: "Left",
+            isHeld: false,
+            isAccepted: true,
+            payload: UnsafeRawBufferPointer(start: nil, count: 0)
+        )
+    }
+
+    @Test("pass at once where there is room, up to twice the limit of a peer that is down")
+    func room() throws {
+        let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 7))
+        gate.wait(sender, for: target)
+        try put(into: target)
+        #expect(target.isOverfull)
+    }
+
+    @Test("wait for a peer that is down until nothing is taken for it any more")
+    func closed() throws {
+        let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
+        let passers = Passers()
+        try passers.start { gate.wait(sender, for: target) }
+        while !gate.isWaiting(sender) { yieldThread() }
+        #expect(passers.count == 0)
+        target.close(because: "it was given up", isGivenUp: true)
+        passers.join()
+        // Nor does anybody who comes later.
+        gate.wait(sender, for: target)
+    }
+
+    @Test("do not wait for a peer that is paused, also if that happens meanwhile")
+    func paused() throws {
+        let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
+        let passers = Passers()
+        try passers.start { gate.wait(sender, for: target) }
+        while !gate.isWaiting(sender) { yieldThread() }
+        target.setPaused(true)
+        target.pauseChanged()
+        passers.join()
+        gate.wait(sender, for: target)
+    }
+
+    @Test("do not wait in a circle, of two or of three", arguments: [2, 3])
+    func circle(_ count: Int) throws {
+        let routes = try (0..<count).map { try route("worker \($0)", holding: 8) }
+        let passers = Passers()
+        for (index, sender) in routes.enumerated() {
+            let target = routes[(index + 1) % count]
+            try passers.start { gate.wait(sender, for: target) }
+        }
+        // Whoever would have closed it.
+        while passers.count == 0 { yieldThread() }
+        while routes.count(where: gate.isWaiting) != count - 1 { yieldThread() }
+        #expect(passers.count == 1)
+        for route in routes { route.close(because: "it was stopped") }
+        passers.join()
+    }
+
+    @Test("wait no more once the gate is open")
+    func opened() throws {
+        let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
+        let passers = Passers()
+        try passers.start { gate.wait(sender, for: target) }
+        while !gate.isWaiting(sender) { yieldThread() }
+        gate.open()
+        passers.join()
+        gate.wait(sender, for: target)
+    }
+}
