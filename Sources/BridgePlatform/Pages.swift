@@ -9,7 +9,9 @@ import Darwin
 /// For blocks that come and go by the hundred thousand bytes on many threads: an allocator keeps them for their next use, each
 /// thread's apart, and a process that was once busy stays large.
 package enum Pages {
-    /// Fresh memory, all 0; takes room only where it is written. Ends the program if there is none, as an allocation does.
+    /// Fresh memory, all 0.
+    ///
+    /// It takes room only where it is written. Ends the program if there is none, as an allocation does.
     package static func take(_ byteCount: Int) -> UnsafeMutableRawPointer {
         let address = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0)
         guard let address, address != MAP_FAILED else {

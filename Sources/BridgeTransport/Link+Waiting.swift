@@ -71,8 +71,10 @@ extension Link {
         }
     }
 
-    /// Whether so much is kept for the peer that what others have left for it waits: its hard limit, and twice that while there is no
-    /// peer that makes room. Not if it is paused: that may last for as long as a person takes.
+    /// Whether so much is kept for the peer that what others have left for it waits.
+    ///
+    /// Its hard limit, and twice that while there is no peer that makes room. Not if it is paused: that may last for as long as a
+    /// person takes.
     package var isOverfull: Bool {
         lock.withLock {
             let isUp = peerSource != nil && end == nil

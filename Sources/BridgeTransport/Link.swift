@@ -93,7 +93,10 @@ package final class Link: @unchecked Sendable {
     let headBuffer = CBORBuffer(minimumCapacity: 256)
     @exclusivity(unchecked) var eventsSinceSettledMark = 0
     /// The peer's numbers of names that this process knows by numbers of its own; 0 is nobody's.
-    @exclusivity(unchecked) var peerNumbers = Array(repeating: (own: UInt64(0), peer: UInt64(0)), count: Link.knownNumbers)
+    @exclusivity(unchecked) var peerNumbers = Array(
+        repeating: (own: UInt64(0), peer: UInt64(0)),
+        count: Link.knownNumbers
+    )
 
     /// How many events were taken for the peer.
     @exclusivity(unchecked) var acceptedEvents: UInt64 = 0

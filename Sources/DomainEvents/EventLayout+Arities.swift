@@ -3,6 +3,7 @@
 /// A parameter pack makes room for its values anew in each call, with a look-up of their tuple's type; these do not, and
 /// can be compiled for the event's own types.
 extension EventLayout {
+    /// A layout of one field.
     @inlinable
     public init<A: Codable & Sendable>(
         _ make: @escaping @Sendable (A) throws -> Event,
@@ -17,6 +18,7 @@ extension EventLayout {
         }
     }
 
+    /// A layout of two fields.
     @inlinable
     public init<A: Codable & Sendable, B: Codable & Sendable>(
         _ make: @escaping @Sendable (A, B) throws -> Event,
@@ -33,6 +35,7 @@ extension EventLayout {
         }
     }
 
+    /// A layout of three fields.
     @inlinable
     public init<A: Codable & Sendable, B: Codable & Sendable, C: Codable & Sendable>(
         _ make: @escaping @Sendable (A, B, C) throws -> Event,
@@ -51,6 +54,7 @@ extension EventLayout {
         }
     }
 
+    /// A layout of four fields.
     @inlinable
     public init<
         A: Codable & Sendable,
@@ -76,6 +80,7 @@ extension EventLayout {
         }
     }
 
+    /// A layout of five fields.
     @inlinable
     public init<
         A: Codable & Sendable,
@@ -110,6 +115,7 @@ extension EventLayout {
         }
     }
 
+    /// A layout of six fields.
     @inlinable
     public init<
         A: Codable & Sendable,
@@ -148,6 +154,7 @@ extension EventLayout {
         }
     }
 
+    /// A layout of seven fields.
     @inlinable
     public init<
         A: Codable & Sendable,
@@ -190,6 +197,7 @@ extension EventLayout {
         }
     }
 
+    /// A layout of eight fields.
     @inlinable
     public init<
         A: Codable & Sendable,

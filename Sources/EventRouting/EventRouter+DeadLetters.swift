@@ -176,7 +176,8 @@ extension EventRouter {
         context: EventContext,
         completion: () -> any HandlingCompletion
     ) -> LocalOutcome {
-        named(name)?.fanout.deliverHere(payload, context: context, lane: nil, completion: { _ in completion() }) ?? .unwanted
+        named(name)?.fanout.deliverHere(payload, context: context, lane: nil, completion: { _ in completion() })
+            ?? .unwanted
     }
 
     private func handleHere(_ event: UndeliveredEvent, attempt: Int) {

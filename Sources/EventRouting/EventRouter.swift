@@ -410,7 +410,12 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         let targets = peers.count
         let outcome = entry.sendToAll(payload, context: context, receipts: nil, to: peers)
         if case .failed(let failure) = outcome { return .failure(failure) }
-        switch entry.fanout.deliverHere(payload, context: context, lane: nil, completion: { _ in UnwatchedCompletion() }) {
+        switch entry.fanout.deliverHere(
+            payload,
+            context: context,
+            lane: nil,
+            completion: { _ in UnwatchedCompletion() }
+        ) {
         case .handled, .pending: return .success(targets + 1)
         case .unwanted: return .success(targets)
         case .refused(_, let text): return .failure(DeliveryError(.notEncodable, "\(name) was refused here: \(text)"))
