@@ -116,13 +116,16 @@ extension Link {
             eventsSinceSettledMark = 0
             return id.number
         }
-        guard eventsSinceSettledMark >= 1_024 else { return nil }
+        guard isSettledMarkOld else { return nil }
         eventsSinceSettledMark = 0
         return outbox.lowestNumber(of: id.source) ?? id.number
     }
 
     /// Whether the next event will carry such a number.
-    private var isSettledMarkDue: Bool { outbox.isEmpty || eventsSinceSettledMark >= 1_023 }
+    private var isSettledMarkDue: Bool { outbox.isEmpty || isSettledMarkOld }
+
+    /// It costs a look at all that is kept.
+    private var isSettledMarkOld: Bool { eventsSinceSettledMark >= max(1_023, outbox.count) }
 
     func name(of name: WireName) -> String {
         switch name {

@@ -58,7 +58,7 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
     /// Where the inline handlers of the peer's events run.
     let inlineLane = LinkLane()
-    weak var delegate: (any LinkDelegate)?
+    @exclusivity(unchecked) weak var delegate: (any LinkDelegate)?
 
     /// Events that wait until they lie in other links' outboxes too, ascending.
     @exclusivity(unchecked) var held: [UInt64] = []
@@ -114,9 +114,9 @@ package final class Link: @unchecked Sendable {
     /// Those who wait for room in the outbox.
     @exclusivity(unchecked) var roomWaiters: [RoomWaiter] = []
     /// Called once when the link is not crowded any more.
-    var crowdWaiters: [@Sendable () -> Void] = []
+    @exclusivity(unchecked) var crowdWaiters: [@Sendable () -> Void] = []
     /// Called once when the link is quiet.
-    var quietWaiters: [@Sendable () -> Void] = []
+    @exclusivity(unchecked) var quietWaiters: [@Sendable () -> Void] = []
 
     /// When the reading thread last read something, on the monotonic clock; 0 while it is busy with what it read.
     let lastRead = Atomic<UInt64>(0)

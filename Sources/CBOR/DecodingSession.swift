@@ -5,25 +5,25 @@
 /// taken over is set up anew. So containers may be read in any order and kept.
 final class DecodingSession {
     let input: DecodingInput
-    private(set) var isBusy = false
+    @exclusivity(unchecked) private(set) var isBusy = false
 
     /// How many values are being decoded inside each other.
-    private(set) var level = 0
+    @exclusivity(unchecked) private(set) var level = 0
 
     /// A cursor for each level, for containers that have no slot.
     private let cursors: UnsafeMutablePointer<MapCursor>
     private let cursorCount: Int
-    private var highestCursor = -1
+    @exclusivity(unchecked) private var highestCursor = -1
 
     /// Nil for a session that is used for one value only, or no longer.
-    private var kept: KeptContainers?
+    @exclusivity(unchecked) private var kept: KeptContainers?
     /// The cursors of the kept containers.
     private let slotCursors: UnsafeMutablePointer<MapCursor>
 
     /// Memory for the arguments of an event's initializer.
-    private var argumentMemory: UnsafeMutableRawPointer?
-    private var argumentBytes = 0
-    private var argumentAlignment = 16
+    @exclusivity(unchecked) private var argumentMemory: UnsafeMutableRawPointer?
+    @exclusivity(unchecked) private var argumentBytes = 0
+    @exclusivity(unchecked) private var argumentAlignment = 16
 
     /// With `keepingContainers`, `retire()` must be called in the end.
     init(limits: CBORLimits, keepingContainers: Bool = false) {

@@ -11,33 +11,33 @@ final class EncodingSession {
     }
 
     let limits: CBORLimits
-    private(set) var isBusy = false
-    private(set) var wasUsedOutOfOrder = false
+    @exclusivity(unchecked) private(set) var isBusy = false
+    @exclusivity(unchecked) private(set) var wasUsedOutOfOrder = false
 
     /// The memory of the buffer that is being written, which whoever called the encoder keeps alive until `end()`.
-    private(set) var output: UnsafeMutablePointer<CBORBuffer.Storage>
+    @exclusivity(unchecked) private(set) var output: UnsafeMutablePointer<CBORBuffer.Storage>
     /// What stands there before and after: containers and encoders that outlive their value find it empty.
     private let noOutput: UnsafeMutablePointer<CBORBuffer.Storage>
 
     private let frames: UnsafeMutablePointer<EncodingFrame>
     private let frameCapacity: Int
-    private var top = -1
-    private var lastSerial: UInt64 = 0
+    @exclusivity(unchecked) private var top = -1
+    @exclusivity(unchecked) private var lastSerial: UInt64 = 0
 
     /// Nil for a session that is used for one value only, or no longer.
-    var kept: KeptContainers?
+    @exclusivity(unchecked) var kept: KeptContainers?
     /// Which levels the kept containers write to.
     let slotLevels: UnsafeMutablePointer<EncodingLevel>
 
     /// Whether anything below was touched: the one flag to look at when all goes well.
-    var isUnusual = false
-    var misuse: CBORError?
+    @exclusivity(unchecked) var isUnusual = false
+    @exclusivity(unchecked) var misuse: CBORError?
 
     /// The buffer of a session of a child, nil in the others.
-    var ownBuffer: CBORBuffer?
-    private(set) var separatesChildren = false
-    var splices: [Splice] = []
-    var parentPath: [CBORPathStep] = []
+    @exclusivity(unchecked) var ownBuffer: CBORBuffer?
+    @exclusivity(unchecked) private(set) var separatesChildren = false
+    @exclusivity(unchecked) var splices: [Splice] = []
+    @exclusivity(unchecked) var parentPath: [CBORPathStep] = []
 
     /// With `keepingContainers`, `retire()` must be called in the end.
     init(limits: CBORLimits, keepingContainers: Bool = false) {

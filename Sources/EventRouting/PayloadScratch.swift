@@ -11,8 +11,8 @@ final class PayloadScratch {
     private let encoder = CBOREncoder()
     private let decoder = CBORDecoder()
     private let buffer = CBORBuffer(minimumCapacity: 1_024)
-    private var isEncoding = false
-    private var isDecoding = false
+    @exclusivity(unchecked) private var isEncoding = false
+    @exclusivity(unchecked) private var isDecoding = false
 
     /// A buffer that one large event has made larger than this is not kept.
     private static let keptBytes = 4 << 20
