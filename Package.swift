@@ -32,6 +32,7 @@ let package = Package(
                 "Locks",
             ]
         ),
+        .target(name: "CAllocationCounter"),
         .target(name: "CBOR"),
         .target(name: "CBridgePlatform"),
         .target(
@@ -144,8 +145,11 @@ let package = Package(
             dependencies: [
                 "BridgePlatform",
                 "BridgeWorker",
+                "CAllocationCounter",
+                "CBOR",
                 "DomainEvents",
                 "EventBridge",
+                "JSONText",
                 "Locks",
                 "Supervision",
             ]
@@ -264,6 +268,12 @@ let package = Package(
         // MARK: - Tests
 
         .testTarget(
+            name: "BridgeBenchmarkTests",
+            dependencies: [
+                "bridge-benchmark"
+            ]
+        ),
+        .testTarget(
             name: "BridgePlatformTests",
             dependencies: [
                 "BridgePlatform",
@@ -301,6 +311,7 @@ let package = Package(
                 "ChaosLedger",
                 "JSONText",
                 "Locks",
+                "bridge-benchmark",
                 "canvas-worker",
                 "chaos-checker",
                 "chaos-driver",
@@ -421,6 +432,6 @@ let swiftSettings: [SwiftSetting] = [
 /// Set by CI: a warning fails the build.
 let warnings: [SwiftSetting] =
     Context.environment["EVENT_BRIDGE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
-for target in package.targets where target.name != "CBridgePlatform" {
+for target in package.targets where !["CAllocationCounter", "CBridgePlatform"].contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings + warnings
 }
