@@ -216,11 +216,6 @@ let package = Package(
             path: "Fixtures/chaos-checker"
         ),
         .executableTarget(
-            name: "event-path",
-            dependencies: ["DomainEvents", "EventBridge", "EventBridgeTesting"],
-            path: "Fixtures/EventPath"
-        ),
-        .executableTarget(
             name: "chaos-driver",
             dependencies: [
                 "BridgePlatform",
@@ -242,6 +237,18 @@ let package = Package(
                 "Locks",
             ],
             path: "Fixtures/chaos-worker"
+        ),
+        .executableTarget(
+            name: "event-path",
+            dependencies: [
+                "BridgePlatform",
+                "CAllocationCounter",
+                "CBOR",
+                "DomainEvents",
+                "EventBridge",
+                "EventBridgeTesting",
+            ],
+            path: "Fixtures/event-path"
         ),
         .executableTarget(
             name: "faulty-worker",
