@@ -32,6 +32,7 @@ let package = Package(
                 "Locks",
             ]
         ),
+        .target(name: "CAllocationCounter"),
         .target(name: "CBOR"),
         .target(name: "CBridgePlatform"),
         .target(
@@ -146,8 +147,11 @@ let package = Package(
             dependencies: [
                 "BridgePlatform",
                 "BridgeWorker",
+                "CAllocationCounter",
+                "CBOR",
                 "DomainEvents",
                 "EventBridge",
+                "JSONText",
                 "Locks",
                 "Supervision",
             ]
@@ -214,11 +218,6 @@ let package = Package(
             path: "Fixtures/chaos-checker"
         ),
         .executableTarget(
-            name: "event-path",
-            dependencies: ["DomainEvents", "EventBridge", "EventBridgeTesting"],
-            path: "Fixtures/EventPath"
-        ),
-        .executableTarget(
             name: "chaos-driver",
             dependencies: [
                 "BridgePlatform",
@@ -240,6 +239,18 @@ let package = Package(
                 "Locks",
             ],
             path: "Fixtures/chaos-worker"
+        ),
+        .executableTarget(
+            name: "event-path",
+            dependencies: [
+                "BridgePlatform",
+                "CAllocationCounter",
+                "CBOR",
+                "DomainEvents",
+                "EventBridge",
+                "EventBridgeTesting",
+            ],
+            path: "Fixtures/event-path"
         ),
         .executableTarget(
             name: "faulty-worker",
@@ -265,6 +276,12 @@ let package = Package(
 
         // MARK: - Tests
 
+        .testTarget(
+            name: "BridgeBenchmarkTests",
+            dependencies: [
+                "bridge-benchmark"
+            ]
+        ),
         .testTarget(
             name: "BridgePlatformTests",
             dependencies: [
@@ -305,6 +322,7 @@ let package = Package(
                 "ChaosLedger",
                 "JSONText",
                 "Locks",
+                "bridge-benchmark",
                 "canvas-worker",
                 "chaos-checker",
                 "chaos-driver",
@@ -435,6 +453,6 @@ let swiftSettings: [SwiftSetting] = [
 /// Set by CI: a warning fails the build.
 let warnings: [SwiftSetting] =
     Context.environment["EVENT_BRIDGE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
-for target in package.targets where target.name != "CBridgePlatform" {
+for target in package.targets where !["CAllocationCounter", "CBridgePlatform"].contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings + warnings
 }

@@ -27,7 +27,7 @@ package enum WallClock {
     }
 }
 
-private func nanoseconds(of clock: clockid_t) -> UInt64 {
+func nanoseconds(of clock: clockid_t) -> UInt64 {
     var time = timespec()
     clock_gettime(clock, &time)
     // A machine whose clock stands before 1970 reads 0; the sum wraps in the year 2554.

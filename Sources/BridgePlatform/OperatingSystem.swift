@@ -9,6 +9,7 @@ package enum OperatingSystem {
     package static let interrupt = SIGINT
     package static let terminate = SIGTERM
     package static let hangUp = SIGHUP
+    package static let kill = SIGKILL
 
     /// The directory that relative paths count from; nil if it has been removed.
     package static var workingDirectory: String? {

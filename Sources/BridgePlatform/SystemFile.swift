@@ -37,6 +37,14 @@ package final class SystemFile: Sendable {
         return file
     }
 
+    /// Opens a file for writing: a new one, or what there was is gone.
+    package static func create(_ path: String) throws(SystemFileError) -> SystemFile {
+        guard !path.utf8.contains(0) else { throw SystemFileError("its name has a NUL character") }
+        let number = retryingInterrupted { createFile(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
+        guard number >= 0 else { throw SystemFileError(errno) }
+        return SystemFile(FileDescriptor(owning: number))
+    }
+
     package var isTerminal: Bool { Terminal.isTerminal(number) }
 
     /// Reads what there is, waiting for the first byte; nothing at the end.
@@ -110,6 +118,8 @@ package struct SystemFileError: Error, Sendable, Hashable, CustomStringConvertib
 
 // Under their own names the calls are hidden by the methods that make them.
 private func openFile(_ path: String, _ flags: CInt) -> CInt { open(path, flags) }
+
+private func createFile(_ path: String, _ flags: CInt, _ mode: mode_t) -> CInt { open(path, flags, mode) }
 
 private func readFile(_ number: CInt, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
     read(number, buffer, count)

@@ -1,14 +1,48 @@
 import DomainEvents
 import FoundationEssentials
 
+/// What most works exchange: a number, and the title that goes with it.
+protocol TitledEvent: DomainEvent {
+    var id: Int64 { get }
+    var title: String { get }
+
+    init(id: Int64, title: String)
+}
+
+extension TitledEvent {
+    /// The event of this number.
+    @inline(__always)
+    init(_ id: Int64) {
+        self.init(id: id, title: Title.of(id))
+    }
+
+    /// Ends the program if the title is not the number's.
+    @inline(__always)
+    func checkTitle() {
+        if title != Title.of(id) { Report.fail("event \(id) has the title \(title)") }
+    }
+}
+
 /// The small event that all peers exchange: a number and 16 characters, one more than Swift keeps inline.
-struct BenchmarkEvent: DomainEvent {
+struct BenchmarkEvent: TitledEvent {
     let id: Int64
     let title: String
 }
 
 /// The reply of a round trip.
-struct BenchmarkReply: DomainEvent {
+struct BenchmarkReply: TitledEvent {
+    let id: Int64
+    let title: String
+}
+
+/// The same small event, written and read by its layout.
+struct BenchmarkLaidOutEvent: TitledEvent {
+    let id: Int64
+    let title: String
+}
+
+/// The reply of a round trip, written and read by its layout.
+struct BenchmarkLaidOutReply: TitledEvent {
     let id: Int64
     let title: String
 }
@@ -26,14 +60,28 @@ struct BenchmarkStarted: DomainEvent {
     let blobBytes: Int
 }
 
+/// What a worker has received: from when to when on the machine's clock, after it has checked all of it.
+struct BenchmarkReceived: DomainEvent {
+    let first: UInt64
+    let last: UInt64
+}
+
+/// How much memory a worker has in RAM when it has just begun.
+struct BenchmarkResident: DomainEvent {
+    let bytes: Int
+}
+
 /// Tells the worker to stop, as SIGSTOP does.
 struct BenchmarkStopped: DomainEvent {}
 
-/// What is published to a worker that has stopped.
+/// What is published to a worker that has stopped, or is slow.
 struct BenchmarkLoad: DomainEvent {
     let id: Int64
     let filler: Data
 }
+
+/// What idle workers wait for and nobody publishes.
+struct BenchmarkAwaited: DomainEvent {}
 
 /// The titles that go with the numbers.
 enum Title {

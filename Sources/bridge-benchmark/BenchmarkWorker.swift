@@ -1,55 +1,37 @@
 import BridgePlatform
 import BridgeWorker
 import DomainEvents
-import FoundationEssentials
 
 /// The worker's half of each work; the same program, started by a bridge.
 enum BenchmarkWorker {
-    static func run(_ work: String) async {
+    /// - Parameter arguments: the work, and what belongs to it.
+    static func run(_ arguments: ArraySlice<String>) async {
+        let work = arguments.first ?? ""
+        let rest = arguments.dropFirst()
         await BridgeWorker.main { publisher in
             switch work {
-            case "W1": return roundTrips(publisher)
-            case "W2": return floods(publisher)
-            case "W3": return blobs(publisher)
-            case "stopped": return stops(publisher)
-            default:
-                publisher.publish(BenchmarkEvent(id: 1, title: Title.of(1)))
+            case "W1":
+                let form = rest.first.flatMap { EventForm(rawValue: $0) } ?? .codable
+                return RoundTripWork.answer(form, others: rest.last.flatMap { Int($0) } ?? 0, publisher)
+            case "W2":
+                guard let part = FloodPart(rest) else { Report.fail("a worker does not know what to send") }
+                return FloodWorker.send(part, publisher)
+            case "W2-sink": return FloodWorker.receive(rest.first.flatMap { Int64($0) } ?? 1, publisher)
+            case "W3": return BlobWork.send(publisher)
+            case "W4":
+                publisher.publish(BenchmarkEvent(1))
                 return []
+            case "W4-memory":
+                publisher.publish(BenchmarkEvent(1))
+                publisher.publish(BenchmarkResident(bytes: CurrentProcess.residentBytes() ?? 0))
+                return []
+            case "idle": return [publisher.subscribe(to: BenchmarkAwaited.self) { _ in }]
+            case "slow":
+                return [publisher.subscribe(to: BenchmarkLoad.self) { _ in CurrentProcess.pause(milliseconds: 1) }]
+            case "stopped": return stops(publisher)
+            default: Report.fail("\"\(work)\" is no work for a worker")
             }
         }
-    }
-
-    private static func roundTrips(_ publisher: EventPublisher) -> [Subscription] {
-        [
-            publisher.subscribe(to: BenchmarkEvent.self) { event in
-                publisher.publish(BenchmarkReply(id: event.id, title: event.title))
-            }
-        ]
-    }
-
-    private static func floods(_ publisher: EventPublisher) -> [Subscription] {
-        [
-            publisher.subscribe(to: BenchmarkStarted.self) { start in
-                // Off the handler: inside one nothing waits for room.
-                Task.detached {
-                    for id in 0..<start.count { try await publisher.send(BenchmarkEvent(id: id, title: Title.of(id))) }
-                }
-            }
-        ]
-    }
-
-    private static func blobs(_ publisher: EventPublisher) -> [Subscription] {
-        [
-            publisher.subscribe(to: BenchmarkStarted.self) { start in
-                Task.detached {
-                    var blob = Data(count: start.blobBytes)
-                    for id in 0..<start.count {
-                        Stamp.set(id, in: &blob)
-                        try await publisher.send(BenchmarkBlob(id: id, title: Title.of(id), blob: blob))
-                    }
-                }
-            }
-        ]
     }
 
     private static func stops(_ publisher: EventPublisher) -> [Subscription] {

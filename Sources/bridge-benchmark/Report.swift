@@ -2,8 +2,8 @@ import BridgePlatform
 
 /// Prints measurements as JSON lines, in the form that the peers use.
 enum Report {
-    private static func line(_ work: String, _ fields: [(String, String)]) {
-        let all = [("peer", "\"event-bridge\""), ("work", "\"\(work)\"")] + fields
+    private static func line(_ work: String, peer: String = EventForm.codable.peer, _ fields: [(String, String)]) {
+        let all = [("peer", "\"\(peer)\""), ("work", "\"\(work)\"")] + fields
         CurrentProcess.writeAll("{" + all.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}\n", to: 1)
     }
 
@@ -14,15 +14,18 @@ enum Report {
         return "\(thousandths / 1_000)." + String(repeating: "0", count: 3 - fraction.count) + fraction
     }
 
+    private static func mebibytes(_ bytes: Int) -> String { decimal(Double(bytes) / Double(1 << 20)) }
+
     private static func perSecond(_ count: Double, _ nanoseconds: UInt64) -> String {
         decimal(count / (Double(nanoseconds) / 1e9))
     }
 
-    static func roundTrips(_ nanoseconds: [UInt64], total: UInt64) {
+    static func roundTrips(_ work: String, peer: String, _ nanoseconds: [UInt64], total: UInt64) {
         let sorted = nanoseconds.sorted()
         let mean = Double(sorted.reduce(0, +)) / Double(sorted.count) / 1_000
         line(
-            "W1",
+            work,
+            peer: peer,
             [
                 ("p50_us", decimal(Double(sorted[sorted.count / 2]) / 1_000)),
                 ("p99_us", decimal(Double(sorted[min(sorted.count - 1, sorted.count * 99 / 100)]) / 1_000)),
@@ -33,27 +36,62 @@ enum Report {
         )
     }
 
-    static func flood(_ count: Int64, nanoseconds: UInt64) {
-        line("W2", [("events_per_s", perSecond(Double(count), nanoseconds)), ("n", "\(count)"), ("ok", "true")])
+    static func flood(_ work: String, _ form: EventForm, _ count: Int64, nanoseconds: UInt64) {
+        flood(work, peer: form.peer, count, nanoseconds: nanoseconds)
     }
 
-    static func blobs(_ bytes: Int, _ count: Int64, nanoseconds: UInt64) {
+    static func flood(_ work: String, peer: String, _ count: Int64, nanoseconds: UInt64) {
+        let rate = perSecond(Double(count), nanoseconds)
+        line(work, peer: peer, [("events_per_s", rate), ("n", "\(count)"), ("ok", "true")])
+    }
+
+    static func blobs(_ peer: String, _ bytes: Int, _ count: Int64, nanoseconds: UInt64) {
         let megabytes = Double(count - 1) * Double(bytes) / 1e6
         line(
             "W3-\(bytes / 1_024)KiB",
+            peer: peer,
             [("mb_per_s", perSecond(megabytes, nanoseconds)), ("n", "\(count)"), ("ok", "true")]
         )
     }
 
-    static func starts(_ times: [UInt64]) {
+    static func starts(_ peer: String, _ times: [UInt64]) {
         let sorted = times.sorted().map { Double($0) / 1e6 }
         line(
             "W4",
+            peer: peer,
             [
                 ("p50_ms", decimal(sorted[sorted.count / 2])), ("min_ms", decimal(sorted[0])),
                 ("max_ms", decimal(sorted[sorted.count - 1])), ("n", "\(sorted.count)"),
             ]
         )
+    }
+
+    /// The memory that processes have had in RAM.
+    static func residents(_ peer: String, _ bytes: [Int]) {
+        let median = bytes.sorted()[bytes.count / 2]
+        line("W4-memory", peer: peer, [("resident_mib", mebibytes(median)), ("n", "\(bytes.count)")])
+    }
+
+    /// What an event has cost, and what the host had in RAM after it; nanoseconds of its processor in a second of idling.
+    static func cost(
+        _ work: String,
+        _ count: Int64,
+        nanoseconds: UInt64,
+        residentBytes: Int,
+        idleNanoseconds: UInt64? = nil
+    ) {
+        var fields = [
+            ("ns_per_event", decimal(Double(nanoseconds) / Double(count))),
+            ("resident_mib", mebibytes(residentBytes)),
+        ]
+        if let idleNanoseconds { fields.append(("idle_us_per_s", decimal(Double(idleNanoseconds) / 1e3))) }
+        line(work, fields + [("n", "\(count)"), ("ok", "true")])
+    }
+
+    static func codec(_ work: String, peer: String, _ count: Int64, nanoseconds: UInt64, allocations: Double?) {
+        var fields = [("ns", decimal(Double(nanoseconds) / Double(count)))]
+        if let allocations { fields.append(("allocations", decimal(allocations))) }
+        line(work, peer: peer, fields + [("n", "\(count)"), ("ok", "true")])
     }
 
     static func deliveries(_ variant: String, count: Int64, nanoseconds: UInt64) {
@@ -82,7 +120,6 @@ enum Report {
 
     /// Another worker's round trips beside a stopped one, by what the producer did meanwhile, and the host's memory.
     static func stopped(_ work: StoppedWork.Outcome) {
-        func mebibytes(_ bytes: Int) -> String { decimal(Double(bytes) / Double(1 << 20)) }
         func microseconds(_ nanoseconds: UInt64) -> String { decimal(Double(nanoseconds) / 1_000) }
         let options = work.options
         var fields: [(String, String)] = [

@@ -250,14 +250,3 @@ private final class PacedTrips: @unchecked Sendable {
         if let isLast { isLast.finish() } else { publisher.publish(BenchmarkEvent(id: id, title: Title.of(id))) }
     }
 }
-
-/// Set once, and looked at all the time.
-private final class Flag: Sendable {
-    private let value = Atomic<Bool>(false)
-
-    var isSet: Bool { value.load(ordering: .relaxed) }
-
-    func set() {
-        value.store(true, ordering: .relaxed)
-    }
-}

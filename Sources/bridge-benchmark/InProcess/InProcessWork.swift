@@ -10,16 +10,20 @@ import Synchronization
 /// the end.
 enum InProcessWork {
     /// Not on the main actor: there every wake-up passes through the main queue, whatever is measured.
+    ///
+    /// - Parameter posts: how many events are published to handlers on the publishing thread; elsewhere it is a quarter of that.
     @concurrent
-    static func run() async {
+    static func run(_ posts: Int64) async {
         memory()
-        for observers in [1, 10, 100] { inline(observers) }
-        manyTypes(1_000)
-        twoThreads(pairs: 20)
-        await queue()
-        await task()
-        await sequence()
-        await standardStream()
+        for observers in [1, 10, 100] { inline(observers, posts) }
+        manyTypes(1_000, posts)
+        // Fewer pairs say nothing about the worst of them.
+        twoThreads(pairs: posts < 1_000_000 ? 2 : 20, posts / 4)
+        let elsewhere = max(1_000, posts / 4_000 * 1_000)
+        await queue(elsewhere)
+        await task(elsewhere)
+        await sequence(elsewhere)
+        await standardStream(elsewhere)
     }
 
     // MARK: - What subscribers do
@@ -60,8 +64,8 @@ enum InProcessWork {
 
     // MARK: - Handlers on the publishing thread
 
-    private static func inline(_ observers: Int) {
-        let posts: Int64 = Int64(4_000_000 / observers)
+    private static func inline(_ observers: Int, _ deliveries: Int64) {
+        let posts = max(10, deliveries / Int64(observers))
         let time = timeInline(EventPublisher(), observers, posts)
         Report.deliveries("obs\(observers)", count: posts * Int64(observers), nanoseconds: time)
     }
@@ -82,7 +86,7 @@ enum InProcessWork {
     }
 
     /// One subscriber, with so many event types in use beside its own.
-    private static func manyTypes(_ count: Int) {
+    private static func manyTypes(_ count: Int, _ posts: Int64) {
         let publisher = EventPublisher()
         let tags = EventType.all
         var subscriptions: [Subscription] = []
@@ -92,7 +96,6 @@ enum InProcessWork {
             }
         }
         guard subscriptions.count == count else { Report.fail("there are \(subscriptions.count) event types") }
-        let posts: Int64 = 4_000_000
         let time = timeInline(publisher, 1, posts)
         withExtendedLifetime(subscriptions) {}
         Report.deliveries("types\(count)", count: posts, nanoseconds: time)
@@ -103,8 +106,7 @@ enum InProcessWork {
     /// Two threads that publish events of two types, beside one that publishes alone: the worst of random pairs.
     ///
     /// Between the pairs two threads do the same to memory of their own: what that costs more than one alone is the machine's doing.
-    private static func twoThreads(pairs: Int) {
-        let posts: Int64 = 1_000_000
+    private static func twoThreads(pairs: Int, _ posts: Int64) {
         var ratios: [Double] = []
         var controls: [Double] = []
         var slowest: UInt64 = 0
@@ -167,32 +169,35 @@ enum InProcessWork {
 
     // MARK: - Handlers elsewhere
 
-    private static let elsewhere: Int64 = 1_000_000
-
     /// From the first `publish` to the end of the last handler.
-    private static func queue() async {
+    private static func queue(_ elsewhere: Int64) async {
         let publisher = EventPublisher()
         let sum = Sum()
         let subscription = publisher.subscribe(
             to: BenchmarkEvent.self,
             on: .queue(DispatchQueue(label: "benchmark"))
         ) { event in sum.add(event) }
-        await timeElsewhere("queue", publisher, sum)
+        await timeElsewhere("queue", elsewhere, publisher, sum)
         withExtendedLifetime(subscription) {}
     }
 
-    private static func task() async {
+    private static func task(_ elsewhere: Int64) async {
         let publisher = EventPublisher()
         let sum = Sum()
         let subscription = publisher.subscribe(to: BenchmarkEvent.self) { (event: BenchmarkEvent) async in
             sum.add(event)
         }
-        await timeElsewhere("async", publisher, sum)
+        await timeElsewhere("async", elsewhere, publisher, sum)
         withExtendedLifetime(subscription) {}
     }
 
     /// In bursts, each of which is waited for: what is measured is work, not how fast a thread is woken.
-    private static func timeElsewhere(_ name: String, _ publisher: EventPublisher, _ sum: Sum) async {
+    private static func timeElsewhere(
+        _ name: String,
+        _ elsewhere: Int64,
+        _ publisher: EventPublisher,
+        _ sum: Sum
+    ) async {
         let burst: Int64 = 1_000
         let begin = MonotonicClock.now()
         for first in stride(from: 0, to: elsewhere, by: Int64.Stride(burst)) {
@@ -210,7 +215,7 @@ enum InProcessWork {
         Report.deliveries(name, count: elsewhere, nanoseconds: time)
     }
 
-    private static func sequence() async {
+    private static func sequence(_ elsewhere: Int64) async {
         let publisher = EventPublisher()
         let events = publisher.events(of: BenchmarkEvent.self)
         let begin = MonotonicClock.now()
@@ -237,7 +242,7 @@ enum InProcessWork {
     }
 
     /// What the language brings, for comparison: one consumer, no subscription, no context, no limit.
-    private static func standardStream() async {
+    private static func standardStream(_ elsewhere: Int64) async {
         let (events, continuation) = AsyncStream<BenchmarkEvent>.makeStream()
         let begin = MonotonicClock.now()
         let producer = Task.detached {

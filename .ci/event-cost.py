@@ -1,0 +1,132 @@
+"""Checks what an event costs on its way through a bridge: allocations, and instructions where there is valgrind.
+
+Usage: event-cost.py [--record] [PROGRAM]
+Without PROGRAM it builds event-path in release. Compares with .ci/event-cost.json, or writes that file with --record.
+Exit status 1 if an event costs more than was recorded and the tolerance allows, or less: then the file is out of date.
+Prints a line that begins with "not checked" for what this machine cannot measure.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORDS = ROOT / ".ci" / "event-cost.json"
+BUILD = ["swift", "build", "-c", "release", "-Xswiftc", "-enable-testing", "--scratch-path", ".build-release"]
+JOURNEYS = ["flood", "trips", "local", "codec"]
+# How many events go into one write and one read of a flood depends on time, which valgrind stretches.
+WITHOUT_INSTRUCTIONS = ["flood"]
+
+# What batches, waits and timers cost counts as well, and how many there are depends on the machine: far less than one for
+# each event, which is what a mistake costs.
+ALLOCATIONS_TOLERANCE = 0.25
+# Of instructions: how often a thread waits differs from run to run, by less than one in a hundred.
+INSTRUCTIONS_TOLERANCE = 0.05
+# Runs for the allocations, of which the least counts: whatever else a thread does now and then comes on top.
+RUNS = 3
+EVENTS = 20_000
+# For the instructions, two runs whose difference has no start, warm-up or end in it.
+FEW_EVENTS, MANY_EVENTS, WARM_UP = 1_000, 5_000, 1_000
+LONGEST_RUN = 120
+
+
+def run(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN, check=True, **options)
+
+
+def build():
+    command = [*BUILD, "--product", "event-path"]
+    if subprocess.run(command, cwd=ROOT, stdout=sys.stderr).returncode != 0:
+        sys.exit("event-path cannot be built")
+    return ROOT / ".build-release" / "release" / "event-path"
+
+
+def allocations(program, journey):
+    """How often memory is asked for on the way of one event; None where nobody counts."""
+    counts = []
+    for _ in range(RUNS):
+        found = re.search(r"(\d+) events, (\d+|unknown) allocations", run([program, journey, str(EVENTS)]).stdout)
+        if found is None:
+            sys.exit(f"event-path {journey} did not say how many allocations there were")
+        if found[2] == "unknown":
+            return None
+        counts.append(int(found[2]) / int(found[1]))
+    return round(min(counts), 3)
+
+
+def instructions(program, journey):
+    """How many instructions this process executes for one event, without those of the system."""
+    totals = []
+    for events in (FEW_EVENTS, MANY_EVENTS):
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, journey, str(events), str(WARM_UP)]
+        found = re.search(r"Collected : (\d+)", run(command).stderr)
+        if found is None:
+            sys.exit("valgrind did not say how many instructions there were")
+        totals.append(int(found[1]))
+    return round((totals[1] - totals[0]) / (MANY_EVENTS - FEW_EVENTS))
+
+
+def measure(program):
+    costs = {}
+    with tempfile.TemporaryDirectory() as directory:
+        # valgrind reads debug information for longer than everything else takes, and knows not all of it.
+        stripped = pathlib.Path(directory) / "event-path"
+        has_valgrind = shutil.which("valgrind") is not None and shutil.which("strip") is not None
+        if has_valgrind:
+            run(["strip", "-g", "-o", str(stripped), str(program)])
+        for journey in JOURNEYS:
+            cost = {"allocations": allocations(str(program), journey)}
+            if has_valgrind and journey not in WITHOUT_INSTRUCTIONS:
+                cost["instructions"] = instructions(str(stripped), journey)
+            costs[journey] = {kind: value for kind, value in cost.items() if value is not None}
+    return costs
+
+
+def tolerance(kind, recorded):
+    return ALLOCATIONS_TOLERANCE if kind == "allocations" else recorded * INSTRUCTIONS_TOLERANCE
+
+
+def compare(costs, records):
+    """Prints all of it and says whether it is as it was recorded."""
+    is_good = True
+    for journey, kinds in records.items():
+        for kind, recorded in kinds.items():
+            cost = costs.get(journey, {}).get(kind)
+            if cost is None:
+                print(f"not checked: {kind} of {journey}, which this machine cannot count ({recorded} recorded)")
+                continue
+            difference = cost - recorded
+            verdict = "as recorded"
+            if abs(difference) > tolerance(kind, recorded):
+                verdict = "MORE than" if difference > 0 else "LESS than"
+                verdict += f" the {recorded} recorded; if that is meant: python3 .ci/event-cost.py --record"
+                is_good = False
+            print(f"{journey}: {cost} {kind} for each event, {verdict}")
+    return is_good
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("program", nargs="?")
+    arguments = parser.parse_args()
+    program = pathlib.Path(arguments.program) if arguments.program else build()
+    try:
+        costs = measure(program)
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{' '.join(map(str, error.cmd))} ended with status {error.returncode}:\n{error.stderr[-2000:]}")
+    if arguments.record:
+        if not any("instructions" in kinds for kinds in costs.values()):
+            sys.exit("instructions cannot be recorded without valgrind and strip")
+        RECORDS.write_text(json.dumps(costs, indent=4) + "\n", encoding="utf-8")
+        print(RECORDS.read_text(encoding="utf-8"), end="")
+        return 0
+    return 0 if compare(costs, json.loads(RECORDS.read_text(encoding="utf-8"))) else 1
+
+
+sys.exit(main())

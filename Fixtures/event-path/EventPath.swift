@@ -1,0 +1,71 @@
+import BridgePlatform
+import CAllocationCounter
+import Dispatch
+import DomainEvents
+
+/// Runs events through a bridge within one process, or through parts of it, and says how often memory was asked for on the way:
+/// `event-path JOURNEY COUNT [WARM-UP]`, for the guard in CI.
+///
+/// No asynchronous `main`: tools that count instructions do not survive how it gives the main thread up.
+@main
+enum EventPath {
+    private static let usage =
+        "usage: event-path \(Journey.allCases.map(\.rawValue).joined(separator: "|")) COUNT [WARM-UP]"
+    private static let usageStatus: CInt = 64
+    private static let softwareStatus: CInt = 70
+
+    static func main() {
+        let arguments = CommandLine.arguments.dropFirst()
+        let numbers = arguments.dropFirst().compactMap { Int64($0) }
+        guard let journey = arguments.first.flatMap({ Journey(rawValue: $0) }), (1...2).contains(numbers.count),
+            numbers.count == arguments.count - 1, numbers.allSatisfy({ $0 > 0 })
+        else { end(usage, usageStatus) }
+        let isDone = DispatchSemaphore(value: 0)
+        Task.detached {
+            do {
+                try await run(journey, numbers[0], warmUp: numbers.count > 1 ? numbers[1] : 20_000)
+            } catch {
+                end("\(error)", softwareStatus)
+            }
+            isDone.signal()
+        }
+        isDone.wait()
+    }
+
+    /// After the warm-up every buffer is as large as it gets.
+    private static func run(_ journey: Journey, _ count: Int64, warmUp: Int64) async throws {
+        let allocations: Int64
+        switch journey {
+        case .flood, .trips:
+            let traveller = try await Traveller(isThereAndBack: journey == .trips)
+            await traveller.travel(warmUp)
+            cac_begin()
+            await traveller.travel(count)
+            allocations = cac_end()
+            await traveller.end()
+        case .local:
+            let publisher = EventPublisher()
+            let progress = Progress()
+            let subscription = publisher.subscribe(to: PathTravelled.self) { _ = progress.arrived($0) }
+            _ = progress.begin(warmUp + count)
+            for id in 0..<warmUp { publisher.publish(PathTravelled(id: id, title: PathTitle.of(id))) }
+            cac_begin()
+            for id in warmUp..<warmUp + count { publisher.publish(PathTravelled(id: id, title: PathTitle.of(id))) }
+            allocations = cac_end()
+            withExtendedLifetime(subscription) {}
+        case .codec:
+            let codec = PathCodec()
+            for id in 0..<warmUp { try codec.pass(id) }
+            cac_begin()
+            for id in 0..<count { try codec.pass(id) }
+            allocations = cac_end()
+        }
+        let counted = cac_is_counting_possible() == 1 ? "\(allocations)" : "unknown"
+        CurrentProcess.writeAll("\(journey.rawValue): \(count) events, \(counted) allocations\n", to: 1)
+    }
+
+    static func end(_ text: String, _ status: CInt) -> Never {
+        CurrentProcess.report(text)
+        CurrentProcess.exitImmediately(status)
+    }
+}

@@ -1,0 +1,23 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What programs that measure ask of themselves.
+extension CurrentProcess {
+    /// The processor time that all threads of this process have used.
+    package static func processorNanoseconds() -> UInt64 {
+        nanoseconds(of: CLOCK_PROCESS_CPUTIME_ID)
+    }
+
+    /// Holds up the calling thread.
+    package static func pause(milliseconds: UInt32) {
+        usleep(milliseconds * 1_000)
+    }
+
+    /// How many processors there are.
+    package static func processorCount() -> Int {
+        max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
+    }
+}

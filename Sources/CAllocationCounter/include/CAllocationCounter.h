@@ -1,0 +1,18 @@
+// How often memory is asked for while somebody counts. Only programs that measure link this: on Linux with glibc it
+// stands between them and malloc.
+
+#ifndef C_ALLOCATION_COUNTER_H
+#define C_ALLOCATION_COUNTER_H
+
+#include <stdint.h>
+
+/// 1 if allocations are counted in this program; 0 on other systems and under a sanitizer, which has a malloc of its own.
+int cac_is_counting_possible(void);
+
+/// From now on every allocation of every thread counts, from 0.
+void cac_begin(void);
+
+/// Counts no longer. Returns how many allocations there were; a reallocation is one.
+int64_t cac_end(void);
+
+#endif

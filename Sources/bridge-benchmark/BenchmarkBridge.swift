@@ -1,0 +1,59 @@
+import DomainEvents
+import EventBridge
+import Supervision
+
+/// A bridge whose workers are this same program, and what a work can have beside what it measures.
+struct BenchmarkBridge {
+    let publisher = EventPublisher()
+    private var workers: [WorkerSpecification] = []
+    private(set) var slowLink: SlowLink?
+
+    /// Adds a worker that does its half of the work that the arguments name.
+    mutating func add(
+        _ name: String = "benchmark",
+        _ arguments: [String],
+        subscribes: [any DomainEvent.Type],
+        shutdown: ShutdownSequence = .draining()
+    ) {
+        workers.append(
+            WorkerSpecification(
+                name,
+                executable: .beside("bridge-benchmark"),
+                arguments: ["worker"] + arguments,
+                subscribes: subscribes,
+                // A hundred of them may start at once.
+                handshakeTimeout: .seconds(60),
+                shutdown: shutdown
+            )
+        )
+    }
+
+    /// Adds workers for whom there is nothing to do.
+    mutating func addIdle(_ count: Int) {
+        for number in 0..<count { add("idle-\(number)", ["idle"], subscribes: [BenchmarkAwaited.self]) }
+    }
+
+    /// Adds a worker that takes a millisecond for each event, and a producer that always has one more for it.
+    mutating func addSlowLink() {
+        add(SlowLink.worker, ["slow"], subscribes: [BenchmarkLoad.self], shutdown: .killing)
+        slowLink = SlowLink(publisher)
+    }
+
+    /// Starts the workers.
+    func start() async throws -> BridgeHost {
+        let bridge = try BridgeHost(publisher: publisher, workers: workers)
+        try await bridge.start()
+        slowLink?.fill()
+        return bridge
+    }
+
+    /// Stops the workers.
+    func stop(_ bridge: BridgeHost) async {
+        if let slowLink {
+            slowLink.end(bridge)
+            await bridge.shutdown(drainingWithin: .zero)
+        } else {
+            await bridge.shutdown()
+        }
+    }
+}

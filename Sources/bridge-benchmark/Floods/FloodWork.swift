@@ -1,0 +1,85 @@
+import BridgePlatform
+import DomainEvents
+
+/// W2: from workers to the host, as fast as they can; acknowledged, and nothing lost.
+enum FloodWork {
+    /// What was measured.
+    struct Outcome {
+        let count: Int64
+        let nanoseconds: UInt64
+        /// The host's processor time in a second in which nothing happens, and its memory after the flood.
+        var idleNanoseconds: UInt64 = 0
+        var residentBytes = 0
+    }
+
+    static func run(_ plan: FloodPlan, count: Int64) async throws {
+        let outcome = try await measure(plan, count: count)
+        Report.flood(plan.name, plan.form, outcome.count, nanoseconds: outcome.nanoseconds)
+    }
+
+    /// The same, printed as what an event costs.
+    static func runForCost(_ plan: FloodPlan, count: Int64) async throws {
+        let outcome = try await measure(plan, count: count, idlesFirst: true)
+        Report.cost(
+            plan.name,
+            outcome.count,
+            nanoseconds: outcome.nanoseconds,
+            residentBytes: outcome.residentBytes,
+            idleNanoseconds: outcome.idleNanoseconds
+        )
+    }
+
+    private static func measure(
+        _ plan: FloodPlan,
+        count: Int64,
+        idlesFirst: Bool = false
+    ) async throws -> Outcome {
+        switch plan.form {
+        case .codable: try await measure(plan, BenchmarkEvent.self, count, idlesFirst)
+        case .layout: try await measure(plan, BenchmarkLaidOutEvent.self, count, idlesFirst)
+        }
+    }
+
+    private static func measure<Event: TitledEvent>(
+        _ plan: FloodPlan,
+        _ event: Event.Type,
+        _ count: Int64,
+        _ idlesFirst: Bool
+    ) async throws -> Outcome {
+        var design = BenchmarkBridge()
+        for worker in 0..<plan.workers {
+            design.add("benchmark-\(worker)", plan.arguments(worker: worker), subscribes: [BenchmarkStarted.self])
+        }
+        design.addIdle(plan.idleWorkers)
+        if plan.hasSlowLink { design.addSlowLink() }
+        let flood = Flood(count: count, lanes: plan.lanes)
+        let done = Finish()
+        let publisher = design.publisher
+        var subscriptions = KnownTypes.subscribe(plan.knownTypes, to: publisher)
+        subscriptions += (1..<plan.subscribers).map { _ in publisher.subscribe(to: Event.self) { $0.checkTitle() } }
+        subscriptions.append(
+            publisher.subscribe(to: Event.self) { event in
+                event.checkTitle()
+                if flood.arrived(event.id) { done.finish() }
+            }
+        )
+        let bridge = try await design.start()
+        var idleNanoseconds: UInt64 = 0
+        if idlesFirst {
+            let before = CurrentProcess.processorNanoseconds()
+            try await Task.sleep(for: .seconds(1))
+            idleNanoseconds = CurrentProcess.processorNanoseconds() - before
+        }
+        publisher.publish(BenchmarkStarted(count: flood.count, blobBytes: 0))
+        await done.wait()
+        let residentBytes = CurrentProcess.residentBytes() ?? 0
+        await design.stop(bridge)
+        withExtendedLifetime(subscriptions) {}
+        return Outcome(
+            count: flood.count,
+            nanoseconds: flood.nanoseconds,
+            idleNanoseconds: idleNanoseconds,
+            residentBytes: residentBytes
+        )
+    }
+}

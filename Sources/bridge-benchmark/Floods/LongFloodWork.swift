@@ -1,0 +1,53 @@
+import BridgePlatform
+import CBOR
+import DomainEvents
+import Locks
+
+/// Growth with what was sent: one worker sends ever more over one link, and the host's memory is looked at after each step.
+enum LongFloodWork {
+    /// - Parameter megabytes: how much payload is sent in the last step; each step is ten times the one before.
+    static func run(megabytes: Int64) async throws {
+        var design = BenchmarkBridge()
+        design.add("benchmark", FloodPlan().arguments(worker: 0), subscribes: [BenchmarkStarted.self])
+        let publisher = design.publisher
+        let arrival = Arrival()
+        let subscription = publisher.subscribe(to: BenchmarkEvent.self) { event in
+            event.checkTitle()
+            arrival.arrived(event.id)
+        }
+        let bridge = try await design.start()
+        let payload = Int64(try CBOREncoder().encode(BenchmarkEvent(100_000)).count)
+        for step in sequence(first: 1, next: { $0 <= megabytes / 10 ? $0 * 10 : nil }) {
+            let count = step * 1_000_000 / payload
+            let flood = Flood(count: count)
+            let done = arrival.begin(flood)
+            publisher.publish(BenchmarkStarted(count: count, blobBytes: 0))
+            await done.wait()
+            Report.cost(
+                "growth-sent-\(step)MB",
+                count,
+                nanoseconds: flood.nanoseconds,
+                residentBytes: CurrentProcess.residentBytes() ?? 0
+            )
+        }
+        await design.stop(bridge)
+        subscription.cancel()
+    }
+
+    /// The flood that is on its way.
+    private final class Arrival: @unchecked Sendable {
+        // Sendable: changed before the worker is told to send, and used by the thread that reads its link from then on.
+        private var flood = Flood(count: 1)
+        private var done = Finish()
+
+        func begin(_ flood: Flood) -> Finish {
+            self.flood = flood
+            done = Finish()
+            return done
+        }
+
+        func arrived(_ id: Int64) {
+            if flood.arrived(id) { done.finish() }
+        }
+    }
+}

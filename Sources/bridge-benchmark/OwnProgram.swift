@@ -1,0 +1,56 @@
+import BridgePlatform
+import Dispatch
+
+/// This program, started once more with other arguments, and what it prints.
+struct OwnProgram: Sendable {
+    let output: SystemFile
+    private let child: ChildProcess
+
+    /// What a program needs to be loaded, and sanitizers to end it when they have found something.
+    private static let inherited = ["PATH", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"]
+
+    /// - Parameter socket: becomes descriptor 3 of the new process.
+    init(_ arguments: [String], socket: CInt? = nil) throws {
+        let pipe = try FileDescriptor.pipe()
+        var request = SpawnRequest(executable: try CurrentProcess.executableDirectory() + "/bridge-benchmark")
+        request.arguments = arguments
+        for name in Self.inherited { request.environment[name] = CurrentProcess.environment(name) }
+        request.standardOutput = .descriptor(pipe.writing.rawValue)
+        request.standardError = .inherit
+        if let socket { request.descriptors = [.init(child: 3, parent: socket)] }
+        child = try ChildProcess.spawn(request)
+        // Open here, it would never end.
+        pipe.writing.close()
+        output = SystemFile(pipe.reading)
+    }
+
+    /// All that it prints from now on, until it closes its standard output.
+    func text() throws(SystemFileError) -> String {
+        var bytes: [UInt8] = []
+        while true {
+            let more = try output.read(upTo: 1 << 16)
+            if more.isEmpty { return String(decoding: bytes, as: UTF8.self) }
+            bytes += more
+        }
+    }
+
+    /// All that it prints, and how it ends; a thread of its own waits for that.
+    func finish() async -> (output: String, status: ExitStatus) {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                // What cannot be read is missing from the output, and the exit status says more.
+                let output = (try? text()) ?? ""
+                continuation.resume(returning: (output, waitForExit()))
+            }
+        }
+    }
+
+    func waitForExit() -> ExitStatus {
+        child.waitForExit().status
+    }
+
+    /// Ends it and what it has started.
+    func kill() {
+        _ = try? child.signalGroup(OperatingSystem.kill)
+    }
+}

@@ -1,0 +1,75 @@
+import BridgePlatform
+import DomainEvents
+
+/// W1: one event there, one back; the handler of the reply sends the next, on the thread that delivers it.
+enum RoundTripWork {
+    private static let warmUp: Int64 = 2_000
+
+    /// - Parameter isCrowded: with three subscribers at either end, and another worker that is slow.
+    static func run(_ name: String, _ form: EventForm, isCrowded: Bool = false, count: Int64) async throws {
+        let trips = Trips(count: Int(count), warmUp: warmUp)
+        switch form {
+        case .codable:
+            try await measure(BenchmarkEvent.self, BenchmarkReply.self, form, isCrowded, trips)
+        case .layout:
+            try await measure(BenchmarkLaidOutEvent.self, BenchmarkLaidOutReply.self, form, isCrowded, trips)
+        }
+        Report.roundTrips(name, peer: form.peer, trips.nanoseconds, total: trips.total)
+    }
+
+    private static func measure<Event: TitledEvent, Reply: TitledEvent>(
+        _ event: Event.Type,
+        _ reply: Reply.Type,
+        _ form: EventForm,
+        _ isCrowded: Bool,
+        _ trips: Trips
+    ) async throws {
+        var design = BenchmarkBridge()
+        let others = isCrowded ? 2 : 0
+        design.add("benchmark", ["W1", form.rawValue, "\(others)"], subscribes: [Event.self])
+        if isCrowded { design.addSlowLink() }
+        let publisher = design.publisher
+        let done = Finish()
+        var subscriptions = (0..<others).map { _ in publisher.subscribe(to: Reply.self) { $0.checkTitle() } }
+        subscriptions.append(
+            publisher.subscribe(to: Reply.self) { reply in
+                let now = MonotonicClock.now()
+                reply.checkTitle()
+                if trips.returned(reply.id, at: now) {
+                    done.finish()
+                    return
+                }
+                let next = reply.id + 1
+                trips.begin(MonotonicClock.now())
+                publisher.publish(Event(next))
+            }
+        )
+        let bridge = try await design.start()
+        trips.begin(MonotonicClock.now())
+        publisher.publish(Event(0))
+        await done.wait()
+        await design.stop(bridge)
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    /// The worker's part: answers each event with its own fields.
+    static func answer(_ form: EventForm, others: Int, _ publisher: EventPublisher) -> [Subscription] {
+        switch form {
+        case .codable: answer(BenchmarkEvent.self, BenchmarkReply.self, others, publisher)
+        case .layout: answer(BenchmarkLaidOutEvent.self, BenchmarkLaidOutReply.self, others, publisher)
+        }
+    }
+
+    private static func answer<Event: TitledEvent, Reply: TitledEvent>(
+        _ event: Event.Type,
+        _ reply: Reply.Type,
+        _ others: Int,
+        _ publisher: EventPublisher
+    ) -> [Subscription] {
+        (0..<others).map { _ in publisher.subscribe(to: Event.self) { $0.checkTitle() } } + [
+            publisher.subscribe(to: Event.self) { event in
+                publisher.publish(Reply(id: event.id, title: event.title))
+            }
+        ]
+    }
+}

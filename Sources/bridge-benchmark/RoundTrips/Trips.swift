@@ -1,0 +1,37 @@
+/// The times of round trips, of which one is under way at a time.
+final class Trips: @unchecked Sendable {
+    // Sendable: one event is in flight, so one thread is here at a time, handed over through the link's locks.
+    private(set) var nanoseconds: [UInt64] = []
+    private let count: Int
+    private let warmUp: Int64
+    private var begun: UInt64 = 0
+    private var first: UInt64 = 0
+    private var last: UInt64 = 0
+    private var expected: Int64 = 0
+
+    /// - Parameter warmUp: how many trips come before those that count.
+    init(count: Int, warmUp: Int64) {
+        self.count = count
+        self.warmUp = warmUp
+        nanoseconds.reserveCapacity(count)
+    }
+
+    /// From the beginning of the first trip that counts to the end of the last.
+    var total: UInt64 { last - first }
+
+    func begin(_ now: UInt64) {
+        begun = now
+    }
+
+    /// - Returns: Whether it was the last.
+    func returned(_ id: Int64, at now: UInt64) -> Bool {
+        guard id == expected else { Report.fail("reply \(id) came where \(expected) was expected") }
+        expected += 1
+        if id >= warmUp {
+            if nanoseconds.isEmpty { first = begun }
+            nanoseconds.append(now - begun)
+            last = now
+        }
+        return nanoseconds.count == count
+    }
+}

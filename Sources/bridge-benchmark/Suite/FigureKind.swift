@@ -1,0 +1,45 @@
+/// What a figure of a measurement says, for people.
+struct FigureKind {
+    /// Its name in the JSON lines.
+    let name: String
+    let label: String
+
+    /// Those that a table shows, in its order.
+    static let all = [
+        FigureKind(name: "p50_us", label: "µs, median"),
+        FigureKind(name: "p99_us", label: "µs, 99 %"),
+        FigureKind(name: "events_per_s", label: "events/s"),
+        FigureKind(name: "mb_per_s", label: "MB/s"),
+        FigureKind(name: "p50_ms", label: "ms, median"),
+        FigureKind(name: "ns_per_delivery", label: "ns/delivery"),
+        FigureKind(name: "ratio_median", label: "x alone"),
+        FigureKind(name: "control_median", label: "x alone, control"),
+        FigureKind(name: "bytes", label: "bytes"),
+        FigureKind(name: "ns_per_event", label: "ns/event"),
+        FigureKind(name: "ns", label: "ns"),
+        FigureKind(name: "allocations", label: "allocations"),
+        FigureKind(name: "resident_mib", label: "MiB in RAM"),
+        FigureKind(name: "idle_us_per_s", label: "µs/s of host idle"),
+    ]
+
+    /// What the figures of a work are divided by: the peer and the work whose figures stand for 1; nil if there is none.
+    static func base(of work: String) -> (peer: String, work: String)? {
+        switch work {
+        case _ where work.hasPrefix("W1"): ("raw-socket", "W1")
+        case _ where work.hasPrefix("W2"): ("raw-socket", "W2")
+        case _ where work.hasPrefix("W3"): ("raw-socket", work)
+        case _ where work.hasPrefix("W4"): ("empty-program", work)
+        case _ where work.hasPrefix("codec"): ("foundation-json", work)
+        case _ where work.hasPrefix("growth-types"): ("event-bridge", "growth-types-1")
+        case _ where work.hasPrefix("growth-workers"): ("event-bridge", "growth-workers-1")
+        case _ where work.hasPrefix("growth-sent"): ("event-bridge", "growth-sent-1MB")
+        default: nil
+        }
+    }
+
+    static let explanation = """
+        Medians of the rounds, with the least and the most. "x base" is the median divided by that of the work's base: raw-socket
+        (blocking calls, a call for each event), empty-program, foundation-json, or the first step of a growth. "x before" is the
+        median divided by that of the file compared with. Of times less is better, of rates more.
+        """
+}

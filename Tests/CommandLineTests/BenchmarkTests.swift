@@ -1,0 +1,56 @@
+import Testing
+
+/// The program `bridge-benchmark`: that its works can be done, not how fast.
+@Suite("The program bridge-benchmark", .serialized)
+struct BenchmarkTests {
+    /// Those that take no more than a few processes; W5 has none, and is measured with what no test has: time.
+    private static let works = "raw,W1,W2,W3,W4,codec,growth-types-1000,growth-workers-10,growth-sent"
+
+    @Test("It does its works, checks what arrives, and prints a table", .timeLimit(.minutes(5)))
+    func quickRun() async throws {
+        let workspace = try Workspace()
+        let arguments = ["--quick", "--rounds", "1", "--only", Self.works, "--json", "run.jsonl"]
+        let result = try await SupervisorProgram.run(arguments, of: "bridge-benchmark", in: workspace.path)
+        #expect(result.status == .exited(code: 0), "\(result.errors)")
+        let works = [
+            "W1", "W1-crowded", "W2", "W2-threads4", "W2-workers4", "W2-crowded", "W2-fanout8", "W3-64KiB",
+            "W3-1024KiB", "W4",
+            "W4-memory", "codec-encode", "growth-types-1000", "growth-workers-10", "growth-sent-1MB",
+        ]
+        for work in works {
+            #expect(result.output.contains { $0.hasPrefix(work + " ") && $0.contains(" event-bridge ") }, "\(work)")
+        }
+
+        let compared = try await SupervisorProgram.run(
+            ["--quick", "--rounds", "1", "--only", "codec", "--compare", "run.jsonl"],
+            of: "bridge-benchmark",
+            in: workspace.path
+        )
+        #expect(compared.status == .exited(code: 0), "\(compared.errors)")
+        #expect(compared.output.first?.hasSuffix("x before") == true)
+    }
+
+    @Test("A work prints JSON lines in the form of its peers", .timeLimit(.minutes(5)))
+    func jsonLines() async throws {
+        let workspace = try Workspace()
+        let result = try await SupervisorProgram.run(["W2", "100"], of: "bridge-benchmark", in: workspace.path)
+        #expect(result.status == .exited(code: 0), "\(result.errors)")
+        #expect(result.output.count == 1)
+        #expect(result.output.first?.hasPrefix(#"{"peer":"event-bridge","work":"W2","events_per_s":"#) == true)
+        #expect(result.output.first?.hasSuffix(#","n":100,"ok":true}"#) == true)
+    }
+
+    @Test("Arguments, files and works that are not there have exit statuses of their own", .timeLimit(.minutes(5)))
+    func exitStatuses() async throws {
+        let workspace = try Workspace()
+        for (arguments, code) in [
+            (["W9"], 64), (["--rounds", "no"], 64), (["--compare", "missing.jsonl"], 66), (["W4", "--layout"], 77),
+            (["--json", "missing/run.jsonl"], 70),
+        ] as [([String], CInt)] {
+            let result = try await SupervisorProgram.run(arguments, of: "bridge-benchmark", in: workspace.path)
+            #expect(result.status == .exited(code: code), "\(arguments): \(result.errors)")
+            #expect(result.output.isEmpty)
+            #expect(!result.errors.isEmpty)
+        }
+    }
+}
