@@ -146,6 +146,7 @@ let package = Package(
             name: "bridge-benchmark",
             dependencies: [
                 "BridgePlatform",
+                "BridgeProtocol",
                 "BridgeWorker",
                 "CAllocationCounter",
                 "CBOR",

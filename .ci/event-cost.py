@@ -2,7 +2,8 @@
 
 Usage: event-cost.py [--record] [PROGRAM]
 Without PROGRAM it builds event-path in release. Compares with .ci/event-cost.json, or writes that file with --record.
-Exit status 1 if an event costs more than was recorded and the tolerance allows, or less: then the file is out of date.
+Exit status 1 if an event costs more than was recorded and the tolerance allows. Where it costs less it says that the file is
+out of date.
 Prints a line that begins with "not checked" for what this machine cannot measure.
 """
 
@@ -25,13 +26,14 @@ WITHOUT_INSTRUCTIONS = ["flood"]
 # What batches, waits and timers cost counts as well, and how many there are depends on the machine: far less than one for
 # each event, which is what a mistake costs.
 ALLOCATIONS_TOLERANCE = 0.25
-# Of instructions: how often a thread waits differs from run to run, by less than one in a hundred.
-INSTRUCTIONS_TOLERANCE = 0.05
+# Of instructions: how often a thread waits differs from run to run, by less than one in a hundred; which copy of memmove the C
+# library picks differs from machine to machine.
+INSTRUCTIONS_TOLERANCE = 0.1
 # Runs for the allocations, of which the least counts: whatever else a thread does now and then comes on top.
 RUNS = 3
 EVENTS = 20_000
 # For the instructions, two runs whose difference has no start, warm-up or end in it.
-FEW_EVENTS, MANY_EVENTS, WARM_UP = 1_000, 5_000, 1_000
+FEW_EVENTS, MANY_EVENTS, WARM_UP = 1_000, 10_000, 500
 LONGEST_RUN = 120
 
 
@@ -63,7 +65,8 @@ def instructions(program, journey):
     """How many instructions this process executes for one event, without those of the system."""
     totals = []
     for events in (FEW_EVENTS, MANY_EVENTS):
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, journey, str(events), str(WARM_UP)]
+        numbers = [str(events), str(WARM_UP)]
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, journey, *numbers]
         found = re.search(r"Collected : (\d+)", run(command).stderr)
         if found is None:
             sys.exit("valgrind did not say how many instructions there were")
@@ -92,7 +95,7 @@ def tolerance(kind, recorded):
 
 
 def compare(costs, records):
-    """Prints all of it and says whether it is as it was recorded."""
+    """Prints all of it and says whether none of it is more than was recorded."""
     is_good = True
     for journey, kinds in records.items():
         for kind, recorded in kinds.items():
@@ -103,9 +106,9 @@ def compare(costs, records):
             difference = cost - recorded
             verdict = "as recorded"
             if abs(difference) > tolerance(kind, recorded):
-                verdict = "MORE than" if difference > 0 else "LESS than"
+                verdict = "MORE than" if difference > 0 else "less than"
                 verdict += f" the {recorded} recorded; if that is meant: python3 .ci/event-cost.py --record"
-                is_good = False
+                is_good = is_good and difference < 0
             print(f"{journey}: {cost} {kind} for each event, {verdict}")
     return is_good
 

@@ -36,15 +36,19 @@ struct BenchmarkReply: TitledEvent {
 }
 
 /// The same small event, written and read by its layout.
-struct BenchmarkLaidOutEvent: TitledEvent {
+struct BenchmarkLaidOutEvent: TitledEvent, LaidOutEvent {
     let id: Int64
     let title: String
+
+    static let layout = EventLayout(Self.init(id:title:), .field("id", \.id), .field("title", \.title))
 }
 
 /// The reply of a round trip, written and read by its layout.
-struct BenchmarkLaidOutReply: TitledEvent {
+struct BenchmarkLaidOutReply: TitledEvent, LaidOutEvent {
     let id: Int64
     let title: String
+
+    static let layout = EventLayout(Self.init(id:title:), .field("id", \.id), .field("title", \.title))
 }
 
 /// An event with a payload of 64 KiB or 1 MiB that carries its number in its first and last eight bytes.

@@ -1,4 +1,5 @@
 import BridgePlatform
+import BridgeProtocol
 import CAllocationCounter
 import CBOR
 import FoundationEssentials
@@ -6,9 +7,7 @@ import FoundationEssentials
 /// What it takes to turn the small event into bytes and back, with coders and buffers that are used again.
 enum CodecWork {
     static func run(count: Int64) throws {
-        let coder = LaidOutCoder(
-            EventLayout(BenchmarkLaidOutEvent.init(id:title:), .field("id", \.id), .field("title", \.title))
-        )
+        let coder = PayloadCoder<BenchmarkLaidOutEvent>()
         let encoder = CBOREncoder()
         let decoder = CBORDecoder()
         let buffer = CBORBuffer()
@@ -26,7 +25,7 @@ enum CodecWork {
             try check(encoded.withBytes(of: id) { try decoder.decode(BenchmarkEvent.self, from: $0) }, id)
         }
         try measure("codec-decode", EventForm.layout.peer, count) { id in
-            try check(encoded.withBytes(of: id) { try coder.decode(from: $0, with: decoder) }, id)
+            try check(encoded.withBytes(of: id) { try coder.decode($0, with: decoder) }, id)
         }
         try measureFoundation(max(1, count / 10))
     }

@@ -1,0 +1,79 @@
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import Testing
+
+/// An event with a layout.
+private struct ShelfMeasured: LaidOutEvent, Equatable {
+    let width: Int
+    let label: String?
+
+    static let layout = EventLayout(Self.init(width:label:), .field("width", \.width), .field("label", \.label))
+
+    init(width: Int, label: String?) throws {
+        struct IsNegative: Error, CustomStringConvertible { let description = "a shelf is not that narrow" }
+        if width < 0 { throw IsNegative() }
+        self.width = width
+        self.label = label
+    }
+
+    /// One that nobody who reads it takes.
+    private init(unchecked width: Int) {
+        self.width = width
+        label = nil
+    }
+
+    static let impossible = ShelfMeasured(unchecked: -1)
+}
+
+/// What a worker has made of it, without a layout.
+private struct ShelfReported: DomainEvent, Equatable {
+    let width: Int
+    let label: String?
+}
+
+@Suite("Events with a layout cross between processes", .timeLimit(.minutes(1)))
+struct LaidOutEventTests {
+    private let publisher = EventPublisher()
+
+    private static var reporter: InMemoryWorker {
+        InMemoryWorker("reporter", subscribes: [ShelfMeasured.self]) { publisher in
+            [
+                publisher.subscribe(to: ShelfMeasured.self) { shelf in
+                    publisher.publish(ShelfReported(width: shelf.width, label: shelf.label))
+                }
+            ]
+        }
+    }
+
+    @Test("whole and in order, one like the other")
+    func crossing() async throws {
+        let reports = Collected<ShelfReported>()
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [Self.reporter])
+        let subscription = publisher.subscribe(to: ShelfReported.self) { reports.add($0) }
+        for width in 0..<100 {
+            try await publisher.send(ShelfMeasured(width: width, label: width % 3 == 0 ? nil : "shelf number \(width)"))
+        }
+        await reports.wait { $0.count == 100 }
+        #expect(reports.all.map(\.width) == Array(0..<100))
+        #expect(reports.all.allSatisfy { $0.label == ($0.width % 3 == 0 ? nil : "shelf number \($0.width)") })
+        await bridge.shutdown()
+        subscription.cancel()
+    }
+
+    @Test("and are refused where their initializer throws, with what it says")
+    func refused() async throws {
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [Self.reporter])
+        let error = await #expect(throws: DeliveryError.self) {
+            try await publisher.deliver(ShelfMeasured.impossible, within: .seconds(60))
+        }
+        #expect(error?.description.contains("a shelf is not that narrow") == true, "\(String(describing: error))")
+        await bridge.shutdown()
+    }
+
+    @Test("and so do those without a layout that a peer reads by one")
+    func mixed() throws {
+        #expect(try layoutMismatch(of: ShelfMeasured(width: 7, label: "seven")) == nil)
+        #expect(try layoutMismatch(of: ShelfMeasured(width: 7, label: nil)) == nil)
+    }
+}
