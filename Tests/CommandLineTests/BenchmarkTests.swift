@@ -1,3 +1,4 @@
+import BridgePlatform
 import Testing
 
 /// The program `bridge-benchmark`: that its works can be done, not how fast.
