@@ -26,7 +26,7 @@ WITHOUT_INSTRUCTIONS = ["flood"]
 # What batches, waits and timers cost counts as well, and how many there are depends on the machine: far less than one for
 # each event, which is what a mistake costs.
 ALLOCATIONS_TOLERANCE = 0.25
-# Of instructions: how often a thread waits differs from run to run, by less than one in a hundred; which copy of memmove the C
+# Of instructions: how often a thread waits differs from run to run, by three in a hundred at most; which copy of memmove the C
 # library picks differs from machine to machine.
 INSTRUCTIONS_TOLERANCE = 0.1
 # Runs for the allocations, of which the least counts: whatever else a thread does now and then comes on top.

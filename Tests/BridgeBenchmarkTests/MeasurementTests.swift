@@ -30,12 +30,12 @@ struct MeasurementTests {
         let lines = try table(Self.run).text(comparedWith: nil).split(separator: "\n")
         #expect(
             lines == [
-                "work  by            figure         median       least        most  x base",
-                "W1    raw-socket    µs, median      10.00       10.00       10.00    1.00",
-                "W1    raw-socket    µs, 99 %        20.00       20.00       20.00    1.00",
-                "W1    event-bridge  µs, median      12.00       11.00       13.00    1.20",
-                "W1    event-bridge  µs, 99 %        40.50       30.50       50.50    2.03",
-                "W2    event-bridge  events/s    1,234,568   1,234,568   1,234,568       -",
+                "work  by            figure         median       least       most  x base",
+                "W1    raw-socket    µs, median      10.00      10.00      10.00    1.00",
+                "W1    raw-socket    µs, 99 %        20.00      20.00      20.00    1.00",
+                "W1    event-bridge  µs, median      12.00      11.00      13.00    1.20",
+                "W1    event-bridge  µs, 99 %        40.50      30.50      50.50    2.03",
+                "W2    event-bridge  events/s    1,234,568  1,234,568  1,234,568       -",
             ]
         )
     }
