@@ -80,6 +80,9 @@ struct FrameStore: ~Copyable {
         return Chunk(base: base, capacity: memory.count)
     }
 
+    /// Where a frame lies in memory that the peer shares; nil if it lies in this process's own.
+    func sharedOffset(of frame: UnsafeRawPointer) -> Int? { region?.offset(of: frame) }
+
     /// Gives back the oldest frame's memory.
     mutating func removeFirst() {
         chunks[first].frames -= 1

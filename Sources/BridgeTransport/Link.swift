@@ -56,6 +56,10 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var found: TakeOver?
     /// The page on which this side notes for its host what it is at; set before the reading thread begins.
     @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
+    /// Takes large events out of the memory that the peer shares; nil if it shares none.
+    ///
+    /// Set before the reading thread begins.
+    @exclusivity(unchecked) private(set) var copies: FrameCopies?
     /// Where the inline handlers of the peer's events run.
     let inlineLane = LinkLane()
     weak var delegate: (any LinkDelegate)?
@@ -93,7 +97,10 @@ package final class Link: @unchecked Sendable {
     let headBuffer = CBORBuffer(minimumCapacity: 256)
     @exclusivity(unchecked) var eventsSinceSettledMark = 0
     /// The peer's numbers of names that this process knows by numbers of its own; 0 is nobody's.
-    @exclusivity(unchecked) var peerNumbers = Array(repeating: (own: UInt64(0), peer: UInt64(0)), count: Link.knownNumbers)
+    @exclusivity(unchecked) var peerNumbers = Array(
+        repeating: (own: UInt64(0), peer: UInt64(0)),
+        count: Link.knownNumbers
+    )
 
     /// How many events were taken for the peer.
     @exclusivity(unchecked) var acceptedEvents: UInt64 = 0
@@ -155,6 +162,7 @@ package final class Link: @unchecked Sendable {
             self.stream = stream
             self.delegate = delegate
             self.takesOver = takesOver
+            copies = peerMemory(of: stream).map(FrameCopies.init)
             if let memory { sharedHead = outbox.share(memory) }
         }
         inlineLane.head = sharedHead
@@ -174,7 +182,8 @@ package final class Link: @unchecked Sendable {
         ownIncarnation: UInt64,
         peerWindowBytes: UInt64,
         peerWindowEvents: UInt64,
-        peerFrameBytes: UInt64
+        peerFrameBytes: UInt64,
+        peerFeatures: LinkFeatures = []
     ) {
         lock.withLock {
             if let ownSource { self.ownSource = ownSource }
@@ -189,6 +198,7 @@ package final class Link: @unchecked Sendable {
                 // The span of a window must stay far from the end of the numbers.
                 windowEvents: Int(clamping: min(peerWindowEvents, 1 << 20))
             )
+            if peerFeatures.contains(.takesPlacedEvents) { outbox.beginPlacing() }
         }
         pump()
     }

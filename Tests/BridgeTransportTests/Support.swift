@@ -149,6 +149,11 @@ class PassingStream: ByteStream, @unchecked Sendable {
     func close() { inner.close() }
 }
 
+/// A stream whose memory could not be had.
+final class BareStream: PassingStream, @unchecked Sendable {
+    override var memory: MemoryFile? { nil }
+}
+
 /// Notes on which thread each write happens.
 final class WatchedStream: PassingStream, @unchecked Sendable {
     // Sendable: what it adds is guarded by its own lock.
