@@ -90,6 +90,11 @@ package struct Outbox: ~Copyable {
         return region.head
     }
 
+    /// Keeps the frames of large events in memory that the peer can read from now on, as far as that has room.
+    package mutating func shelve(in memory: any OutboxMemory) {
+        if store.region == nil, store.shelf == nil { store.shelf = FrameShelf(memory) }
+    }
+
     /// From now on large events stay in the memory that the peer shares, and the stream only says where they lie.
     package mutating func beginPlacing() {
         isPlacing = true

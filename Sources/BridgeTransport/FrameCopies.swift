@@ -4,12 +4,15 @@ import Locks
 
 /// Takes the events out of the memory that a peer shares: each is copied once, and handled from the copy.
 ///
-/// Read, not mapped: whatever the peer does to the memory, what is looked at here stays as it is, and nothing but this process's own
-/// memory is touched.
+/// Whatever the peer does to the memory, what is looked at here stays as it is. Where its size is sealed it is copied through a mapping,
+/// which saves the kernel's way from page to page.
 final class FrameCopies: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let memory: MemoryFile
     private let lock = Lock()
+    /// Made for the first event: most links never see one.
+    private var mapping: MemoryMapping?
+    private var isMappable = true
     private var spares: [UnsafeMutableRawBufferPointer] = []
     private var spareBytes = 0
 
@@ -33,12 +36,26 @@ final class FrameCopies: @unchecked Sendable {
     func take(_ placed: PlacedFrame, limit: Int) throws(LinkViolation) -> FrameCopy {
         let range = try placed.range(in: memory.byteCount, limit: limit)
         let copy = FrameCopy(take(range.count), count: range.count, home: self)
+        if let mapping = mapped() {
+            mapping.copy(range, into: copy.writable)
+            return copy
+        }
         guard memory.copy(at: range.lowerBound, into: copy.writable) == range.count else {
             throw LinkViolation(
                 "event \(placed.sequence) was placed at byte \(placed.offset), where nothing could be read"
             )
         }
         return copy
+    }
+
+    private func mapped() -> MemoryMapping? {
+        lock.withLock {
+            if mapping == nil, isMappable {
+                mapping = memory.mapForReading()
+                isMappable = mapping != nil
+            }
+            return mapping
+        }
     }
 
     private func take(_ count: Int) -> UnsafeMutableRawBufferPointer {

@@ -14,7 +14,7 @@ extension Link {
 
     /// The memory in which the peer's events lie; nil if it shares none.
     func peerMemory(of stream: any ByteStream) -> MemoryFile? {
-        phase.role == .host ? stream.memory : nil
+        phase.role == .host ? stream.memory : stream.shelf
     }
 
     /// An event lies in the memory that the peer shares: it is taken out, and then it is like any other.

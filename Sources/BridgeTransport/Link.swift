@@ -164,6 +164,7 @@ package final class Link: @unchecked Sendable {
             self.takesOver = takesOver
             copies = peerMemory(of: stream).map(FrameCopies.init)
             if let memory { sharedHead = outbox.share(memory) }
+            if phase.role == .host, let shelf = stream.shelf?.soleMapping { outbox.shelve(in: shelf) }
         }
         inlineLane.head = sharedHead
         lastRead.store(MonotonicClock.now(), ordering: .relaxed)

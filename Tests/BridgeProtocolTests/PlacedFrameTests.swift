@@ -136,20 +136,29 @@ private final class PlacingSender {
     private var outbox: Outbox
     private let source = EventSource(origin: "a", incarnation: 1)
 
-    init(windowBytes: Int = 1 << 40, isShared: Bool = true) {
+    /// Whether the memory is no worker's outbox, but takes a host's large events only.
+    private let isShelf: Bool
+
+    init(windowBytes: Int = 1 << 40, isShared: Bool = true, isShelf: Bool = false) {
+        self.isShelf = isShelf
         var limits = LinkLimits()
         limits.windowBytes = windowBytes
         outbox = Outbox(limits: limits)
-        if isShared { _ = outbox.share(memory) }
+        if isShared, !isShelf { _ = outbox.share(memory) }
     }
 
+    func shelve() { outbox.shelve(in: memory) }
+
     func beginPlacing() { outbox.beginPlacing() }
+
+    /// What an event is full of: its number, in a byte that is not 0.
+    static func mark(of sequence: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: (sequence - 1) % 255 + 1) }
 
     /// Puts an event of so many bytes in, each of which is its number.
     func put(_ count: Int) {
         let sequence = outbox.lastSequence + 1
         let frame = outbox.append(frameLength: count, source: source, number: sequence)
-        frame?.initializeMemory(as: UInt8.self, repeating: UInt8(truncatingIfNeeded: sequence), count: count)
+        frame?.initializeMemory(as: UInt8.self, repeating: Self.mark(of: sequence), count: count)
         outbox.frameWasWritten(frameLength: count)
     }
 
@@ -248,5 +257,99 @@ struct PlacingOutboxTests {
         }
         sender.composedWasWritten()
         #expect(try placed(in: sender.compose()[...]).0.sequence == first + 1)
+    }
+}
+
+@Suite("A host's outbox with memory for large events")
+struct ShelvingOutboxTests {
+    private static let large = LinkLimits.placedBytes
+
+    private func makeSender() -> PlacingSender {
+        let sender = PlacingSender(isShelf: true)
+        sender.beginPlacing()
+        return sender
+    }
+
+    /// What left: the numbers of the events, and how many of them were placed.
+    private func read(
+        _ bytes: [UInt8],
+        from sender: PlacingSender,
+        length: Int
+    ) throws -> (numbers: [UInt8], placed: Int) {
+        var numbers: [UInt8] = []
+        var placed = 0
+        var rest = bytes[...]
+        while let first = rest.first {
+            // A placed frame begins with the high bytes of its short length; an event here is full of its number.
+            if first == 0 {
+                let count = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) } + 4
+                let frame = try Array(rest.prefix(count).dropFirst(4)).withUnsafeBytes { try PlacedFrame(decoding: $0) }
+                let content = try sender.bytes(at: frame)
+                #expect(content.count == length && Set(content).count == 1)
+                numbers.append(content[0])
+                placed += 1
+                rest = rest.dropFirst(count)
+            } else {
+                numbers.append(first)
+                rest = rest.dropFirst(length)
+            }
+        }
+        return (numbers, placed)
+    }
+
+    @Test("what came before the memory leaves whole, what comes after it is placed")
+    func laterMemory() throws {
+        let sender = makeSender()
+        for _ in 1...3 { sender.put(Self.large) }
+        sender.shelve()
+        for _ in 4...9 { sender.put(Self.large) }
+        let (numbers, placed) = try read(sender.compose(), from: sender, length: Self.large)
+        #expect(numbers == Array(1...9))
+        #expect(placed == 6)
+    }
+
+    @Test("what finds no room leaves whole, and what was settled makes room again")
+    func full() throws {
+        let sender = makeSender()
+        sender.shelve()
+        // Sixty-four slots, each with room for two of them.
+        let length = 100_000
+        for _ in 1...150 { sender.put(length) }
+        var numbers: [UInt8] = []
+        var placed = 0
+        while sender.hasWritable {
+            let found = try read(sender.compose(), from: sender, length: length)
+            sender.composedWasWritten()
+            numbers += found.numbers
+            placed += found.placed
+        }
+        #expect(numbers == Array(1...150))
+        #expect((100...128).contains(placed))
+        try sender.settle(through: 150)
+        // Larger than any of the chunks that are kept: they make the room together.
+        for _ in 151...153 { sender.put(3 << 20) }
+        let found = try read(sender.compose(), from: sender, length: 3 << 20)
+        #expect(found.numbers == [151, 152, 153])
+        #expect(found.placed == 3)
+    }
+
+    @Test("large and small, settled in any order and as often as it may be, never meet")
+    func longLife() throws {
+        let sender = makeSender()
+        sender.shelve()
+        var random = SeededGenerator.announced()
+        var settled: UInt64 = 0
+        for _ in 1...60 {
+            let length = [Self.large, 60_000, 300_000].randomElement(using: &random) ?? 0
+            for _ in 0..<Int.random(in: 1...12, using: &random) { sender.put(length) }
+            while sender.hasWritable {
+                let before = sender.lastComposed
+                let found = try read(sender.compose(), from: sender, length: length)
+                sender.composedWasWritten()
+                #expect(found.numbers == (before + 1...sender.lastComposed).map { PlacingSender.mark(of: $0) })
+            }
+            settled = UInt64.random(in: settled...sender.lastComposed, using: &random)
+            try sender.settle(through: settled)
+        }
     }
 }

@@ -34,27 +34,34 @@ struct PlacedEventTests {
 
     private struct Counted {
         let pair: LinkPair
+        let host: CountingStream
         let worker: CountingStream
 
         init(
             _ carrier: Carrier,
             limits: LinkLimits = LinkLimits(),
             wrapHost: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
-            hostDispose: @escaping @Sendable (Link, EventHead) throws -> EventDisposition = { _, _ in .handled }
+            wrapWorker: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
+            workerDispose: @escaping @Sendable (Link, EventHead) throws -> EventDisposition = { _, _ in .handled }
         ) throws {
-            let found = Shared<CountingStream?>(nil)
+            let found = Shared<(host: CountingStream?, worker: CountingStream?)>((nil, nil))
             pair = try LinkPair(
                 carrier,
                 limits: limits,
-                wrapHost: wrapHost,
-                wrapWorker: { stream, _ in
-                    let made = CountingStream(stream)
-                    found.change { $0 = made }
+                wrapHost: { stream, poller in
+                    let made = CountingStream(wrapHost(stream, poller))
+                    found.change { $0.host = made }
                     return made
                 },
-                hostDispose: hostDispose
+                wrapWorker: { stream, poller in
+                    let made = CountingStream(wrapWorker(stream, poller))
+                    found.change { $0.worker = made }
+                    return made
+                },
+                workerDispose: workerDispose
             )
-            worker = try #require(found.value)
+            host = try #require(found.value.host)
+            worker = try #require(found.value.worker)
         }
     }
 
@@ -74,6 +81,83 @@ struct PlacedEventTests {
         // A hundred small events, two hundred places, and a few control frames.
         #expect(counted.worker.written.value < 50_000)
         pair.shutDown()
+    }
+
+    @Test("so they do from the host, out of memory that only it writes to", arguments: Carrier.allCases)
+    func fromHost(_ carrier: Carrier) throws {
+        let counted = try Counted(carrier)
+        let pair = counted.pair
+        let source = LinkPair.hostSource
+        for number in 1...300 { pair.host.publish(number, from: source, payload: Self.content(number)) }
+        #expect(pair.workerDelegate.events.wait { $0.count == 300 })
+        let events = pair.workerDelegate.events.value
+        #expect(events.map(\.sequence) == Array(1...300))
+        #expect(events.allSatisfy { $0.payload == Self.content(Int($0.number)) })
+        let isQuiet = Shared(false)
+        pair.host.whenQuiet { isQuiet.change { $0 = true } }
+        #expect(isQuiet.wait { $0 })
+        // What does not find room there goes over the stream: 300 of them are 38 MB, more than lies there at once.
+        #expect(counted.host.written.value < 38_000_000)
+        let before = counted.host.written.value
+        for number in 301...310 { pair.host.publish(number, from: source, payload: Self.large(number)) }
+        #expect(pair.workerDelegate.events.wait { $0.count == 310 })
+        #expect(counted.host.written.value - before < 2_000)
+        pair.shutDown()
+    }
+
+    @Test("more than the host's memory has room for arrives all the same, in order", arguments: Carrier.allCases)
+    func shelfIsFull(_ carrier: Carrier) throws {
+        let pair = try LinkPair(carrier, workerDispose: { _, _ in .pending })
+        for number in 1...150 {
+            pair.host.publish(number, from: LinkPair.hostSource, payload: Self.large(number, 200_000))
+        }
+        for number in 1...150 {
+            #expect(pair.workerDelegate.events.wait { $0.count >= number })
+            pair.worker.eventHandled(UInt64(number))
+            pair.worker.acknowledgeNow()
+        }
+        let events = pair.workerDelegate.events.value
+        #expect(events.map(\.number) == Array(1...150))
+        #expect(events.allSatisfy { $0.payload == Self.large(Int($0.number), 200_000) })
+        pair.shutDown()
+    }
+
+    @Test("a worker without the memory gets them over the stream", arguments: Carrier.allCases)
+    func workerWithoutMemory(_ carrier: Carrier) throws {
+        let counted = try Counted(carrier, wrapWorker: { stream, _ in BareStream(stream) })
+        let pair = counted.pair
+        for number in 1...20 { pair.host.publish(number, from: LinkPair.hostSource, payload: Self.large(number)) }
+        #expect(pair.workerDelegate.events.wait { $0.count == 20 })
+        #expect(pair.workerDelegate.events.value.allSatisfy { $0.payload == Self.large(Int($0.number)) })
+        #expect(counted.host.written.value > 20 * 100_000)
+        pair.shutDown()
+    }
+
+    @Test(
+        "N13: what a dead worker had not settled goes to its successor, the memory with it or not",
+        arguments: Carrier.allCases
+    )
+    func successor(_ carrier: Carrier) throws {
+        let first = try LinkPair(carrier, takesOver: true, workerDispose: { _, _ in .pending })
+        // Far more than the memory has room for.
+        for number in 1...150 {
+            first.host.publish(number, from: LinkPair.hostSource, payload: Self.large(number, 200_000))
+        }
+        #expect(first.workerDelegate.events.wait { $0.count >= 5 })
+        first.worker.close()
+        first.host.peerIsGone()
+        #expect(first.hostDelegate.end.wait { $0 != nil })
+        let sent = first.workerDelegate.events.value.count
+        let second = try LinkPair(carrier, takesUpFrom: first.host)
+        for number in 151...160 { second.host.publish(number, from: LinkPair.hostSource, payload: Self.large(number)) }
+        #expect(second.workerDelegate.events.wait { $0.count == 160 })
+        let events = second.workerDelegate.events.value
+        #expect(events.map(\.number) == Array(1...160))
+        #expect(events.allSatisfy { $0.payload == Self.large(Int($0.number), $0.number > 150 ? 100_000 : 200_000) })
+        #expect(events.prefix(sent).allSatisfy { $0.attempt == 2 })
+        #expect(events.dropFirst(sent + 5).allSatisfy { $0.attempt == 1 })
+        first.shutDown()
+        second.shutDown()
     }
 
     @Test("a host without the memory gets them over the stream", arguments: Carrier.allCases)
@@ -109,7 +193,7 @@ struct PlacedEventTests {
     }
 
     @Test(
-        "while handlers are slow another thread takes out the next ones, and none is overwritten",
+        "while handlers are slow another thread takes out the next ones",
         arguments: Carrier.allCases
     )
     func slowHandlers(_ carrier: Carrier) throws {
