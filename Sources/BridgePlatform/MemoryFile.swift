@@ -13,10 +13,13 @@ import Darwin
 package final class MemoryFile: Sendable {
     private let file: FileDescriptor
     package let byteCount: Int
+    /// The only mapping through which the file can be written; nil if everybody can make one.
+    package let soleMapping: MemoryMapping?
 
-    private init(_ file: consuming FileDescriptor, byteCount: Int) {
+    private init(_ file: consuming FileDescriptor, byteCount: Int, soleMapping: MemoryMapping? = nil) {
         self.file = file
         self.byteCount = byteCount
+        self.soleMapping = soleMapping
     }
 
     /// A new file of `byteCount` bytes, all 0.
@@ -25,6 +28,16 @@ package final class MemoryFile: Sendable {
             cbp_memory_file_create(byteCount)
         }
         return MemoryFile(FileDescriptor(owning: number), byteCount: byteCount)
+    }
+
+    /// A new file of `byteCount` bytes, all 0, that can be written through ``soleMapping`` and by nobody who gets its descriptor.
+    package static func makeForReaders(byteCount: Int) throws(SystemError) -> MemoryFile {
+        var address: UnsafeMutableRawPointer?
+        let number = try SystemError.check("making a memory file of \(byteCount) bytes for readers") {
+            cbp_memory_file_create_for_readers(byteCount, &address)
+        }
+        let mapping = MemoryMapping(UnsafeMutableRawBufferPointer(start: address, count: byteCount))
+        return MemoryFile(FileDescriptor(owning: number), byteCount: byteCount, soleMapping: mapping)
     }
 
     /// Takes over a descriptor from another process; nil, and the descriptor closed, if it is no file.
@@ -53,6 +66,13 @@ package final class MemoryFile: Sendable {
         return done
     }
 
+    /// Maps the whole file for reading; nil where the system cannot promise that it stays as long as it is.
+    package func mapForReading() -> MemoryMapping? {
+        cbp_memory_file_map_for_reading(file.rawValue, byteCount).map {
+            MemoryMapping(UnsafeMutableRawBufferPointer(start: $0, count: byteCount))
+        }
+    }
+
     /// Maps the whole file into this process.
     package func map() throws(SystemError) -> MemoryMapping {
         guard let address = cbp_memory_file_map(file.rawValue, byteCount) else {
@@ -74,6 +94,14 @@ package final class MemoryMapping: @unchecked Sendable {
 
     deinit {
         if let address = bytes.baseAddress { _ = cbp_memory_file_unmap(address, bytes.count) }
+    }
+
+    /// Copies bytes that somebody else may be changing meanwhile; `range` lies within the file.
+    package func copy(_ range: Range<Int>, into buffer: UnsafeMutableRawBufferPointer) {
+        guard let source = bytes.baseAddress, let target = buffer.baseAddress, range.lowerBound >= 0,
+            range.upperBound <= bytes.count, range.count <= buffer.count
+        else { return }
+        cbp_copy(target, source + range.lowerBound, range.count)
     }
 
     /// Lets the memory go that backs these bytes, which are 0 from then on; begin and end lie on page boundaries.

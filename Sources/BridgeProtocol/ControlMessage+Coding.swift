@@ -17,7 +17,7 @@ extension ControlMessage {
         }
         switch self {
         case .hello(let hello):
-            begin(.hello, 9)
+            begin(.hello, hello.features.isEmpty ? 9 : 10)
             writer.text(Hello.magic)
             writer.unsigned(hello.versions.lowerBound)
             writer.unsigned(hello.versions.upperBound)
@@ -27,8 +27,9 @@ extension ControlMessage {
             writer.unsigned(hello.windowBytes)
             writer.unsigned(hello.windowEvents)
             writer.unsigned(hello.frameBytes)
+            if !hello.features.isEmpty { writer.unsigned(hello.features.rawValue) }
         case .welcome(let welcome):
-            begin(.welcome, 8)
+            begin(.welcome, welcome.features.isEmpty ? 8 : 9)
             writer.unsigned(welcome.version)
             writer.text(welcome.library)
             writer.unsigned(welcome.hostIncarnation)
@@ -37,6 +38,7 @@ extension ControlMessage {
             writer.unsigned(welcome.windowEvents)
             writer.unsigned(welcome.frameBytes)
             writer.unsigned(welcome.heartbeatMilliseconds)
+            if !welcome.features.isEmpty { writer.unsigned(welcome.features.rawValue) }
         case .reject(let reject):
             begin(.reject, 2)
             writer.unsigned(reject.reason)
@@ -134,7 +136,7 @@ extension ControlMessage {
         case .refuse: 3
         case .receipt: 6
         case .drain: 1
-        case .event, .gap: throw LinkViolation("an event is no control message")
+        case .event, .gap, .placed: throw LinkViolation("an event is no control message")
         }
     }
 
@@ -149,8 +151,8 @@ extension ControlMessage {
         limits: LinkLimits
     ) throws -> ControlMessage {
         switch kind {
-        case .hello: .hello(try decodeHello(&reader))
-        case .welcome: .welcome(try decodeWelcome(&reader))
+        case .hello: .hello(try decodeHello(&reader, &rest))
+        case .welcome: .welcome(try decodeWelcome(&reader, &rest))
         case .reject: .reject(Reject(reason: try reader.readUnsigned(), text: try reader.readText()))
         case .interest: .interest(try decodeInterest(&reader, limits: limits))
         case .ready: .ready
@@ -181,11 +183,11 @@ extension ControlMessage {
                     handledMark: try reader.readUnsigned()
                 )
             )
-        case .event, .gap: throw LinkViolation("an event is no control message")
+        case .event, .gap, .placed: throw LinkViolation("an event is no control message")
         }
     }
 
-    private static func decodeHello(_ reader: inout CBORReader) throws -> Hello {
+    private static func decodeHello(_ reader: inout CBORReader, _ rest: inout Int) throws -> Hello {
         let magic = try reader.readText()
         guard magic == Hello.magic else {
             throw LinkViolation(
@@ -202,11 +204,12 @@ extension ControlMessage {
             library: try reader.readText(),
             windowBytes: try reader.readUnsigned(),
             windowEvents: try reader.readUnsigned(),
-            frameBytes: try reader.readUnsigned()
+            frameBytes: try reader.readUnsigned(),
+            features: try decodeFeatures(&reader, &rest)
         )
     }
 
-    private static func decodeWelcome(_ reader: inout CBORReader) throws -> Welcome {
+    private static func decodeWelcome(_ reader: inout CBORReader, _ rest: inout Int) throws -> Welcome {
         Welcome(
             version: try reader.readUnsigned(),
             library: try reader.readText(),
@@ -215,8 +218,16 @@ extension ControlMessage {
             windowBytes: try reader.readUnsigned(),
             windowEvents: try reader.readUnsigned(),
             frameBytes: try reader.readUnsigned(),
-            heartbeatMilliseconds: try reader.readUnsigned()
+            heartbeatMilliseconds: try reader.readUnsigned(),
+            features: try decodeFeatures(&reader, &rest)
         )
+    }
+
+    /// - Parameter rest: how many elements the frame has beyond those that every one of its kind has.
+    private static func decodeFeatures(_ reader: inout CBORReader, _ rest: inout Int) throws -> LinkFeatures {
+        guard rest > 0, reader.nextMajorType == .unsigned else { return [] }
+        rest -= 1
+        return LinkFeatures(rawValue: try reader.readUnsigned())
     }
 
     private static func decodeInterest(_ reader: inout CBORReader, limits: LinkLimits) throws -> Interest {

@@ -15,6 +15,7 @@ package enum FrameKind: UInt64, Sendable, CaseIterable {
     case heartbeat = 13
     case drain = 14
     case goodbye = 15
+    case placed = 16
 
     package static let firstSkippable: UInt64 = 128
 }

@@ -1,11 +1,13 @@
 /// First-in, first-out memory for encoded frames whose addresses never change.
 ///
 /// Frames lie one behind the other in chunks, so that many leave in one write, and no frame straddles two. A chunk is given
-/// back, or used again, when the last frame in it is. The chunks are this process's own memory, or lie in a shared outbox.
+/// back, or used again, when the last frame in it is. The chunks are this process's own memory, but for those of large frames if there is
+/// a shelf for them; or all of them lie in a shared outbox.
 struct FrameStore: ~Copyable {
     private struct Chunk {
         let base: UnsafeMutableRawPointer
         let capacity: Int
+        var isOnShelf = false
         var used = 0
         var frames = 0
     }
@@ -15,14 +17,16 @@ struct FrameStore: ~Copyable {
 
     /// Nil if the chunks are this process's own memory.
     let region: OutboxRegion?
+    /// Where large frames lie from when there is one on, as far as it has room.
+    var shelf: FrameShelf?
     private var chunks: [Chunk] = []
     private var first = 0
     /// Empty chunks for the next burst: fresh memory is dear, and bursts mostly repeat.
     private var spares: [Chunk] = []
     private var spareBytes = 0
 
-    /// How much is kept: the room in an outbox below its default limit.
-    private static let keptBytes = 4 << 20
+    /// How much is kept: the room in an outbox below its default limit, and what large frames leave empty in their chunks.
+    private static let keptBytes = 8 << 20
 
     private let memory: ChunkMemory
 
@@ -38,19 +42,21 @@ struct FrameStore: ~Copyable {
 
     deinit {
         guard region == nil else { return }
-        for chunk in chunks[first...] + spares { memory.giveBack(chunk.base, chunk.capacity) }
+        for chunk in chunks[first...] + spares where !chunk.isOnShelf { memory.giveBack(chunk.base, chunk.capacity) }
     }
 
     /// Room for a frame of `length` bytes at the end of the line; nil if the shared memory has none left.
     mutating func append(_ length: Int) -> UnsafeMutableRawPointer? {
-        if let last = chunks.indices.last, last >= first, chunks[last].capacity - chunks[last].used >= length {
+        if let last = chunks.indices.last, last >= first, chunks[last].capacity - chunks[last].used >= length,
+            shelf == nil || length < LinkLimits.placedBytes || chunks[last].isOnShelf
+        {
             defer {
                 chunks[last].used += length
                 chunks[last].frames += 1
             }
             return chunks[last].base + chunks[last].used
         }
-        guard var chunk = makeChunk(length) else { return nil }
+        guard var chunk = takeFromShelf(length) ?? makeChunk(length) else { return nil }
         if let region {
             let last = first < chunks.count ? chunks.last.map { ($0.base, $0.used, $0.capacity) } : nil
             region.append(chunk.base, capacity: chunk.capacity, behind: last)
@@ -61,8 +67,37 @@ struct FrameStore: ~Copyable {
         return chunk.base
     }
 
+    /// Room for a large frame where the peer sees it; nil if there is none, and the frame goes the common way.
+    private mutating func takeFromShelf(_ length: Int) -> Chunk? {
+        guard let shelf, length >= LinkLimits.placedBytes else { return nil }
+        if let fitting = spares.lastIndex(where: { $0.isOnShelf && $0.capacity >= length }) {
+            spareBytes -= spares[fitting].capacity
+            return spares.remove(at: fitting)
+        }
+        var memory = shelf.takeChunk(capacity: length)
+        if memory == nil {
+            // Too small each, but together they may make the room.
+            for spare in spares where spare.isOnShelf { giveBack(spare) }
+            spares.removeAll { $0.isOnShelf }
+            spareBytes = spares.reduce(0) { $0 + $1.capacity }
+            memory = shelf.takeChunk(capacity: length)
+        }
+        guard let memory, let base = memory.baseAddress else { return nil }
+        return Chunk(base: base, capacity: memory.count, isOnShelf: true)
+    }
+
+    private func giveBack(_ chunk: Chunk) {
+        if chunk.isOnShelf {
+            shelf?.giveBack(frames: chunk.base, capacity: chunk.capacity)
+        } else if let region {
+            region.giveBack(frames: chunk.base, capacity: chunk.capacity)
+        } else {
+            memory.giveBack(chunk.base, chunk.capacity)
+        }
+    }
+
     private mutating func makeChunk(_ length: Int) -> Chunk? {
-        if let fitting = spares.lastIndex(where: { $0.capacity >= length }) {
+        if let fitting = spares.lastIndex(where: { $0.capacity >= length && !$0.isOnShelf }) {
             spareBytes -= spares[fitting].capacity
             return spares.remove(at: fitting)
         }
@@ -87,6 +122,9 @@ struct FrameStore: ~Copyable {
         return Chunk(base: base, capacity: taken.count)
     }
 
+    /// Where a frame lies in memory that the peer shares; nil if it lies in this process's own.
+    func sharedOffset(of frame: UnsafeRawPointer) -> Int? { region?.offset(of: frame) ?? shelf?.offset(of: frame) }
+
     /// Gives back the oldest frame's memory.
     mutating func removeFirst() {
         chunks[first].frames -= 1
@@ -107,10 +145,8 @@ struct FrameStore: ~Copyable {
         if spareBytes + empty.capacity <= Self.keptBytes {
             spareBytes += empty.capacity
             spares.append(empty)
-        } else if let region {
-            region.giveBack(frames: empty.base, capacity: empty.capacity)
         } else {
-            memory.giveBack(empty.base, empty.capacity)
+            giveBack(empty)
         }
     }
 }

@@ -39,9 +39,9 @@ package struct LinkPhaseMachine: Sendable {
         case (.handshake, _):
             let expected: FrameKind = role == .host ? .hello : .welcome
             throw LinkViolation("a \(kind) frame came before \(expected)")
-        case (.established, .interest), (.established, .event), (.established, .gap), (.established, .acknowledge),
-            (.established, .refuse),
-            (.established, .receipt), (.established, .heartbeat):
+        case (.established, .interest), (.established, .event), (.established, .placed), (.established, .gap),
+            (.established, .acknowledge), (.established, .refuse), (.established, .receipt),
+            (.established, .heartbeat):
             return
         case (.established, .ready) where role == .host:
             guard !isPeerReady else { throw LinkViolation("the worker said twice that it is ready") }

@@ -13,6 +13,7 @@ package struct Hello: Sendable, Hashable {
     package var windowEvents: UInt64
     /// The largest frame body that the worker takes.
     package var frameBytes: UInt64
+    package var features: LinkFeatures
 
     package init(
         versions: ClosedRange<UInt64> = ProtocolVersion.supported,
@@ -21,7 +22,8 @@ package struct Hello: Sendable, Hashable {
         library: String,
         windowBytes: UInt64,
         windowEvents: UInt64,
-        frameBytes: UInt64
+        frameBytes: UInt64,
+        features: LinkFeatures = []
     ) {
         self.versions = versions
         self.name = name
@@ -30,6 +32,7 @@ package struct Hello: Sendable, Hashable {
         self.windowBytes = windowBytes
         self.windowEvents = windowEvents
         self.frameBytes = frameBytes
+        self.features = features
     }
 }
 
@@ -48,6 +51,7 @@ package struct Welcome: Sendable, Hashable {
     package var frameBytes: UInt64
     /// How often the worker shows that it is alive.
     package var heartbeatMilliseconds: UInt64
+    package var features: LinkFeatures
 
     package init(
         version: UInt64,
@@ -57,7 +61,8 @@ package struct Welcome: Sendable, Hashable {
         windowBytes: UInt64,
         windowEvents: UInt64,
         frameBytes: UInt64,
-        heartbeatMilliseconds: UInt64
+        heartbeatMilliseconds: UInt64,
+        features: LinkFeatures = []
     ) {
         self.version = version
         self.library = library
@@ -67,6 +72,7 @@ package struct Welcome: Sendable, Hashable {
         self.windowEvents = windowEvents
         self.frameBytes = frameBytes
         self.heartbeatMilliseconds = heartbeatMilliseconds
+        self.features = features
     }
 }
 

@@ -68,6 +68,11 @@ package struct Outbox: ~Copyable {
     /// Whether the newest that is kept is a gap.
     package var endsWithGap: Bool { !isEmpty && lastGap == lastSequence }
 
+    /// Whether the peer takes large events out of the memory that they lie in.
+    private var isPlacing = false
+    /// What names those of the batch that is being written.
+    private var placements = PlacedFrames()
+
     /// Sources stay alive as long as a record names them.
     private var sources: [EventSource] = []
 
@@ -84,6 +89,16 @@ package struct Outbox: ~Copyable {
         guard lastSequence == 0, let region = OutboxRegion(memory) else { return nil }
         store = FrameStore(region: region)
         return region.head
+    }
+
+    /// Keeps the frames of large events in memory that the peer can read from now on, as far as that has room.
+    package mutating func shelve(in memory: any OutboxMemory) {
+        if store.region == nil, store.shelf == nil { store.shelf = FrameShelf(memory) }
+    }
+
+    /// From now on large events stay in the memory that the peer shares, and the stream only says where they lie.
+    package mutating func beginPlacing() {
+        isPlacing = true
     }
 
     /// What it takes to keep the books of all that is kept, beside the frames.
@@ -198,20 +213,26 @@ package struct Outbox: ~Copyable {
         maximumBytes: Int,
         through last: UInt64 = .max
     ) {
-        var start: UnsafeMutableRawPointer?
+        var start: UnsafeRawPointer?
         var length = 0
         var total = 0
         while lastComposed < min(lastSequence, last), isNextAllowed, total == 0 || total < maximumBytes {
             let next = lastComposed &+ 1
             guard let record = records[index(next)] else { break }
-            if let begun = start, begun + length == record.frame {
-                length += record.length
+            var bytes = UnsafeRawPointer(record.frame)
+            var count = record.length
+            if isPlacing, count >= LinkLimits.placedBytes {
+                guard let frame = place(record, under: next), let start = frame.baseAddress else { break }
+                (bytes, count) = (start, frame.count)
+            }
+            if let begun = start, begun + length == bytes {
+                length += count
             } else {
                 if let begun = start { pieces.append(UnsafeRawBufferPointer(start: begun, count: length)) }
-                start = record.frame
-                length = record.length
+                start = bytes
+                length = count
             }
-            total += record.length
+            total += count
             composedBytes &+= UInt64(record.length)
             inFlightEvents += 1
             inFlightBytes += record.charge
@@ -220,8 +241,20 @@ package struct Outbox: ~Copyable {
         if let begun = start { pieces.append(UnsafeRawBufferPointer(start: begun, count: length)) }
     }
 
+    /// What the stream carries of a large event: where its frame lies, or the frame itself if the peer does not see it there; nil if no
+    /// more can be named in this batch.
+    private mutating func place(_ record: Record, under sequence: UInt64) -> UnsafeRawBufferPointer? {
+        guard let offset = store.sharedOffset(of: record.frame), !record.isGap else {
+            return UnsafeRawBufferPointer(start: record.frame, count: record.length)
+        }
+        return placements.append(
+            PlacedFrame(sequence: sequence, offset: UInt64(offset), length: UInt64(record.length))
+        )
+    }
+
     /// What ``compose(into:maximumBytes:)`` handed out has been written.
     package mutating func composedWasWritten() {
+        placements.removeAll()
         lastWritten = lastComposed
         release()
     }

@@ -3,51 +3,42 @@
 /// The chunks in use form a list from the oldest event to the newest; what the host sees of it is in order at every moment.
 final class OutboxRegion {
     let head: OutboxHead
-    private let memory: any OutboxMemory
-    private let base: UnsafeMutableRawPointer
-    private var isTaken: [Bool]
+    private let slots: SlotTable
 
     /// Nil if the memory is too small to hold anything.
     init?(_ memory: any OutboxMemory) {
-        let slots = (memory.bytes.count - OutboxLayout.headBytes) / OutboxLayout.slotBytes
-        guard slots > 0, let base = memory.bytes.baseAddress, let head = OutboxHead(memory) else { return nil }
-        self.memory = memory
-        self.base = base
+        guard let slots = SlotTable(memory, from: OutboxLayout.headBytes), let head = OutboxHead(memory) else {
+            return nil
+        }
+        self.slots = slots
         self.head = head
-        isTaken = Array(repeating: false, count: slots)
     }
 
     // MARK: - Chunks
 
     /// Room for a chunk with `capacity` bytes of frames at least; nil if there is none.
     func takeChunk(capacity: Int) -> UnsafeMutableRawBufferPointer? {
-        let count = (capacity + OutboxLayout.chunkHeadBytes - 1) / OutboxLayout.slotBytes + 1
-        // As low as possible: what lies beyond stays unwritten.
-        var found = 0
-        for slot in isTaken.indices {
-            found = isTaken[slot] ? 0 : found + 1
-            guard found == count else { continue }
-            let first = slot + 1 - count
-            for taken in first...slot { isTaken[taken] = true }
-            let chunk = base + OutboxLayout.headBytes + first * OutboxLayout.slotBytes
-            return UnsafeMutableRawBufferPointer(
-                start: chunk + OutboxLayout.chunkHeadBytes,
-                count: count * OutboxLayout.slotBytes - OutboxLayout.chunkHeadBytes
-            )
-        }
-        return nil
+        guard let chunk = slots.take(capacity + OutboxLayout.chunkHeadBytes) else { return nil }
+        return UnsafeMutableRawBufferPointer(rebasing: chunk[OutboxLayout.chunkHeadBytes...])
     }
 
     /// Gives a chunk back that no event lies in any more.
     func giveBack(frames: UnsafeMutableRawPointer, capacity: Int) {
-        let start = offset(ofChunk: frames)
-        let first = (start - OutboxLayout.headBytes) / OutboxLayout.slotBytes
-        let count = (capacity + OutboxLayout.chunkHeadBytes) / OutboxLayout.slotBytes
-        for slot in first..<(first + count) { isTaken[slot] = false }
-        memory.giveBack(start..<(start + count * OutboxLayout.slotBytes))
+        slots.giveBack(
+            UnsafeMutableRawBufferPointer(
+                start: frames - OutboxLayout.chunkHeadBytes,
+                count: capacity + OutboxLayout.chunkHeadBytes
+            )
+        )
     }
 
-    private func offset(ofChunk frames: UnsafeMutableRawPointer) -> Int { frames - OutboxLayout.chunkHeadBytes - base }
+    /// Where a frame lies in the memory.
+    func offset(of frame: UnsafeRawPointer) -> Int? { slots.offset(of: frame) }
+
+    /// It lies in the memory: every chunk was taken there.
+    private func offset(ofChunk frames: UnsafeMutableRawPointer) -> Int {
+        slots.offset(of: frames - OutboxLayout.chunkHeadBytes) ?? 0
+    }
 
     // MARK: - The trail
 

@@ -8,6 +8,9 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Memory that both ends share beside the stream, in which the worker's outbox lies; nil if there is none.
     var memory: MemoryFile? { get }
 
+    /// Memory to which the host alone writes, for its large events; nil if there is none.
+    var shelf: MemoryFile? { get }
+
     /// Waits for bytes; one caller at a time.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome
 
@@ -29,4 +32,5 @@ package protocol ByteStream: AnyObject, Sendable {
 
 extension ByteStream {
     package var memory: MemoryFile? { nil }
+    package var shelf: MemoryFile? { nil }
 }

@@ -57,7 +57,7 @@ extension Link {
 
     /// An event whose handlers have returned, of which the link takes note together with the next one's arrival: one turn of the lock
     /// for both.
-    private struct Handled {
+    struct Handled {
         var sequence: UInt64 = 0
         var wasUnwanted = false
     }
@@ -128,6 +128,10 @@ extension Link {
             try eventReceived(body, frameLength: frame.count, for: delegate, behind: &last)
             return nil
         }
+        if ControlMessage.kind(of: body) == FrameKind.placed.rawValue {
+            try placedReceived(body, for: delegate, behind: &last)
+            return nil
+        }
         // What a message asks for may depend on what is handled.
         settle(&last)
         if ControlMessage.kind(of: body) == FrameKind.gap.rawValue {
@@ -156,7 +160,7 @@ extension Link {
         return nil
     }
 
-    private func eventReceived(
+    func eventReceived(
         _ body: UnsafeRawBufferPointer,
         frameLength: Int,
         for delegate: (any LinkDelegate)?,

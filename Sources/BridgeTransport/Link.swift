@@ -56,6 +56,10 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var found: TakeOver?
     /// The page on which this side notes for its host what it is at; set before the reading thread begins.
     @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
+    /// Takes large events out of the memory that the peer shares; nil if it shares none.
+    ///
+    /// Set before the reading thread begins.
+    @exclusivity(unchecked) private(set) var copies: FrameCopies?
     /// Where the inline handlers of the peer's events run.
     let inlineLane = LinkLane()
     @exclusivity(unchecked) weak var delegate: (any LinkDelegate)?
@@ -158,7 +162,9 @@ package final class Link: @unchecked Sendable {
             self.stream = stream
             self.delegate = delegate
             self.takesOver = takesOver
+            copies = peerMemory(of: stream).map(FrameCopies.init)
             if let memory { sharedHead = outbox.share(memory) }
+            if phase.role == .host, let shelf = stream.shelf?.soleMapping { outbox.shelve(in: shelf) }
         }
         inlineLane.head = sharedHead
         lastRead.store(MonotonicClock.now(), ordering: .relaxed)
@@ -177,7 +183,8 @@ package final class Link: @unchecked Sendable {
         ownIncarnation: UInt64,
         peerWindowBytes: UInt64,
         peerWindowEvents: UInt64,
-        peerFrameBytes: UInt64
+        peerFrameBytes: UInt64,
+        peerFeatures: LinkFeatures = []
     ) {
         lock.withLock {
             if let ownSource { self.ownSource = ownSource }
@@ -192,6 +199,7 @@ package final class Link: @unchecked Sendable {
                 // The span of a window must stay far from the end of the numbers.
                 windowEvents: Int(clamping: min(peerWindowEvents, 1 << 20))
             )
+            if peerFeatures.contains(.takesPlacedEvents) { outbox.beginPlacing() }
         }
         pump()
     }

@@ -8,24 +8,33 @@ package final class MemoryStream: ByteStream, Sendable {
     private let outgoing: MemoryPipe
     private let poller: Poller
     package let memory: MemoryFile?
+    package let shelf: MemoryFile?
 
-    private init(incoming: MemoryPipe, outgoing: MemoryPipe, memory: MemoryFile?, poller: Poller) {
+    private init(
+        incoming: MemoryPipe,
+        outgoing: MemoryPipe,
+        memory: MemoryFile?,
+        shelf: MemoryFile?,
+        poller: Poller
+    ) {
         self.incoming = incoming
         self.outgoing = outgoing
         self.memory = memory
+        self.shelf = shelf
         self.poller = poller
     }
 
-    /// Two connected ends, with memory for an outbox as a worker's process has it.
+    /// Two connected ends, with memory for an outbox and for large events as a worker's process has it.
     ///
     /// - Parameter capacity: how many bytes may be on their way in each direction; a socket's default is of this order.
     package static func pair(capacity: Int = 200 << 10, poller: Poller) -> (MemoryStream, MemoryStream) {
         let there = MemoryPipe(capacity: capacity)
         let back = MemoryPipe(capacity: capacity)
         let memory = MemoryFile.forOutbox(LinkLimits())
+        let shelf = MemoryFile.forShelf()
         return (
-            MemoryStream(incoming: back, outgoing: there, memory: memory, poller: poller),
-            MemoryStream(incoming: there, outgoing: back, memory: memory, poller: poller)
+            MemoryStream(incoming: back, outgoing: there, memory: memory, shelf: shelf, poller: poller),
+            MemoryStream(incoming: there, outgoing: back, memory: memory, shelf: shelf, poller: poller)
         )
     }
 

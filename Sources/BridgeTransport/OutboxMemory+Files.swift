@@ -19,6 +19,16 @@ extension MemoryFile: OutboxSource {
         )
     }
 
+    /// How much of a host's large events lies where its worker reads them.
+    ///
+    /// Twice what an outbox holds below its default limit, as large frames leave room empty. What was written once is kept until the
+    /// worker ends.
+    private static let shelfBytes = 8 << 20
+
+    /// A file for the large events of a host to one worker; nil if the system cannot make one that only the host writes to, and
+    /// they go over the stream.
+    package static func forShelf() -> MemoryFile? { try? makeForReaders(byteCount: shelfBytes) }
+
     package func copy(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         // Memory cannot fail to be read; should it, nothing is what the reader makes of it.
         (try? read(at: offset, into: buffer)) ?? 0

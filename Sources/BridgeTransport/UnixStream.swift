@@ -10,10 +10,17 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
     private var registration: Poller.Registration?
     private var waiting: (@Sendable () -> Void)?
     package let memory: MemoryFile?
+    package let shelf: MemoryFile?
 
     /// Takes the socket over, and the memory that goes with it.
-    package init(_ socket: consuming FileDescriptor, memory: MemoryFile? = nil, poller: Poller) {
+    package init(
+        _ socket: consuming FileDescriptor,
+        memory: MemoryFile? = nil,
+        shelf: MemoryFile? = nil,
+        poller: Poller
+    ) {
         self.memory = memory
+        self.shelf = shelf
         descriptor = SharedDescriptor(socket)
         self.poller = poller
     }

@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// What the supervisor has put into a worker's environment: the link's descriptor, the outbox's, and who the worker is.
+/// What the supervisor has put into a worker's environment: the link's descriptor, the outbox's and the shelf's, and who the worker is.
 ///
 /// Read once, before anything else runs, and erased, so that programs which the worker starts do not take it for theirs.
 struct InheritedLink: ~Copyable {
@@ -9,6 +9,7 @@ struct InheritedLink: ~Copyable {
         static let name = "EVENT_BRIDGE_NAME"
         static let cookie = "EVENT_BRIDGE_COOKIE"
         static let outbox = "EVENT_BRIDGE_OUTBOX_FD"
+        static let shelf = "EVENT_BRIDGE_SHELF_FD"
     }
 
     let socket: FileDescriptor
@@ -16,14 +17,17 @@ struct InheritedLink: ~Copyable {
     let cookie: String
     /// Where the outbox is to lie; nil if the supervisor shares no memory.
     let memory: MemoryFile?
+    /// Where the supervisor's large events lie; nil if they all come over the link.
+    let shelf: MemoryFile?
 
     /// Finds the link.
     static func take() throws(WorkerError) -> InheritedLink {
         let number = CurrentProcess.environment(Variable.descriptor)
         let name = CurrentProcess.environment(Variable.name)
         let cookie = CurrentProcess.environment(Variable.cookie)
-        let memory = takeMemory()
-        for variable in [Variable.descriptor, Variable.name, Variable.cookie, Variable.outbox] {
+        let memory = takeMemory(Variable.outbox)
+        let shelf = takeMemory(Variable.shelf)
+        for variable in [Variable.descriptor, Variable.name, Variable.cookie, Variable.outbox, Variable.shelf] {
             CurrentProcess.unsetEnvironment(variable)
         }
         guard let number, let name, let cookie else {
@@ -43,12 +47,18 @@ struct InheritedLink: ~Copyable {
         } catch {
             throw WorkerError(.unusableLink, "the link cannot be used: \(error)")
         }
-        return InheritedLink(socket: FileDescriptor(owning: descriptor), name: name, cookie: cookie, memory: memory)
+        return InheritedLink(
+            socket: FileDescriptor(owning: descriptor),
+            name: name,
+            cookie: cookie,
+            memory: memory,
+            shelf: shelf
+        )
     }
 
-    /// A worker can do without it: then what it has published and not sent dies with it.
-    private static func takeMemory() -> MemoryFile? {
-        guard let number = CurrentProcess.environment(Variable.outbox).flatMap({ CInt($0) }), number > 2,
+    /// A worker can do without: then what it has published and not sent dies with it, and large events come over the link.
+    private static func takeMemory(_ variable: String) -> MemoryFile? {
+        guard let number = CurrentProcess.environment(variable).flatMap({ CInt($0) }), number > 2,
             (try? FileDescriptor.setCloseOnExec(number)) != nil
         else { return nil }
         return MemoryFile(inherited: FileDescriptor(owning: number))

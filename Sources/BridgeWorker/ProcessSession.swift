@@ -27,7 +27,7 @@ struct ProcessSession: Sendable {
             poller.schedule(after: Self.afterlife) { CurrentProcess.exitImmediately(0) }
         }
         session = WorkerSession(name: inherited.name, cookie: inherited.cookie, poller: poller)
-        stream = UnixStream(inherited.socket, memory: inherited.memory, poller: poller)
+        stream = UnixStream(inherited.socket, memory: inherited.memory, shelf: inherited.shelf, poller: poller)
     }
 
     func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {

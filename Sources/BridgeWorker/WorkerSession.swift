@@ -68,7 +68,8 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
                     library: LibraryVersion.text,
                     windowBytes: UInt64(limits.windowBytes),
                     windowEvents: UInt64(limits.windowEvents),
-                    frameBytes: UInt64(limits.frameBytes)
+                    frameBytes: UInt64(limits.frameBytes),
+                    features: link.features(over: stream)
                 )
             )
         )
@@ -207,7 +208,8 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             ownIncarnation: welcome.workerIncarnation,
             peerWindowBytes: welcome.windowBytes,
             peerWindowEvents: welcome.windowEvents,
-            peerFrameBytes: welcome.frameBytes
+            peerFrameBytes: welcome.frameBytes,
+            peerFeatures: welcome.features
         )
         router.add(route)
         router.announceInterest(to: route, over: link)

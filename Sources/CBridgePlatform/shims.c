@@ -156,13 +156,16 @@ int cbp_terminal_width(int descriptor) {
 
 // MARK: Memory files
 
-int cbp_memory_file_create(size_t size) {
-    // Beyond this limit the call below would not fail but raise SIGXFSZ.
+// Beyond the limit ftruncate would not fail but raise SIGXFSZ.
+static bool passes_file_limit(size_t size) {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size) {
-        errno = EFBIG;
-        return -1;
-    }
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size) return false;
+    errno = EFBIG;
+    return true;
+}
+
+int cbp_memory_file_create(size_t size) {
+    if (passes_file_limit(size)) return -1;
 #ifdef __linux__
     int descriptor = memfd_create("event-bridge", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0) return -1;
@@ -199,6 +202,58 @@ void *cbp_memory_file_map(int descriptor, size_t size) {
     minherit(address, size, VM_INHERIT_NONE);
 #endif
     return address;
+}
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+int cbp_memory_file_create_for_readers(size_t size, void **address) {
+#ifdef __linux__
+    if (passes_file_limit(size)) return -1;
+    int descriptor = memfd_create("event-bridge-shelf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor < 0) return -1;
+    *address = NULL;
+    bool done = ftruncate(descriptor, (off_t)size) == 0
+        && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0
+        && (*address = cbp_memory_file_map(descriptor, size)) != NULL
+        // Kernels before 5.1 do not know it and refuse.
+        && fcntl(descriptor, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0;
+    if (done) return descriptor;
+    int code = errno;
+    if (*address != NULL) munmap(*address, size);
+    close(descriptor);
+    errno = code;
+    return -1;
+#else
+    (void)size, (void)address;
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
+void *cbp_memory_file_map_for_reading(int descriptor, size_t size) {
+#ifdef __linux__
+    int seals = fcntl(descriptor, F_GET_SEALS);
+    if (seals < 0) return NULL;
+    if ((seals & F_SEAL_SHRINK) == 0) {
+        errno = ENOTSUP;
+        return NULL;
+    }
+    void *address = mmap(NULL, size, PROT_READ, MAP_SHARED, descriptor, 0);
+    if (address == MAP_FAILED) return NULL;
+    madvise(address, size, MADV_DONTDUMP);
+    madvise(address, size, MADV_DONTFORK);
+    return address;
+#else
+    (void)descriptor, (void)size;
+    errno = ENOTSUP;
+    return NULL;
+#endif
+}
+
+void cbp_copy(void *target, const void *source, size_t count) {
+    memcpy(target, source, count);
 }
 
 int cbp_memory_file_unmap(void *address, size_t size) {

@@ -2,13 +2,17 @@ import BridgePlatform
 import BridgeTransport
 import Supervision
 
-/// Starts workers as processes, with one end of a socket pair as their descriptor 3, and memory for their outbox as 4.
+/// Starts workers as processes, with one end of a socket pair as their descriptor 3, memory for their outbox as 4, and memory for
+/// what large events they get as 5.
 struct ProcessLauncher: WorkerLauncher {
     /// The link's number in the worker: the first one behind the standard streams.
     private static let linkDescriptor: CInt = 3
 
     /// The number of the shared outbox.
     private static let outboxDescriptor: CInt = 4
+
+    /// The number of the memory for the host's large events.
+    private static let shelfDescriptor: CInt = 5
 
     /// What every program may need to know; nothing else of the supervisor's environment is passed on.
     private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"]
@@ -39,7 +43,13 @@ struct ProcessLauncher: WorkerLauncher {
         var request = SpawnRequest(executable: try Self.path(of: specification.executable))
         request.arguments = specification.arguments
         let memory = MemoryFile.forOutbox(order.limits)
-        request.environment = Self.environment(specification, cookie: order.cookie, hasOutbox: memory != nil)
+        let shelf = MemoryFile.forShelf()
+        request.environment = Self.environment(
+            specification,
+            cookie: order.cookie,
+            hasOutbox: memory != nil,
+            hasShelf: shelf != nil
+        )
         request.workingDirectory = specification.workingDirectory
         // Open until the child has its copies, and no longer: each is let go together with the closure below.
         let (link, outputEnd) = (SharedDescriptor(sockets.second), SharedDescriptor(output.writing))
@@ -48,10 +58,11 @@ struct ProcessLauncher: WorkerLauncher {
         request.standardError = .descriptor(errorEnd.rawValue)
         request.descriptors = [.init(child: Self.linkDescriptor, parent: link.rawValue)]
         if let memory { request.descriptors.append(.init(child: Self.outboxDescriptor, parent: memory.rawValue)) }
+        if let shelf { request.descriptors.append(.init(child: Self.shelfDescriptor, parent: shelf.rawValue)) }
         let lines = order.output
         let outputPipe = try LinePipe.capture(output.reading, on: order.poller) { lines($0.text, false) }
         let errorPipe = try LinePipe.capture(error.reading, on: order.poller) { lines($0.text, true) }
-        let stream = UnixStream(sockets.first, memory: memory, poller: order.poller)
+        let stream = UnixStream(sockets.first, memory: memory, shelf: shelf, poller: order.poller)
         try ChildProcess.spawn(request) { [link, outputEnd, errorEnd] result in
             withExtendedLifetime((link, outputEnd, errorEnd)) {}
             switch result {
@@ -71,7 +82,8 @@ struct ProcessLauncher: WorkerLauncher {
     private static func environment(
         _ specification: ChildSpecification,
         cookie: String,
-        hasOutbox: Bool
+        hasOutbox: Bool,
+        hasShelf: Bool
     ) -> [String: String] {
         var environment: [String: String] = [:]
         for name in inherited {
@@ -82,6 +94,7 @@ struct ProcessLauncher: WorkerLauncher {
         environment["EVENT_BRIDGE_NAME"] = specification.name
         environment["EVENT_BRIDGE_COOKIE"] = cookie
         if hasOutbox { environment["EVENT_BRIDGE_OUTBOX_FD"] = "\(outboxDescriptor)" }
+        if hasShelf { environment["EVENT_BRIDGE_SHELF_FD"] = "\(shelfDescriptor)" }
         return environment
     }
 

@@ -184,7 +184,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
                         windowBytes: UInt64(route.limits.windowBytes),
                         windowEvents: UInt64(route.limits.windowEvents),
                         frameBytes: UInt64(route.limits.frameBytes),
-                        heartbeatMilliseconds: specification.child.heartbeat.every.milliseconds
+                        heartbeatMilliseconds: specification.child.heartbeat.every.milliseconds,
+                        features: link.features
                     )
                 )
             )
@@ -193,7 +194,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
                 ownIncarnation: owner.hostIncarnation,
                 peerWindowBytes: hello.windowBytes,
                 peerWindowEvents: hello.windowEvents,
-                peerFrameBytes: hello.frameBytes
+                peerFrameBytes: hello.frameBytes,
+                peerFeatures: hello.features
             )
             owner.router.announceInterest(to: route, over: link)
         }

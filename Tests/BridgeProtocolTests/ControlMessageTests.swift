@@ -143,7 +143,7 @@ struct ControlMessageTests {
         }
     }
 
-    @Test("an unknown kind below 128 is refused by its number", arguments: [5, 6, 7, 16, 127] as [UInt64])
+    @Test("an unknown kind below 128 is refused by its number", arguments: [5, 6, 7, 17, 127] as [UInt64])
     func unknownKinds(kind: UInt64) {
         let unknown = body { writer in
             writer.arrayHead(1)

@@ -25,6 +25,7 @@ struct GoldenFrameTests {
             case message(ControlMessage)
             case event(EventHead, payload: [UInt8])
             case gap(GapFrame)
+            case placed(PlacedFrame)
         }
 
         init(_ file: String, _ remark: String, _ message: ControlMessage) {
@@ -48,6 +49,13 @@ struct GoldenFrameTests {
             gap.encode(into: buffer)
             bytes = buffer.copied()
             content = .gap(gap)
+        }
+
+        init(_ file: String, _ remark: String, _ placed: PlacedFrame) {
+            self.file = file
+            self.remark = remark
+            bytes = frame(placed)
+            content = .placed(placed)
         }
     }
 
@@ -82,6 +90,28 @@ struct GoldenFrameTests {
                     heartbeatMilliseconds: 1_000
                 )
             )
+        ),
+        Golden(
+            "welcome-features",
+            "The same from a host that takes placed events out of the shared outbox (1)",
+            .welcome(
+                Welcome(
+                    version: 1,
+                    library: "example 1.0",
+                    hostIncarnation: 0x1111_2222_3333_4444,
+                    workerIncarnation: 0xAAAA_BBBB_CCCC_DDDD,
+                    windowBytes: 1 << 20,
+                    windowEvents: 4_096,
+                    frameBytes: 16 << 20,
+                    heartbeatMilliseconds: 1_000,
+                    features: .takesPlacedEvents
+                )
+            )
+        ),
+        Golden(
+            "placed",
+            "Event 7 lies at byte 528400 of the memory, with 1048621 bytes",
+            PlacedFrame(sequence: 7, offset: 528_400, length: 1_048_621)
         ),
         Golden(
             "reject",
@@ -273,6 +303,8 @@ struct GoldenFrameTests {
         case .gap(let gap):
             let decoded = try bodyOf(recorded).withUnsafeBytes { try GapFrame(decoding: $0, limits: LinkLimits()) }
             #expect(decoded == gap)
+        case .placed(let placed):
+            #expect(try bodyOf(recorded).withUnsafeBytes { try PlacedFrame(decoding: $0) } == placed)
         }
     }
 

@@ -48,6 +48,13 @@ func frame(_ head: EventHead, payload: [UInt8]) -> [UInt8] {
     return buffer.copied()
 }
 
+/// What names an event in memory, as a whole frame.
+func frame(_ placed: PlacedFrame) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: PlacedFrame.maximumBytes) { buffer, count in
+        if let start = buffer.baseAddress { count = placed.encode(at: UnsafeMutableRawPointer(start)) }
+    }
+}
+
 /// A body written by hand.
 func body(_ write: (CBORWriter) -> Void) -> [UInt8] {
     let buffer = CBORBuffer()
@@ -80,6 +87,30 @@ let sampleMessages: [ControlMessage] = [
             windowBytes: 1 << 20,
             windowEvents: 4_096,
             frameBytes: 16 << 20
+        )
+    ),
+    .hello(
+        Hello(
+            name: "canvas",
+            cookie: "5f3a",
+            library: "event-bridge 1.0",
+            windowBytes: 1 << 20,
+            windowEvents: 4_096,
+            frameBytes: 16 << 20,
+            features: .takesPlacedEvents
+        )
+    ),
+    .welcome(
+        Welcome(
+            version: 1,
+            library: "event-bridge 1.0",
+            hostIncarnation: .max,
+            workerIncarnation: 1,
+            windowBytes: 1 << 20,
+            windowEvents: 4_096,
+            frameBytes: 16 << 20,
+            heartbeatMilliseconds: 1_000,
+            features: LinkFeatures(rawValue: 1 << 40)
         )
     ),
     .welcome(

@@ -15,3 +15,10 @@ func frame(_ head: EventHead, payload: [UInt8]) -> [UInt8] {
     buffer.append(payload)
     return buffer.copied()
 }
+
+/// What names an event in memory, as a whole frame.
+func frame(_ placed: PlacedFrame) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: PlacedFrame.maximumBytes) { buffer, count in
+        if let start = buffer.baseAddress { count = placed.encode(at: UnsafeMutableRawPointer(start)) }
+    }
+}

@@ -12,7 +12,7 @@ struct LinkConformanceTests {
     @Test("the handshake's messages reach both sides", arguments: Carrier.allCases)
     func handshake(carrier: Carrier) throws {
         let pair = try LinkPair(carrier)
-        #expect(pair.hostDelegate.messages.value == [.hello(LinkPair.hello())])
+        #expect(pair.hostDelegate.messages.value == [.hello(LinkPair.hello(features: pair.worker.features))])
         guard case .welcome(let welcome)? = pair.workerDelegate.messages.value.first else {
             Issue.record("no welcome came")
             return

@@ -135,21 +135,23 @@ final class LinkPair: Sendable {
         )
         predecessor?.moveUnsettled(to: host)
         let (near, far) = try carrier.pair(poller)
-        worker.queue(.hello(Self.hello(limits)))
+        let workerEnd = wrapWorker(far, poller)
+        worker.queue(.hello(Self.hello(limits, features: worker.features(over: workerEnd))))
         try host.attach(wrapHost(near, poller), delegate: hostDelegate, takesOver: takesOver)
-        try worker.attach(wrapWorker(far, poller), delegate: workerDelegate)
+        try worker.attach(workerEnd, delegate: workerDelegate)
         workerDelegate.messages.wait { !$0.isEmpty }
         hostDelegate.messages.wait { !$0.isEmpty }
     }
 
-    static func hello(_ limits: LinkLimits = LinkLimits()) -> Hello {
+    static func hello(_ limits: LinkLimits = LinkLimits(), features: LinkFeatures = []) -> Hello {
         Hello(
             name: "canvas",
             cookie: "secret",
             library: "test",
             windowBytes: UInt64(limits.windowBytes),
             windowEvents: UInt64(limits.windowEvents),
-            frameBytes: UInt64(limits.frameBytes)
+            frameBytes: UInt64(limits.frameBytes),
+            features: features
         )
     }
 
@@ -168,7 +170,8 @@ final class LinkPair: Sendable {
                         windowBytes: UInt64(limits.windowBytes),
                         windowEvents: UInt64(limits.windowEvents),
                         frameBytes: UInt64(limits.frameBytes),
-                        heartbeatMilliseconds: 0
+                        heartbeatMilliseconds: 0,
+                        features: link.features
                     )
                 )
             )
@@ -177,7 +180,8 @@ final class LinkPair: Sendable {
                 ownIncarnation: hostSource.incarnation,
                 peerWindowBytes: hello.windowBytes,
                 peerWindowEvents: hello.windowEvents,
-                peerFrameBytes: hello.frameBytes
+                peerFrameBytes: hello.frameBytes,
+                peerFeatures: hello.features
             )
             link.releaseEvents()
         }
@@ -191,7 +195,8 @@ final class LinkPair: Sendable {
             ownIncarnation: welcome.workerIncarnation,
             peerWindowBytes: welcome.windowBytes,
             peerWindowEvents: welcome.windowEvents,
-            peerFrameBytes: welcome.frameBytes
+            peerFrameBytes: welcome.frameBytes,
+            peerFeatures: welcome.features
         )
         link.releaseEvents()
     }

@@ -58,8 +58,10 @@ enum Carrier: CaseIterable, Sendable {
         let first = try FileDescriptor.duplicate(pair.first.rawValue)
         let second = try FileDescriptor.duplicate(pair.second.rawValue)
         let memory = MemoryFile.forOutbox(LinkLimits())
+        let shelf = MemoryFile.forShelf()
         return (
-            UnixStream(first, memory: memory, poller: poller), UnixStream(second, memory: memory, poller: poller)
+            UnixStream(first, memory: memory, shelf: shelf, poller: poller),
+            UnixStream(second, memory: memory, shelf: shelf, poller: poller)
         )
     }
 }
@@ -136,6 +138,7 @@ class PassingStream: ByteStream, @unchecked Sendable {
     // Sendable: constant; subclasses guard what they add.
     let inner: any ByteStream
     var memory: MemoryFile? { inner.memory }
+    var shelf: MemoryFile? { inner.shelf }
 
     init(_ inner: any ByteStream) {
         self.inner = inner
@@ -147,6 +150,12 @@ class PassingStream: ByteStream, @unchecked Sendable {
     func finishWriting() { inner.finishWriting() }
     func finishReading() { inner.finishReading() }
     func close() { inner.close() }
+}
+
+/// A stream whose memory could not be had.
+final class BareStream: PassingStream, @unchecked Sendable {
+    override var memory: MemoryFile? { nil }
+    override var shelf: MemoryFile? { nil }
 }
 
 /// Notes on which thread each write happens.

@@ -211,8 +211,3 @@ struct TakeOverTests {
         pair.shutDown()
     }
 }
-
-/// A stream whose memory could not be had.
-private final class BareStream: PassingStream, @unchecked Sendable {
-    override var memory: MemoryFile? { nil }
-}

@@ -69,6 +69,7 @@ private final class StreamWithoutReceipts: ByteStream, @unchecked Sendable {
     }
 
     var memory: MemoryFile? { inner.memory }
+    var shelf: MemoryFile? { inner.shelf }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
         if passed.isEmpty {

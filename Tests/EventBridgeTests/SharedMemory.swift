@@ -16,7 +16,8 @@ enum SharedMemory {
             .map { "\(directory)/\($0)" }
             .first { path in
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
-                return target?.contains("memfd:event-bridge") == true
+                // The other file is the host's own, to which nobody else can write.
+                return target?.contains("memfd:event-bridge (") == true
             }
         guard let path, case let descriptor = open(path, O_RDWR | O_CLOEXEC), descriptor >= 0 else { return false }
         defer { close(descriptor) }

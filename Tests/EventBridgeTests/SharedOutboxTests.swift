@@ -299,7 +299,7 @@ private func killInBurst() async throws {
 }
 
 /// Whether this process has a memory file open or mapped.
-private func hasMemoryFile() -> Bool {
+func hasMemoryFile() -> Bool {
     let maps = (try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8)) ?? ""
     let links = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [])
         .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }

@@ -38,6 +38,13 @@ int cbp_terminal_width(int descriptor);
 int cbp_memory_file_create(size_t size);
 /// Maps the file, shared, for reading and writing; NULL and errno. Neither a core dump nor a forked child has it.
 void *_Nullable cbp_memory_file_map(int descriptor, size_t size);
+/// The same with a mapping, after whose making nobody else can write to the file; -1 and ENOTSUP where the system has no
+/// such thing. Then `cbp_memory_file_give_back` does nothing.
+int cbp_memory_file_create_for_readers(size_t size, void *_Nullable *_Nonnull address);
+/// Maps the file, shared, for reading; NULL and errno. Only if nobody can make it shorter, so that it is safe to touch.
+void *_Nullable cbp_memory_file_map_for_reading(int descriptor, size_t size);
+/// Copies bytes that somebody else may be changing: what arrives is any mixture of old and new.
+void cbp_copy(void *_Nonnull target, const void *_Nonnull source, size_t count);
 int cbp_memory_file_unmap(void *_Nonnull address, size_t size);
 /// Lets the pages go that back this part of a mapping, which holds 0 from then on; does nothing where the system has no
 /// such thing.

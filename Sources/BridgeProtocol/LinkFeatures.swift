@@ -1,0 +1,11 @@
+/// What one side of a link can do beyond what every peer can; told in its hello or welcome.
+package struct LinkFeatures: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    /// It takes events out of the memory that the other side shares with it.
+    package static let takesPlacedEvents = LinkFeatures(rawValue: 1)
+}

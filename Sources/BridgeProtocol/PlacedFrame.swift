@@ -1,0 +1,89 @@
+import CBOR
+
+/// An event whose frame lies in memory that its sender shares: `[16, sequence, offset, length]`.
+///
+/// It stands in the stream where the event's own frame would, and counts for all that it stands for.
+package struct PlacedFrame: Sendable, Hashable {
+    package let sequence: UInt64
+    /// Where the frame begins, counted from the beginning of the memory.
+    package let offset: UInt64
+    /// How long the frame is, its own length in front included.
+    package let length: UInt64
+
+    static let elements = 4
+
+    /// No such frame is longer: a length, an array's head and a kind, and three numbers.
+    package static let maximumBytes = FrameDecoder.headBytes + 2 + 3 * 9
+
+    package init(sequence: UInt64, offset: UInt64, length: UInt64) {
+        self.sequence = sequence
+        self.offset = offset
+        self.length = length
+    }
+
+    /// Writes it as a whole frame where there is room for ``maximumBytes``; returns how long it is.
+    package func encode(at start: UnsafeMutableRawPointer) -> Int {
+        var count = FrameDecoder.headBytes
+        for (top, argument): (UInt8, UInt64) in [
+            (0x80, UInt64(Self.elements)), (0, FrameKind.placed.rawValue), (0, sequence), (0, offset), (0, length),
+        ] {
+            count += CBORWriter.storeHead(top, argument, at: start + count)
+        }
+        start.storeBytes(of: UInt32(count - FrameDecoder.headBytes).bigEndian, as: UInt32.self)
+        return count
+    }
+
+    /// Takes a frame's body apart; elements beyond the known ones are ignored.
+    package init(decoding body: UnsafeRawBufferPointer) throws {
+        var reader = CBORReader(body)
+        guard let elements = try reader.readArrayHead(), elements >= Self.elements else {
+            throw LinkViolation("a placed frame has \(Self.elements) elements")
+        }
+        let kind = try reader.readUnsigned()
+        guard kind == FrameKind.placed.rawValue else { throw LinkViolation("frame kind \(kind) is not placed") }
+        sequence = try reader.readUnsigned()
+        offset = try reader.readUnsigned()
+        length = try reader.readUnsigned()
+        for _ in Self.elements..<elements { try reader.skipItem() }
+        guard reader.isAtEnd else {
+            throw LinkViolation("\(reader.bytesLeft) bytes follow what was placed in its frame")
+        }
+    }
+
+    /// Where the frame lies in memory of `byteCount` bytes.
+    ///
+    /// - Parameter limit: the largest body that is accepted.
+    package func range(in byteCount: Int, limit: Int) throws(LinkViolation) -> Range<Int> {
+        guard let length = Int(exactly: length), length > FrameDecoder.headBytes,
+            length - FrameDecoder.headBytes <= limit
+        else {
+            throw LinkViolation(
+                "event \(sequence) was placed with \(length) bytes; \(FrameDecoder.headBytes + 1) to \(FrameDecoder.headBytes + limit) are possible"
+            )
+        }
+        guard let offset = Int(exactly: offset), offset <= byteCount - length else {
+            throw LinkViolation(
+                "event \(sequence) was placed at byte \(offset) with \(length) bytes; the memory has \(byteCount)"
+            )
+        }
+        return offset..<(offset + length)
+    }
+
+    /// Sees to it that the frame that was found is the one that was named.
+    ///
+    /// - Parameter frame: the receiver's own copy.
+    package func check(_ frame: UnsafeRawBufferPointer, limits: LinkLimits) throws -> UnsafeRawBufferPointer {
+        let declared = UInt64(UInt32(bigEndian: frame.loadUnaligned(as: UInt32.self)))
+        guard declared == length - UInt64(FrameDecoder.headBytes) else {
+            throw LinkViolation(
+                "event \(sequence) was placed with \(length) bytes, but the frame there says that \(declared) follow its length"
+            )
+        }
+        let body = UnsafeRawBufferPointer(rebasing: frame[FrameDecoder.headBytes...])
+        let (head, _) = try EventFrame.decode(body, limits: limits)
+        guard head.sequence == sequence else {
+            throw LinkViolation("event \(head.sequence) lies where event \(sequence) was placed")
+        }
+        return body
+    }
+}

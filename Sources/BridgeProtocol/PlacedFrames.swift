@@ -1,0 +1,24 @@
+/// The placed frames of the batch that is being written: memory that stays where it is until that is done.
+struct PlacedFrames: ~Copyable {
+    /// As many as a window of the default size lets out, if all are as small as what is placed can be.
+    private static let capacity = 64
+
+    private var base: UnsafeMutableRawPointer?
+    private var used = 0
+
+    deinit { base?.deallocate() }
+
+    /// Adds one; nil if the batch is full.
+    mutating func append(_ frame: PlacedFrame) -> UnsafeRawBufferPointer? {
+        guard used + PlacedFrame.maximumBytes <= Self.capacity * PlacedFrame.maximumBytes else { return nil }
+        let base = self.base ?? .allocate(byteCount: Self.capacity * PlacedFrame.maximumBytes, alignment: 16)
+        self.base = base
+        let count = frame.encode(at: base + used)
+        defer { used += count }
+        return UnsafeRawBufferPointer(start: base + used, count: count)
+    }
+
+    mutating func removeAll() {
+        used = 0
+    }
+}

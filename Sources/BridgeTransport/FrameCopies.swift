@@ -1,0 +1,104 @@
+import BridgePlatform
+import BridgeProtocol
+import Locks
+
+/// Takes the events out of the memory that a peer shares: each is copied once, and handled from the copy.
+///
+/// Whatever the peer does to the memory, what is looked at here stays as it is. Where its size is sealed it is copied through a mapping,
+/// which saves the kernel's way from page to page.
+final class FrameCopies: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let memory: MemoryFile
+    private let lock = Lock()
+    /// Made for the first event: most links never see one.
+    private var mapping: MemoryMapping?
+    private var isMappable = true
+    private var spares: [UnsafeMutableRawBufferPointer] = []
+    private var spareBytes = 0
+
+    /// Copies come one after the other, and fresh memory is dear; what an idle link keeps is bounded.
+    private static let keptBytes = 4 << 20
+
+    /// Copies are made as long as a multiple of this, so that one fits where another was.
+    private static let grainBytes = 64 << 10
+
+    init(_ memory: MemoryFile) {
+        self.memory = memory
+    }
+
+    deinit {
+        for spare in spares { spare.deallocate() }
+    }
+
+    /// A copy of the frame that was placed.
+    ///
+    /// - Parameter limit: the largest body that is accepted.
+    func take(_ placed: PlacedFrame, limit: Int) throws(LinkViolation) -> FrameCopy {
+        let range = try placed.range(in: memory.byteCount, limit: limit)
+        let copy = FrameCopy(take(range.count), count: range.count, home: self)
+        if let mapping = mapped() {
+            mapping.copy(range, into: copy.writable)
+            return copy
+        }
+        guard memory.copy(at: range.lowerBound, into: copy.writable) == range.count else {
+            throw LinkViolation(
+                "event \(placed.sequence) was placed at byte \(placed.offset), where nothing could be read"
+            )
+        }
+        return copy
+    }
+
+    private func mapped() -> MemoryMapping? {
+        lock.withLock {
+            if mapping == nil, isMappable {
+                mapping = memory.mapForReading()
+                isMappable = mapping != nil
+            }
+            return mapping
+        }
+    }
+
+    private func take(_ count: Int) -> UnsafeMutableRawBufferPointer {
+        let kept: UnsafeMutableRawBufferPointer? = lock.withLock {
+            guard let fitting = spares.lastIndex(where: { $0.count >= count }) else { return nil }
+            spareBytes -= spares[fitting].count
+            return spares.remove(at: fitting)
+        }
+        if let kept { return kept }
+        let rounded = (count + Self.grainBytes - 1) / Self.grainBytes * Self.grainBytes
+        return .allocate(byteCount: rounded, alignment: 16)
+    }
+
+    fileprivate func keep(_ buffer: UnsafeMutableRawBufferPointer) {
+        let isKept = lock.withLock {
+            guard spareBytes + buffer.count <= Self.keptBytes else { return false }
+            spareBytes += buffer.count
+            spares.append(buffer)
+            return true
+        }
+        if !isKept { buffer.deallocate() }
+    }
+}
+
+/// This process's own copy of an event's frame; its memory is used again when nobody holds it any more.
+final class FrameCopy: @unchecked Sendable {
+    // Sendable: written by who has just made it, and only read after that.
+    private let buffer: UnsafeMutableRawBufferPointer
+    private let count: Int
+    private let home: FrameCopies
+
+    fileprivate init(_ buffer: UnsafeMutableRawBufferPointer, count: Int, home: FrameCopies) {
+        self.buffer = buffer
+        self.count = count
+        self.home = home
+    }
+
+    deinit { home.keep(buffer) }
+
+    fileprivate var writable: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+    }
+
+    /// Valid as long as the copy is held.
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: buffer[..<count]) }
+}
