@@ -30,7 +30,7 @@ struct MeasurementTests {
         let lines = try table(Self.run).text(comparedWith: nil).split(separator: "\n")
         #expect(
             lines == [
-                "work  by            figure         median       least       most  x base",
+                "work  by            figure         median      least       most  x base",
                 "W1    raw-socket    µs, median      10.00      10.00      10.00    1.00",
                 "W1    raw-socket    µs, 99 %        20.00      20.00      20.00    1.00",
                 "W1    event-bridge  µs, median      12.00      11.00      13.00    1.20",
