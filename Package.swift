@@ -132,7 +132,6 @@ let package = Package(
                 "BridgeProtocol",
                 "BridgeTransport",
                 "BridgeWorker",
-                "CBOR",
                 "DomainEvents",
                 "EventBridge",
                 "Locks",
