@@ -39,6 +39,13 @@ extension UnixSocket {
         return count >= 0 ? .transferred(count) : sendFailure(on: socket)
     }
 
+    /// Returns when there is something to receive, or the stream has ended.
+    package static func waitUntilReadable(_ socket: CInt) {
+        var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        // Whatever it says, receiving says it better.
+        _ = retryingInterrupted { poll(&entry, 1, -1) }
+    }
+
     /// Receives what is there.
     ///
     /// A blocking call waits for the first byte, at most for the time set with `setReceiveTimeout`, after which the

@@ -196,7 +196,15 @@ package enum EventFrame {
         _ body: UnsafeRawBufferPointer,
         limits: LinkLimits
     ) throws -> (head: EventHead, payloadOffset: Int) {
-        if let plain = decodePlain(body) { return plain }
+        if let (sequence, number, time, name, payloadOffset) = decodePlain(body) {
+            let head = EventHead(
+                sequence: sequence,
+                id: .sender(number: number),
+                nanosecondsSinceEpoch: time,
+                name: .number(name)
+            )
+            return (head, payloadOffset)
+        }
         var reader = CBORReader(body)
         let count = try reader.readArrayHead()
         guard count == elements else {
@@ -229,7 +237,11 @@ package enum EventFrame {
     }
 
     /// Takes a frame apart that begins with a ``PlainHead``; nil if it does not, and then nothing is said about it.
-    private static func decodePlain(_ body: UnsafeRawBufferPointer) -> (head: EventHead, payloadOffset: Int)? {
+    ///
+    /// Its numbers alone: a head is so large that each hand it goes through costs.
+    private static func decodePlain(
+        _ body: UnsafeRawBufferPointer
+    ) -> (sequence: UInt64, number: UInt64, time: UInt64, name: UInt64, payloadOffset: Int)? {
         // Four numbers of at most nine bytes, what stands before and behind them, and a byte of payload.
         guard body.count >= 40, body[0] == 0x80 | UInt8(elements), body[1] == UInt8(FrameKind.event.rawValue) else {
             return nil
@@ -265,13 +277,7 @@ package enum EventFrame {
             id = number
         }
         guard let time = number(), let name = number(), body[position] == 0xF6 else { return nil }
-        let head = EventHead(
-            sequence: sequence,
-            id: .sender(number: id),
-            nanosecondsSinceEpoch: time,
-            name: .number(name)
-        )
-        return (head, position + 1)
+        return (sequence, id, time, name, position + 1)
     }
 
     private static func decodeOptions(

@@ -3,6 +3,7 @@ package import DomainEvents
 /// What waits before the outbox of a link: events that its policies may still drop, and the gaps where some were.
 ///
 /// A pure data structure. What has gone on into the outbox has a link sequence and stays; what is here has none yet.
+@usableFromInline
 package struct OverflowQueue: Sendable {
     /// An event that waits.
     package struct Waiting: Sendable {
@@ -77,7 +78,7 @@ package struct OverflowQueue: Sendable {
     /// How many events wait.
     package private(set) var events = 0
     /// How many events and gaps there are.
-    package private(set) var count = 0
+    @usableFromInline package private(set) var count = 0
     /// What the events are charged.
     package private(set) var chargedBytes = 0
 
@@ -86,7 +87,8 @@ package struct OverflowQueue: Sendable {
     /// What it takes to keep the books of all that waits: the nodes, the places in line, and the heads of the payloads' arrays.
     package var bookkeepingBytes: Int { count * (MemoryLayout<Node?>.stride + 48) }
 
-    package var isEmpty: Bool { head == nil }
+    /// Asked for each event; in line, as a call would copy the queue.
+    @inlinable package var isEmpty: Bool { count == 0 }
 
     // MARK: - In
 

@@ -11,10 +11,12 @@ extension Link {
 
     /// Encodes a frame into the outbox, with the lock held.
     ///
+    /// - Parameter number: by which this process knows the name; 0 if it does not.
     /// - Returns: False if the memory that is shared with the host has no room for it.
     func append(
         _ context: EventContext,
         name: String,
+        number: UInt64 = 0,
         attempt: UInt64,
         wantsReceipt: Bool,
         strikes: [String]? = nil,
@@ -24,7 +26,7 @@ extension Link {
             sequence: outbox.lastSequence &+ 1,
             id: wireID(context.id),
             nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
-            name: peerInterest.number(of: name).map(WireName.number) ?? .text(name)
+            name: peerNumber(of: name, number: number).map(WireName.number) ?? .text(name)
         )
         head.attempt = attempt
         head.wantsReceipt = wantsReceipt
@@ -61,7 +63,7 @@ extension Link {
         guard context.cause == nil, context.traceparent == nil, context.id.source === ownSource,
             let peerNumber = peerNumber(of: name, number: number), !isSettledMarkDue
         else {
-            return append(context, name: name, attempt: 1, wantsReceipt: false, payload: payload)
+            return append(context, name: name, number: number, attempt: 1, wantsReceipt: false, payload: payload)
         }
         eventsSinceSettledMark += 1
         let head = EventFrame.PlainHead(
@@ -82,8 +84,9 @@ extension Link {
         return true
     }
 
-    /// The peer's number of a name that this process knows by a number of its own.
+    /// The peer's number of a name that this process knows by a number of its own, or by none, which is 0.
     private func peerNumber(of name: String, number: UInt64) -> UInt64? {
+        if number == 0 { return peerInterest.number(of: name) }
         let place = Int(truncatingIfNeeded: number) & (Self.knownNumbers - 1)
         if peerNumbers[place].own == number { return peerNumbers[place].peer }
         guard let peer = peerInterest.number(of: name) else { return nil }

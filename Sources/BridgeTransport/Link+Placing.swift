@@ -20,7 +20,7 @@ extension Link {
     /// An event lies in the memory that the peer shares: it is taken out, and then it is like any other.
     func placedReceived(
         _ body: UnsafeRawBufferPointer,
-        for delegate: (any LinkDelegate)?,
+        for delegate: any LinkDelegate,
         behind last: inout Handled
     ) throws {
         try lock.withLock { () throws(LinkViolation) in try phase.frameReceived(.placed) }

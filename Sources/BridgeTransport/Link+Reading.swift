@@ -64,9 +64,10 @@ extension Link {
 
     /// Acts on every whole frame in the buffer.
     private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
+        // Whoever acts on what comes lives as long as the link, unless it is torn down.
+        guard let delegate else { return .ended(.closed) }
         var last = Handled()
         defer { settle(&last) }
-        let delegate = self.delegate
         do {
             while let frame = try reader.next() {
                 if let end = try frameReceived(frame, for: delegate, behind: &last) { return .ended(end) }
@@ -120,7 +121,7 @@ extension Link {
 
     private func frameReceived(
         _ frame: UnsafeRawBufferPointer,
-        for delegate: (any LinkDelegate)?,
+        for delegate: any LinkDelegate,
         behind last: inout Handled
     ) throws -> LinkEnd? {
         let body = UnsafeRawBufferPointer(rebasing: frame[FrameDecoder.headBytes...])
@@ -150,12 +151,12 @@ extension Link {
                 forgetPeerNumbers()
                 try peerInterest.apply(interest)
             }
-            try delegate?.link(self, received: message)
+            try delegate.link(self, received: message)
         case .goodbye(let goodbye):
-            try delegate?.link(self, received: message)
+            try delegate.link(self, received: message)
             return .orderly(goodbye)
         default:
-            try delegate?.link(self, received: message)
+            try delegate.link(self, received: message)
         }
         return nil
     }
@@ -163,7 +164,7 @@ extension Link {
     func eventReceived(
         _ body: UnsafeRawBufferPointer,
         frameLength: Int,
-        for delegate: (any LinkDelegate)?,
+        for delegate: any LinkDelegate,
         behind last: inout Handled
     ) throws {
         let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
@@ -182,7 +183,6 @@ extension Link {
         if starts { startTick() }
         act(on: urgency)
         if let settled { for body in settled { body() } }
-        guard let delegate else { return }
         let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
         inlineLane.eventArrived(head.sequence)
         switch try delegate.link(self, received: head, payload: payload) {

@@ -12,12 +12,6 @@ extension Link {
     /// A write that ended this short a time ago makes the line busy: what comes now is gathered by the poller's thread.
     private static let busyNanoseconds: UInt64 = 2_000
 
-    /// So many events in one flush make a flood: one every few microseconds.
-    private static let floodEvents: UInt64 = 16
-
-    /// How long the events of a flood gather: a system call and a switch of threads cost as much as a hundred events.
-    private static let gatherNanoseconds: UInt64 = 50_000
-
     /// About how much leaves in one system call.
     private static let batchBytes = 256 << 10
 
@@ -25,11 +19,18 @@ extension Link {
 
     /// Writes what was enqueued: now if the line is idle, with the next batch if it is busy.
     ///
-    /// - Parameter now: The wall-clock time in nanoseconds, as it stands in the event's context: a clock read is saved, and a
-    ///   clock that jumps only makes one event leave a little earlier or later.
-    package func flush(at now: UInt64) {
-        flush(lock.withLock { wayToFlush(at: now) })
+    /// - Parameters:
+    ///   - now: The wall-clock time in nanoseconds, as it stands in the event's context: a clock read is saved, and a
+    ///     clock that jumps only makes one event leave a little earlier or later.
+    ///   - isGathered: whether it leaves with the next batch though the line is idle.
+    package func flush(at now: UInt64, isGathered: Bool = false) {
+        flush(lock.withLock { wayToFlush(at: now, isGathered: isGathered) })
     }
+
+    /// Whether a write has just ended, so that what comes now is gathered.
+    ///
+    /// With the lock held.
+    func isBusy(at now: UInt64) -> Bool { now &- lastWriteEnded < Self.busyNanoseconds }
 
     /// How what was enqueued is written.
     enum Flush {
@@ -42,9 +43,11 @@ extension Link {
     }
 
     /// With the lock held; what it says is to be done without.
-    func wayToFlush(at now: UInt64) -> Flush {
+    func wayToFlush(at now: UInt64, isGathered: Bool = false) -> Flush {
         if isWriting || isBlocked || isFlushScheduled || stream == nil { return .byOthers }
-        if now &- lastWriteEnded >= Self.busyNanoseconds { return .now }
+        // Whoever reads the acknowledgement that opens the window writes.
+        if !hasWritable { return .byOthers }
+        if !isGathered, !isBusy(at: now) { return .now }
         isFlushScheduled = true
         return .soon
     }
@@ -59,21 +62,25 @@ extension Link {
         }
     }
 
-    private func flushScheduled() {
+    /// Writes what has gathered, and lets more gather if there is a flood.
+    ///
+    /// - Parameter gathered: for how long it has gathered; 0 if the poller was told just now.
+    private func flushScheduled(after gathered: UInt64 = 0) {
         let before = lock.withLock {
             isFlushScheduled = false
             return outbox.lastComposed
         }
         pump()
-        let isFlood = lock.withLock {
-            guard outbox.lastComposed - before >= Self.floodEvents, !isFlushScheduled, !isBlocked, end == nil else {
-                return false
-            }
-            isFlushScheduled = true
-            return true
+        let next = lock.withLock { () -> UInt64? in
+            let isRepeated = lastWriteEnded &- lastGathered < Flood.repeatNanoseconds
+            lastGathered = lastWriteEnded
+            guard !isFlushScheduled, !isBlocked, end == nil else { return nil }
+            let next = Flood.gathering(after: gathered, brought: outbox.lastComposed - before, isRepeated: isRepeated)
+            isFlushScheduled = next != nil
+            return next
         }
         // Whoever publishes in a flood wakes nobody: events gather, and are looked for after a moment.
-        if isFlood { poller.schedule(after: Self.gatherNanoseconds) { self.flushScheduled() } }
+        if let next { poller.schedule(after: next) { self.flushScheduled(after: next) } }
     }
 
     // MARK: - Control
@@ -237,9 +244,10 @@ extension Link {
         lock.unlock()
         for body in woken { body() }
         if isBlocked {
-            stream.whenWritable { [weak self] in
-                self?.lock.withLock { self?.isBlocked = false }
-                self?.pump()
+            // Strong until then: weak references to an object make every counted one of it dearer. A link that ends lets go of its stream.
+            stream.whenWritable { [self] in
+                lock.withLock { self.isBlocked = false }
+                pump()
             }
         } else if isFarewellWritten || finished {
             // After a failed write the reader learns what happened; it may still find frames that arrived before.

@@ -82,6 +82,8 @@ package final class Link: @unchecked Sendable {
     /// The event that was in its handlers at the last look.
     @exclusivity(unchecked) var watched: UInt64 = 0
     @exclusivity(unchecked) var lastWriteEnded: UInt64 = 0
+    /// When events that had gathered were last written.
+    @exclusivity(unchecked) var lastGathered: UInt64 = 0
     /// Control frames that wait for the next batch.
     @exclusivity(unchecked) var control = CBORBuffer(minimumCapacity: 512)
     /// Control frames of the batch that is being written.
@@ -244,6 +246,7 @@ package final class Link: @unchecked Sendable {
 
     /// Puts an event into the outbox; ``flush(at:)`` then writes it.
     ///
+    /// - Parameter number: by which this process knows the name; 0 if it does not.
     /// - Parameter isHeld: whether the event stays until ``release(_:)``, because it goes to other links as well and must lie in
     ///   all their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
     /// - Parameter isAccepted: whether another process has accepted it for this peer: then the hard limit does not keep it out. How many
@@ -253,6 +256,7 @@ package final class Link: @unchecked Sendable {
     package func enqueue(
         _ context: EventContext,
         name: String,
+        number: UInt64 = 0,
         attempt: UInt64 = 1,
         isHeld: Bool = false,
         wantsReceipt: Bool = false,
@@ -279,9 +283,18 @@ package final class Link: @unchecked Sendable {
             return offer(event, isHeld: isHeld, displaced: &displaced)
         }
         // What is missing before it is said before it.
-        promoteGaps()
+        if !queue.isEmpty { promoteGaps() }
         guard queue.isEmpty,
-            append(context, name: name, attempt: attempt, wantsReceipt: wantsReceipt, payload: payload)
+            attempt == 1 && !wantsReceipt
+                ? append(context, name: name, number: number, payload: payload)
+                : append(
+                    context,
+                    name: name,
+                    number: number,
+                    attempt: attempt,
+                    wantsReceipt: wantsReceipt,
+                    payload: payload
+                )
         else { return .full(limit: limits.outboxHardBytes) }
         acceptedEvents += 1
         if isHeld { held.append(outbox.lastSequence) }
@@ -335,9 +348,13 @@ package final class Link: @unchecked Sendable {
     var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
 
     /// Lets a held event, and those behind it, leave.
-    package func release(_ sequence: UInt64) {
+    ///
+    /// - Parameter now: the time in its context.
+    /// - Returns: Whether the line is busy.
+    package func release(_ sequence: UInt64, at now: UInt64) -> Bool {
         lock.withLock {
             if limits.overflow.isPlain { held.removeAll { $0 == sequence } } else { queue.release(sequence) }
+            return isBusy(at: now)
         }
     }
 

@@ -28,13 +28,13 @@ protocol EventReceiver: Sendable {
 final class TypedReceiver<E: DomainEvent>: EventReceiver {
     private let channel: EventChannel<E>
     private let coder: PayloadCoder<E>
-    // Unsafe: the router that owns the receiver holds the publisher.
-    private unowned(unsafe) let publisher: EventPublisher
+    // Unmanaged: the router that owns the receiver holds the publisher, and weak references to it make every counted one dear.
+    private let publisher: Unmanaged<EventPublisher>
 
     init(channel: EventChannel<E>, coder: PayloadCoder<E>, publisher: EventPublisher) {
         self.channel = channel
         self.coder = coder
-        self.publisher = publisher
+        self.publisher = .passUnretained(publisher)
     }
 
     func receive(
@@ -55,13 +55,9 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
         } catch {
             return .refused(.invalid, text: String(describing: error))
         }
-        let outcome = channel.deliverIncoming(
-            event,
-            context: context,
-            from: publisher,
-            lane: lane,
-            completion: completion
-        )
+        let outcome = publisher._withUnsafeGuaranteedRef { publisher in
+            channel.deliverIncoming(event, context: context, from: publisher, lane: lane, completion: completion)
+        }
         switch outcome {
         case .handled(let handlers): return .handled(handlers: handlers)
         case .unwanted: return .unwanted

@@ -16,10 +16,13 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     final class Fanout: Sendable {
         let targets: [Route]
         let receiver: (any EventReceiver)?
+        /// The ``PayloadCoder`` of the type with this name, once that is known: there is one at the most.
+        fileprivate let coder: (any AnyObject & Sendable)?
 
-        init(targets: [Route], receiver: (any EventReceiver)?) {
+        init(targets: [Route], receiver: (any EventReceiver)?, coder: (any AnyObject & Sendable)?) {
             self.targets = targets
             self.receiver = receiver
+            self.coder = coder
         }
 
         /// Whether a peer other than this one wants the events.
@@ -37,9 +40,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     }
 
     private let lock = Lock()
-    @exclusivity(unchecked) private var current = Fanout(targets: [], receiver: nil)
-    /// The ``PayloadCoder`` of the type with this name, once that is known: there is one at the most.
-    @exclusivity(unchecked) private var knownCoder: AnyObject?
+    @exclusivity(unchecked) private var current = Fanout(targets: [], receiver: nil, coder: nil)
 
     init(name: String, number: UInt64, router: EventRouter) {
         self.name = name
@@ -52,7 +53,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     var targets: [Route] { fanout.targets }
 
     func setTargets(_ routes: [Route]) {
-        lock.withLock { current = Fanout(targets: routes, receiver: current.receiver) }
+        lock.withLock { current = Fanout(targets: routes, receiver: current.receiver, coder: current.coder) }
     }
 
     /// Hands the events to the subscribers of a channel from now on.
@@ -60,21 +61,21 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         func open<E: DomainEvent>(_ type: E.Type) -> any EventReceiver {
             // A channel's `eventType` is the type that it was made for.
             let channel = unsafeDowncast(channel, to: EventChannel<E>.self)
-            return TypedReceiver(channel: channel, coder: entry(of: type).coder, publisher: publisher)
+            return TypedReceiver(channel: channel, coder: coder(of: type, in: fanout), publisher: publisher)
         }
         let receiver = open(channel.eventType)
-        lock.withLock { current = Fanout(targets: current.targets, receiver: receiver) }
+        lock.withLock { current = Fanout(targets: current.targets, receiver: receiver, coder: current.coder) }
     }
 
-    /// Who gets events of this type, and how they are encoded.
+    /// How events of this type are encoded.
     ///
     /// One type at the most has the name in a publisher, which sees to that.
-    private func entry<E: DomainEvent>(of type: E.Type) -> (targets: [Route], coder: PayloadCoder<E>) {
-        let (targets, known) = lock.withLock { (current.targets, knownCoder) }
-        if let known { return (targets, unsafeDowncast(known, to: PayloadCoder<E>.self)) }
+    private func coder<E: DomainEvent>(of type: E.Type, in fanout: Fanout) -> PayloadCoder<E> {
+        if let known = fanout.coder { return unsafeDowncast(known, to: PayloadCoder<E>.self) }
+        // Without the lock: a layout is its type's own code. Should two threads make one each, either does.
         let made = PayloadCoder<E>()
-        lock.withLock { knownCoder = made }
-        return (targets, made)
+        lock.withLock { current = Fanout(targets: current.targets, receiver: current.receiver, coder: made) }
+        return made
     }
 
     // MARK: - Out
@@ -87,20 +88,22 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     ) -> Forwarded {
         if let refusal = router.refusal(of: name, context) { return refused(refusal, context, intake) }
         do {
-            let (targets, coder) = entry(of: E.self)
+            let fanout = fanout
+            let coder = coder(of: E.self, in: fanout)
+            let targets = fanout.targets
             return try PayloadScratch.current.withEncoded(event, by: coder) { payload in
                 if let tap = router.tap {
                     tap(PassingEvent(name: name, context: context, payload: payload, sender: nil))
                 }
                 switch intake {
-                case .awaited:
-                    if targets.count == 1, !targets[0].hasPolicies {
-                        return targets[0].send(context, name: self, payload: payload, ifThereIsRoom: true)
-                    }
-                    guard hasRoom(at: targets) else { return .awaitsRoom }
-                    return sendToAll(payload, context: context, receipts: receipts, to: targets)
-                case .thrown:
-                    return sendToAll(payload, context: context, receipts: receipts, to: targets)
+                case .awaited, .thrown:
+                    return sendToAll(
+                        payload,
+                        context: context,
+                        receipts: receipts,
+                        to: targets,
+                        ifThereIsRoom: intake == .awaited
+                    )
                 case .announced:
                     let sent = send(payload, context: context, wantsReceipt: false, to: targets)
                     for loss in sent.losses { router.announce(loss, of: name) }
@@ -143,19 +146,29 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
 
     /// Into the outboxes of all peers that want it, or of none.
     ///
+    /// - Parameter ifThereIsRoom: whether none gets it if waiting has begun at one.
     /// - Returns: Why none has got it. If somebody waits for receipts, also why one that was given up just now will not handle it.
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
         receipts: ReceiptLedger?,
-        to targets: [Route]
+        to targets: [Route],
+        ifThereIsRoom: Bool = false
     ) -> Forwarded {
         if targets.count == 1, receipts == nil, !targets[0].hasPolicies {
-            return targets[0].send(context, name: self, payload: payload, ifThereIsRoom: false)
+            return targets[0].send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
         }
         var reservations: [Link.Reservation] = []
+        reservations.reserveCapacity(targets.count)
         do throws(DeliveryError) {
-            for target in targets { reservations.append(try target.reserve(for: payload, name: name)) }
+            for target in targets {
+                let kept = try target.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom)
+                guard let kept else {
+                    for reservation in reservations { reservation.cancel() }
+                    return .awaitsRoom
+                }
+                reservations.append(kept)
+            }
         } catch {
             for reservation in reservations { reservation.cancel() }
             return .failed(error)
@@ -201,6 +214,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                 let place = try target.enqueue(
                     context,
                     name: name,
+                    number: number,
                     isHeld: isHeld,
                     wantsReceipt: wantsReceipt,
                     isAccepted: origin != nil,
@@ -226,18 +240,16 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                 sent.losses.append(Loss(route: target, id: context.id, error: error, isKept: isKept))
             }
         }
-        for place in places { place.link.release(place.sequence) }
-        for place in places { place.link.flush(at: context.nanosecondsSinceEpoch) }
+        let now = context.nanosecondsSinceEpoch
+        // Whoever writes to one after the other comes back to the first when its last write is long past: one busy line makes all busy.
+        var isGathered = false
+        for place in places where place.link.release(place.sequence, at: now) { isGathered = true }
+        for place in places { place.link.flush(at: now, isGathered: isGathered) }
         for (target, event) in displaced { router.wasDisplaced(event, at: target) }
         return sent
     }
 
-    var hasRoom: Bool { hasRoom(at: targets) }
-
-    private func hasRoom(at targets: [Route]) -> Bool {
-        for target in targets where !target.hasRoom(for: name) { return false }
-        return true
-    }
+    var hasRoom: Bool { targets.allSatisfy { $0.hasRoom(for: name) } }
 
     func waitForRoom() async throws {
         for target in targets { try await target.waitForRoom(for: name) }

@@ -155,12 +155,19 @@ package final class Route: @unchecked Sendable {
     }
 
     /// Keeps room for an event in the outbox.
-    func reserve(for payload: UnsafeRawBufferPointer, name: String) throws(DeliveryError) -> Link.Reservation {
+    ///
+    /// - Returns: Nil if it is to be kept only if there is room, and waiting has begun.
+    func reserve(
+        for payload: UnsafeRawBufferPointer,
+        name: String,
+        ifThereIsRoom: Bool
+    ) throws(DeliveryError) -> Link.Reservation? {
         while true {
             let (link, closed) = lock.withLock { (current, closedBecause) }
             if let closed { throw unavailable(name, closed) }
-            switch link.reserve(for: payload, name: name) {
+            switch link.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom) {
             case .reserved(let reservation): return reservation
+            case .refused(.crowded): return nil
             case .refused(.ended) where isRenewed: renew(after: link)
             case .refused(let problem): throw refusal(of: name, problem)
             }
@@ -194,6 +201,7 @@ package final class Route: @unchecked Sendable {
     func enqueue(
         _ context: EventContext,
         name: String,
+        number: UInt64 = 0,
         attempt: Int = 1,
         isHeld: Bool,
         wantsReceipt: Bool = false,
@@ -212,6 +220,7 @@ package final class Route: @unchecked Sendable {
             let outcome = link.enqueue(
                 context,
                 name: name,
+                number: number,
                 attempt: UInt64(attempt),
                 isHeld: isHeld,
                 wantsReceipt: wantsReceipt,

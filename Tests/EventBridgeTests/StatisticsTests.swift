@@ -1,0 +1,124 @@
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import ExampleDomain
+import Locks
+import Supervision
+import Testing
+
+@Suite("The books are balanced, and what a shutdown leaves is told", .timeLimit(.minutes(5)))
+struct StatisticsTests {
+    private let publisher = EventPublisher()
+
+    @Test("every event is in one column, at both ends, also of a worker that was started again")
+    func balanced() async throws {
+        let recorder = EventRecorder(publisher)
+        let handled = Collected<Int>()
+        let subscription = publisher.subscribe(to: ErrandDone.self) { handled.add($0.number) }
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("a", subscribes: [ErrandGiven.self]) { publisher in
+                    [
+                        publisher.subscribe(to: ErrandGiven.self) { errand in
+                            if errand.number % 10 == 0 { throw ErrandBroken() }
+                            publisher.publish(ErrandDone(number: errand.number))
+                        }
+                    ]
+                },
+                // By its specification it gets them for ever; what comes late finds no handler.
+                InMemoryWorker("b", subscribes: [ErrandGiven.self]) { publisher in
+                    let subscription = publisher.subscribe(to: ErrandGiven.self) { _ in }
+                    Task.detached {
+                        await handled.wait { !$0.isEmpty }
+                        subscription.cancel()
+                    }
+                    return [subscription]
+                },
+            ]
+        )
+        for number in 1...1_000 { publisher.publish(ErrandGiven(number: number)) }
+        await handled.wait { $0.count == 900 }
+        await bridge.waitUntilIdle()
+        let report = await bridge.shutdown()
+        #expect(report.isComplete)
+        let statistics = bridge.statistics
+        #expect(statistics.map(\.worker) == ["a", "b"])
+        for worker in statistics {
+            #expect(worker.sent.isBalanced && worker.received.isBalanced, "\(worker)")
+            #expect(worker.sent.waiting == 0 && worker.received.waiting == 0)
+        }
+        #expect(statistics[0].sent.accepted == 1_000)
+        #expect(statistics[0].sent.handled == 900)
+        #expect(statistics[0].sent.refused == 100)
+        #expect(statistics[0].received.handled == 900)
+        #expect(recorder.events(EventRefused.self).count == 100)
+        #expect(statistics[1].sent.accepted == statistics[1].sent.handled + statistics[1].sent.unwanted)
+        subscription.cancel()
+    }
+
+    @Test("during a shutdown nothing new is taken, and what handlers publish still passes")
+    func twoPhases() async throws {
+        let gate = ErrandGate()
+        let arrived = Collected<Int>()
+        let answered = Collected<Int>()
+        let subscription = publisher.subscribe(to: ErrandDone.self) { [publisher] errand in
+            answered.add(errand.number)
+            // A consequence: the worker gets it, though the bridge is shutting down.
+            if errand.number == 1 { publisher.publish(ErrandGiven(number: 2)) }
+        }
+        let bridge = try await BridgeHost.inMemory(publisher) { publisher in
+            [
+                publisher.subscribe(to: ErrandGiven.self) { errand async in
+                    arrived.add(errand.number)
+                    await gate.pass()
+                    publisher.publish(ErrandDone(number: errand.number))
+                }
+            ]
+        }
+        publisher.publish(ErrandGiven(number: 1))
+        await arrived.wait { $0.count == 1 }
+        let end = Task { await bridge.shutdown(drainingWithin: .seconds(240)) }
+        var refusal: DeliveryError.Code?
+        while refusal == nil {
+            do {
+                try await publisher.send(ErrandsBegun())
+                _ = try await publisher.deliver(ErrandGiven(number: 3), within: .milliseconds(1))
+            } catch let error as DeliveryError where error.code != .timedOut {
+                refusal = error.code
+            } catch {
+                await Task.yield()
+            }
+        }
+        #expect(refusal == .shuttingDown)
+        gate.open()
+        #expect(await end.value.isComplete)
+        #expect(answered.all.filter { $0 < 3 } == [1, 2])
+        subscription.cancel()
+    }
+
+    @Test("a shutdown that is not waited for tells what each worker has left")
+    func leftovers() async throws {
+        let gate = ErrandGate()
+        let arrived = Collected<Int>()
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("stuck", subscribes: [ErrandGiven.self], shutdown: .killing) { publisher in
+                    [
+                        publisher.subscribe(to: ErrandGiven.self) { errand async in
+                            arrived.add(errand.number)
+                            await gate.pass()
+                        }
+                    ]
+                }
+            ]
+        )
+        for number in 1...3 { publisher.publish(ErrandGiven(number: number)) }
+        await arrived.wait { $0.count == 1 }
+        let report = await bridge.shutdown(drainingWithin: .milliseconds(10))
+        #expect(report.leftovers.map(\.worker) == ["stuck"])
+        #expect(report.leftovers.map(\.events) == [3])
+        gate.open()
+    }
+}
