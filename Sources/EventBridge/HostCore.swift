@@ -31,6 +31,8 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         specifications: [WorkerSpecification],
         strategy: RestartStrategy,
         intensity: RestartIntensity,
+        automaticShutdown: AutomaticShutdown = .never,
+        startOrder: StartOrder = .together,
         launcher: any WorkerLauncher,
         poller: Poller,
         deadLetters bounds: DeadLetterBounds,
@@ -66,6 +68,8 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
             specifications: specifications.map(\.child),
             strategy: strategy,
             intensity: intensity,
+            automaticShutdown: automaticShutdown,
+            startsInSequence: startOrder == .inSequence,
             environment: self
         )
     }
@@ -94,6 +98,17 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
                 return isStopped
             }
             if isDone { continuation.resume() } else { supervisor?.stopRequested() }
+        }
+    }
+
+    /// Returns when all workers have been stopped, whoever has asked for it.
+    func waitUntilStopped() async {
+        await withCheckedContinuation { continuation in
+            let isDone = lock.withLock {
+                if !isStopped { stopWaiters.append(continuation) }
+                return isStopped
+            }
+            if isDone { continuation.resume() }
         }
     }
 
@@ -250,6 +265,12 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     func startupFinished(_ result: Result<Void, StartupFailure>) {
         let waiter = lock.withLock { startWaiter.take() }
         waiter?.resume(returning: result)
+    }
+
+    func automaticShutdownBegan(index: Int) {
+        // Nothing new is taken: nobody is started again for it.
+        router.closeIntake()
+        publisher.publish(BridgeEnding(worker: specifications[index].name))
     }
 
     func allStopped() {

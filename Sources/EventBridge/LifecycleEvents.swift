@@ -95,6 +95,12 @@ public struct WorkerGaveUp: DomainEvent, SelfReport {
     public let reason: String
 }
 
+/// All workers are being stopped, because a significant one has ended: see `AutomaticShutdown`.
+public struct BridgeEnding: DomainEvent, SelfReport {
+    /// The significant worker that has ended last; its ``WorkerExited`` or ``WorkerGaveUp`` says how.
+    public let worker: String
+}
+
 /// A worker has written a line to its standard output or standard error.
 public struct WorkerOutput: DomainEvent, SelfReport {
     /// The worker's name.

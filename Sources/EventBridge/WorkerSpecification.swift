@@ -41,6 +41,7 @@ public struct WorkerSpecification: Sendable, Hashable {
         subscribes: [any DomainEvent.Type] = [],
         publishes: [any DomainEvent.Type]? = nil,
         restart: RestartType = .permanent,
+        isSignificant: Bool = false,
         backoff: Backoff = .exponential(),
         handshakeTimeout: Duration = .seconds(10),
         heartbeat: Heartbeat = Heartbeat(),
@@ -55,6 +56,7 @@ public struct WorkerSpecification: Sendable, Hashable {
                 environment: environment,
                 workingDirectory: workingDirectory,
                 restart: restart,
+                isSignificant: isSignificant,
                 backoff: backoff,
                 handshakeTimeout: handshakeTimeout,
                 heartbeat: heartbeat,
@@ -80,8 +82,16 @@ public struct WorkerSpecification: Sendable, Hashable {
     }
 
     /// Finds every mistake in a list of specifications, each as a sentence; empty if there is none.
-    public static func validate(_ specifications: [WorkerSpecification]) -> [String] {
-        var mistakes = ChildSpecification.validate(specifications.map(\.child))
+    ///
+    /// - Parameter automaticShutdown: the bridge's, which has to fit the significant workers among them.
+    public static func validate(
+        _ specifications: [WorkerSpecification],
+        automaticShutdown: AutomaticShutdown = .never
+    ) -> [String] {
+        var mistakes = ChildSpecification.validate(
+            specifications.map(\.child),
+            automaticShutdown: automaticShutdown
+        )
         for specification in specifications {
             let isValid =
                 (1...64).contains(specification.name.utf8.count) && specification.name != "host"

@@ -23,6 +23,7 @@ package final class Supervisor: @unchecked Sendable {
         specifications: [ChildSpecification],
         strategy: RestartStrategy = .oneForOne,
         intensity: RestartIntensity = RestartIntensity(),
+        automaticShutdown: AutomaticShutdown = .never,
         startsInSequence: Bool = false,
         seed: UInt64 = .random(in: .min ... .max),
         environment: any SupervisorEnvironment
@@ -31,6 +32,7 @@ package final class Supervisor: @unchecked Sendable {
             specifications: specifications,
             strategy: strategy,
             intensity: intensity,
+            automaticShutdown: automaticShutdown,
             startsInSequence: startsInSequence,
             seed: seed
         )
@@ -163,6 +165,7 @@ package final class Supervisor: @unchecked Sendable {
             environment.statusChanged(index: index, status, reason: reason)
         case .finishStartup(nil): environment.startupFinished(.success(()))
         case .finishStartup(let failure?): environment.startupFinished(.failure(failure))
+        case .announceAutomaticShutdown(let index): environment.automaticShutdownBegan(index: index)
         case .announceAllStopped: environment.allStopped()
         }
     }

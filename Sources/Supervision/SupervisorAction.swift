@@ -9,6 +9,8 @@ package enum SupervisorAction: Hashable, Sendable {
     /// A child's status has changed; `reason` is that of its death, if it died just now.
     case report(index: Int, ChildStatus, reason: ExitReason?)
     case finishStartup(StartupFailure?)
+    /// All children are being stopped, as this one has ended, which is significant.
+    case announceAutomaticShutdown(index: Int)
     case announceAllStopped
 }
 

@@ -87,10 +87,12 @@ extension SupervisorStateMachine {
     }
 
     /// Begins to stop everything; the children go down in reverse order as `advance` comes to them.
-    mutating func stop() {
+    ///
+    /// - Parameter why: what a start that is broken off by it is told of the child that it waits for.
+    mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
         guard mode == .idle || mode == .running else { return }
         if startupIsOpen, let index = children.firstIndex(where: { $0.isAwaited && $0.phase != .ready }) {
-            failStartup(index, "it was \(ExitReason.requested) before it was ready")
+            failStartup(index, why)
         }
         mode = .stopping
         if let timer = groupRestart?.timer { actions.append(.cancelTimer(timer)) }

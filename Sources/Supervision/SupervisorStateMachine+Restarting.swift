@@ -8,7 +8,9 @@ extension SupervisorStateMachine {
         children[index].pid = nil
         children[index].recordDeath(of: reason, at: now, wasAsked: child.intent != .run)
         switch child.intent {
-        case .giveUp(let why): children[index].phase = .gaveUp(why)
+        case .giveUp(let why):
+            children[index].phase = .gaveUp(why)
+            noteRest(index)
         case .stop: children[index].phase = .stopped
         case .rejoin: children[index].phase = child.specification.restart == .temporary ? .stopped : .waiting
         case .restart: children[index].phase = .queued
@@ -24,6 +26,8 @@ extension SupervisorStateMachine {
             giveUp(index, reason.description)
         } else if children[index].specification.restart.restarts(afterNormalEnd: isNormal) {
             restartAfterFailure(index, reason, blame: blame)
+        } else {
+            noteRest(index)
         }
     }
 
@@ -142,6 +146,7 @@ extension SupervisorStateMachine {
         } else {
             cancelTimer(of: index)
             children[index].phase = .gaveUp(reason)
+            noteRest(index)
         }
     }
 }

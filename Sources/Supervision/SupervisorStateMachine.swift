@@ -13,6 +13,7 @@ package struct SupervisorStateMachine: Sendable {
 
     let strategy: RestartStrategy
     let intensity: RestartIntensity
+    let automaticShutdown: AutomaticShutdown
     let startsInSequence: Bool
     var mode = Mode.idle
     var children: [SupervisedChild]
@@ -20,6 +21,8 @@ package struct SupervisorStateMachine: Sendable {
     /// The window that the children share under a strategy that restarts several of them.
     var sharedWindow = RestartWindow()
     var startupIsOpen = false
+    /// The significant child that has just come to rest of its own accord.
+    var endedSignificant: Int?
     /// How often the stop was hurried.
     var hurries = 0
     var now = Duration.zero
@@ -38,11 +41,13 @@ package struct SupervisorStateMachine: Sendable {
         specifications: [ChildSpecification],
         strategy: RestartStrategy = .oneForOne,
         intensity: RestartIntensity = RestartIntensity(),
+        automaticShutdown: AutomaticShutdown = .never,
         startsInSequence: Bool = false,
         seed: UInt64
     ) {
         self.strategy = strategy
         self.intensity = intensity
+        self.automaticShutdown = automaticShutdown
         self.startsInSequence = startsInSequence
         children = specifications.map(SupervisedChild.init)
         random = SplitMix64(seed: seed)
@@ -117,6 +122,8 @@ package struct SupervisorStateMachine: Sendable {
 
     /// Does what has become possible: the next child in order is stopped, or the group waits, or children start.
     private mutating func advance() {
+        settleStartup()
+        shutDownWithSignificant()
         if let index = children.indices.last(where: { isStoppedInOrder(children[$0]) }) {
             if !children[index].isBeingStopped { end(index, by: children[index].specification.shutdown) }
         } else if mode == .stopping {

@@ -9,7 +9,7 @@ struct WorkerReporter: Sendable {
     static let reports: Set<String> = [
         WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
         EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName, EventDeadLettered.eventName,
-        DeadLettersFull.eventName, EventsLost.eventName,
+        DeadLettersFull.eventName, EventsLost.eventName, BridgeEnding.eventName,
     ]
 
     /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
@@ -36,6 +36,7 @@ struct WorkerReporter: Sendable {
             publisher.subscribe(to: WorkerReady.self) { if isOurs() { ready($0) } },
             publisher.subscribe(to: WorkerExited.self) { if isOurs() { exited($0) } },
             publisher.subscribe(to: WorkerGaveUp.self) { if isOurs() { gaveUp($0) } },
+            publisher.subscribe(to: BridgeEnding.self) { if isOurs() { ending($0) } },
             publisher.subscribe(to: EventsLost.self) { if isOurs() { lost($0) } },
             publisher.subscribe(to: WorkerOutput.self) { if isOurs() { diagnostics.pass($0.line, of: $0.worker) } },
             publisher.subscribe(to: EventDeadLettered.self) { if isOurs() { deadLettered($0) } },
@@ -104,6 +105,12 @@ struct WorkerReporter: Sendable {
     private func gaveUp(_ event: WorkerGaveUp) {
         outcome.workerWasGivenUp()
         diagnostics.say("worker \"\(event.worker)\" was given up: \(event.reason)")
+        statesChanged()
+    }
+
+    private func ending(_ event: BridgeEnding) {
+        diagnostics.say("stopping all workers: \"\(event.worker)\" has ended, which is significant")
+        // Where it was the last one, its own end came before this.
         statesChanged()
     }
 

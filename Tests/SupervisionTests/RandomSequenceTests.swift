@@ -34,6 +34,7 @@ import Darwin
             (0..<count).map { randomChild("\($0)", using: &random) },
             strategy: RestartStrategy.allCases.randomElement(using: &random) ?? .oneForOne,
             intensity: RestartIntensity(restarts: .random(in: 0...5, using: &random), within: .seconds(10)),
+            automaticShutdown: AutomaticShutdown.allCases.randomElement(using: &random) ?? .never,
             startsInSequence: .random(using: &random),
             seed: seed
         )
@@ -54,6 +55,7 @@ import Darwin
         child(
             name,
             restart: RestartType.allCases.randomElement(using: &random) ?? .permanent,
+            isSignificant: Int.random(in: 0..<4, using: &random) == 0,
             backoff: .exponential(
                 from: [.zero, .milliseconds(100)].randomElement(using: &random) ?? .zero,
                 startsAtOnce: .random(using: &random)

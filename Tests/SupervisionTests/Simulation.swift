@@ -31,6 +31,7 @@ final class Simulation {
         _ specifications: [ChildSpecification],
         strategy: RestartStrategy = .oneForOne,
         intensity: RestartIntensity = RestartIntensity(),
+        automaticShutdown: AutomaticShutdown = .never,
         startsInSequence: Bool = false,
         seed: UInt64 = 1
     ) {
@@ -38,6 +39,7 @@ final class Simulation {
             specifications: specifications,
             strategy: strategy,
             intensity: intensity,
+            automaticShutdown: automaticShutdown,
             startsInSequence: startsInSequence,
             seed: seed
         )
@@ -187,6 +189,7 @@ final class Simulation {
             case .signal(let index, let signal): "\(signal) \(names[index])"
             case .finishStartup(nil): "all ready"
             case .finishStartup(let failure?): "failed: \(failure)"
+            case .announceAutomaticShutdown(let index): "end with \(names[index])"
             case .announceAllStopped: "all stopped"
             case .startTimer, .cancelTimer, .report: nil
             }
@@ -248,6 +251,10 @@ final class Simulation {
             timers.removeAll { $0.token == token }
         case .report(let index, let status, _): reported[index] = status
         case .finishStartup(let failure): startupResults.append(failure)
+        case .announceAutomaticShutdown(let index):
+            check(processes[index] == .none, "ended with \(index), which has not ended")
+            check(!isStopping && !isStopped, "ended with \(index) while stopping")
+            isStopping = true
         case .announceAllStopped:
             stopsAnnounced += 1
             check(isStopping, "announced a stop that nobody asked for")
@@ -292,10 +299,18 @@ final class Simulation {
 func child(
     _ name: String,
     restart: RestartType = .permanent,
+    isSignificant: Bool = false,
     backoff: Backoff = .exponential(jitter: 0),
     shutdown: ShutdownSequence = .draining()
 ) -> ChildSpecification {
-    ChildSpecification(name, executable: .beside("worker"), restart: restart, backoff: backoff, shutdown: shutdown)
+    ChildSpecification(
+        name,
+        executable: .beside("worker"),
+        restart: restart,
+        isSignificant: isSignificant,
+        backoff: backoff,
+        shutdown: shutdown
+    )
 }
 
 let segmentationFault = ExitReason.signaled(number: 11, coreDumped: false)

@@ -294,6 +294,8 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         }
     }
 
+    func automaticShutdownBegan(index: Int) {}
+
     func allStopped() {
         inside { note("all stopped") }
     }

@@ -16,9 +16,10 @@ struct WorkerSpecificationTests {
         let configuration = try parse(
             """
             { strategy: "rest-for-one", intensity: { restarts: 3, within: "1m" },
+              automaticShutdown: "all-significant", startOrder: "in-sequence",
               deadLetters: { letters: 7, bytes: 4096, whenFull: "evict-oldest" }, workers: [{
                 name: "a", executable: "/bin/a", arguments: ["x"], environment: { K: "v" }, directory: "/tmp",
-                subscribes: ["E"], publishes: ["F"], restart: "transient", backoff: { initial: "50ms", maximum: "9s" },
+                subscribes: ["E"], publishes: ["F"], restart: "transient", significant: true, backoff: { initial: "50ms", maximum: "9s" },
                 handshake: "2s", heartbeat: { every: "3s", tolerance: 4 }, shutdown: { grace: "6s" },
                 limits: { outbox: "128MiB", frame: "1MiB", strikes: 2, handlerDeadline: "20s" },
             }] }
@@ -29,6 +30,8 @@ struct WorkerSpecificationTests {
         #expect(
             configuration.deadLetterLimits == DeadLetterLimits(letters: 7, bytes: 4_096, whenFull: .evictOldest)
         )
+        #expect(configuration.bridgeShutdown == .allSignificant)
+        #expect(configuration.bridgeStartOrder == .inSequence)
         let expected = WorkerSpecification(
             child: ChildSpecification(
                 "a",
@@ -37,6 +40,7 @@ struct WorkerSpecificationTests {
                 environment: ["K": "v"],
                 workingDirectory: "/tmp",
                 restart: .transient,
+                isSignificant: true,
                 backoff: .exponential(from: .milliseconds(50), to: .seconds(9)),
                 handshakeTimeout: .seconds(2),
                 heartbeat: Supervision.Heartbeat(every: .seconds(3), tolerance: 4),
@@ -108,5 +112,38 @@ struct WorkerSpecificationTests {
         let configuration = try parse(text, programs: search(missing))
         #expect(configuration.workers.map(\.executable) == ["/bin/sh", "/nowhere/no-such-worker"])
         #expect(SupervisorConfigurationError.mistakes(file: "bridge.json5", missing.all).description == sentence)
+    }
+}
+
+@Suite("What begins and ends together, in a configuration")
+struct LivesInConfigurationTests {
+    private func mistakes(_ text: String) throws -> [String] {
+        do {
+            _ = try SupervisorConfiguration.parse(Array(text.utf8), file: "bridge.json5")
+            return []
+        } catch .mistakes(_, let found) {
+            return found.map { "\($0.path): \($0.message)" }
+        }
+    }
+
+    @Test("wrong combinations are named, all at once, where they stand")
+    func wrongCombinations() throws {
+        #expect(
+            try mistakes("{ workers: [{ name: 'a', executable: 'a', significant: true }] }") == [
+                "workers[0].significant: a permanent worker is always started again; a significant one is \"transient\" or \"temporary\"",
+                """
+                workers[0].significant: its end would end nothing, as "automaticShutdown" is "never"; expected \
+                "any-significant" or "all-significant" there
+                """,
+            ]
+        )
+        #expect(
+            try mistakes("{ automaticShutdown: 'any-significant', workers: [{ name: 'a', executable: 'a' }] }") == [
+                """
+                automaticShutdown: no worker is significant, so that "any-significant" would never come; expected one with \
+                "significant": true
+                """
+            ]
+        )
     }
 }
