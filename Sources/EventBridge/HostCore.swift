@@ -223,6 +223,14 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         lock.withLock { incarnations[index] }?.drain(grace: grace)
     }
 
+    func watchDemand(index: Int) {
+        router.forgetInterest(of: routes[index])
+        routes[index].whenDemanded { [weak self, poller] in
+            // Whoever publishes does not start processes. A poller that takes nothing is at its end, and so is the bridge.
+            poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
+        }
+    }
+
     func signal(index: Int, _ signal: ChildSignal) {
         lock.withLock { incarnations[index] }?.signal(signal)
     }
@@ -299,6 +307,10 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
 
     func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration) {
         supervisor?.heartbeatMissed(index: incarnation.index, incarnation: incarnation.number, after: time)
+    }
+
+    func incarnationIdled(_ incarnation: WorkerIncarnation) {
+        supervisor?.childIdled(index: incarnation.index, incarnation: incarnation.number)
     }
 
     func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration) {

@@ -18,6 +18,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         func incarnationSaidGoodbye(_ incarnation: WorkerIncarnation)
         func incarnationViolated(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
         func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration)
+        /// It has had nothing to do for its idle time, and gets nothing more.
+        func incarnationIdled(_ incarnation: WorkerIncarnation)
         func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration)
         /// Told once, before the end.
         func incarnationLostEvents(_ lost: EventsLost)
@@ -217,6 +219,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         owner.incarnationBecameReady(self)
         watchHeartbeat()
         watchHandlers()
+        watchIdleness()
     }
 
     // MARK: - Signs of life
@@ -240,6 +243,24 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
                 return
             }
             look(watch)
+        }
+    }
+
+    /// Looks several times within the idle time whether one that is on demand has had nothing to do; nothing is counted while events pass.
+    private func watchIdleness() {
+        guard let onDemand = specification.child.onDemand else { return }
+        look(IdleWatch(onDemand, from: .onMonotonicClock))
+    }
+
+    private func look(_ watch: IdleWatch) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            var watch = watch
+            // Read before it is asked for quiet: what moves in between is seen by the last look, under the link's lock.
+            let activity = link.activity
+            let isIdle = watch.looked(at: .onMonotonicClock, activity: link.isQuiet ? activity : nil)
+            guard isIdle, link.keepEventsIfIdle(since: activity) else { return look(watch) }
+            owner?.incarnationIdled(self)
         }
     }
 

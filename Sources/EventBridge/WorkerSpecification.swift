@@ -42,6 +42,7 @@ public struct WorkerSpecification: Sendable, Hashable {
         publishes: [any DomainEvent.Type]? = nil,
         restart: RestartType = .permanent,
         isSignificant: Bool = false,
+        onDemand: OnDemand? = nil,
         backoff: Backoff = .exponential(),
         handshakeTimeout: Duration = .seconds(10),
         heartbeat: Heartbeat = Heartbeat(),
@@ -57,6 +58,7 @@ public struct WorkerSpecification: Sendable, Hashable {
                 workingDirectory: workingDirectory,
                 restart: restart,
                 isSignificant: isSignificant,
+                onDemand: onDemand,
                 backoff: backoff,
                 handshakeTimeout: handshakeTimeout,
                 heartbeat: heartbeat,
@@ -102,6 +104,11 @@ public struct WorkerSpecification: Sendable, Hashable {
                     worker "\(specification.name)": a name has 1 to 64 of the characters A-Z, a-z, 0-9, ".", "_", "-" \
                     and is not "host"
                     """
+                )
+            }
+            if specification.child.onDemand != nil, specification.subscribes.isEmpty {
+                mistakes.append(
+                    "worker \"\(specification.name)\": it is on demand, but subscribes to nothing, so that nothing would start it"
                 )
             }
             mistakes += specification.limits.validate().map { "worker \"\(specification.name)\": \($0)" }

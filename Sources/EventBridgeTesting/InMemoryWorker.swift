@@ -16,6 +16,8 @@ public struct InMemoryWorker: Sendable {
     ///   - name: the worker's name.
     ///   - subscribes: the events that it subscribes to: kept for it while it is down.
     ///   - restart: after which ends it is started again.
+    ///   - isSignificant: whether its end may end all workers.
+    ///   - onDemand: whether it runs only while there are events for it.
     ///   - backoff: the wait before that.
     ///   - shutdown: how it is stopped.
     ///   - limits: how much the link to it holds and takes.
@@ -24,6 +26,8 @@ public struct InMemoryWorker: Sendable {
         _ name: String = "worker",
         subscribes: [any DomainEvent.Type] = [],
         restart: RestartType = .permanent,
+        isSignificant: Bool = false,
+        onDemand: OnDemand? = nil,
         backoff: Backoff = .exponential(),
         shutdown: ShutdownSequence = .draining(),
         limits: WorkerLimits = WorkerLimits(),
@@ -34,6 +38,8 @@ public struct InMemoryWorker: Sendable {
             executable: .path("in memory"),
             subscribes: subscribes,
             restart: restart,
+            isSignificant: isSignificant,
+            onDemand: onDemand,
             backoff: backoff,
             shutdown: shutdown,
             limits: limits
@@ -59,11 +65,15 @@ extension BridgeHost {
     public static func inMemory(
         _ publisher: EventPublisher,
         workers: [InMemoryWorker],
+        automaticShutdown: AutomaticShutdown = .never,
+        startOrder: StartOrder = .together,
         deadLetters: DeadLetterLimits = DeadLetterLimits()
     ) async throws -> BridgeHost {
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: workers.map(\.specification),
+            automaticShutdown: automaticShutdown,
+            startOrder: startOrder,
             deadLetters: deadLetters,
             launcher: InMemoryLauncher(workers)
         )

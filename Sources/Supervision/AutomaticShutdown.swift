@@ -27,7 +27,9 @@ extension AutomaticShutdown {
             }
         }
         if significant.isEmpty, !children.isEmpty {
-            return ["the automatic shutdown is \"\(rawValue)\", but no child is significant, so that it would never come"]
+            return [
+                "the automatic shutdown is \"\(rawValue)\", but no child is significant, so that it would never come"
+            ]
         }
         return []
     }

@@ -127,6 +127,14 @@ package final class Supervisor: @unchecked Sendable {
         take(.childAskedForTime(index: index, incarnation: incarnation, more: more))
     }
 
+    /// It is on demand, and has had nothing to do for its idle time; what comes from now on waits for its next start.
+    package func childIdled(index: Int, incarnation: Int) {
+        take(.childIdled(index: index, incarnation: incarnation))
+    }
+
+    /// Something lies there for a child: the answer to `watchDemand`.
+    package func demandArose(index: Int) { take(.demandArose(index: index)) }
+
     // MARK: Performing
 
     private func take(_ input: SupervisorInput) {
@@ -157,6 +165,7 @@ package final class Supervisor: @unchecked Sendable {
         switch action {
         case .spawn(let index, let incarnation): environment.launch(index: index, incarnation: incarnation)
         case .sendDrain(let index): environment.drain(index: index)
+        case .watchDemand(let index): environment.watchDemand(index: index)
         case .signal(let index, let signal): environment.signal(index: index, signal)
         case .startTimer(let token, let delay): startTimer(token, after: delay, in: environment)
         case .cancelTimer(let token):

@@ -12,6 +12,9 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Asks a child over its link to finish and to say goodbye.
     func drain(index: Int)
 
+    /// Tells by `demandArose` when something lies there for a child, at once if it does already; to be told once for each call.
+    func watchDemand(index: Int)
+
     /// Sends a signal to a child's process; one that has just ended is passed over in silence.
     func signal(index: Int, _ signal: ChildSignal)
 

@@ -18,6 +18,10 @@ package enum SupervisorInput: Hashable, Sendable {
     case childDrained(index: Int, incarnation: Int)
     /// It needs this much more time to become ready or to drain.
     case childAskedForTime(index: Int, incarnation: Int, more: Duration)
+    /// One that is on demand has had nothing to do for its idle time, and gets nothing more.
+    case childIdled(index: Int, incarnation: Int)
+    /// Something has come for a child that was watched for it.
+    case demandArose(index: Int)
     case timerFired(TimerToken)
     case restartRequested(index: Int)
     case stopChildRequested(index: Int)

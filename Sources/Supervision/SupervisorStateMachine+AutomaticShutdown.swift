@@ -26,7 +26,7 @@ extension SupervisedChild {
     /// Whether it does its work, or will again without being asked for.
     fileprivate var isActive: Bool {
         switch phase {
-        case .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting: true
+        case .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant: true
         case .idle, .stopped, .gaveUp: false
         }
     }

@@ -5,7 +5,7 @@ extension SupervisorStateMachine {
         switch children[index].phase {
         case .spawning(thenStop: nil): children[index].phase = .spawning(thenStop: sequence)
         case .starting, .ready: beginEnding(index, by: sequence)
-        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
@@ -69,7 +69,7 @@ extension SupervisorStateMachine {
             cancelTimer(of: index)
             stopping.timer = startTimer(after: ShutdownSequence.exitGrace)
             children[index].phase = .stopping(stopping)
-        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
@@ -91,10 +91,10 @@ extension SupervisorStateMachine {
     /// - Parameter why: what a start that is broken off by it is told of the child that it waits for.
     mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
         guard mode == .idle || mode == .running else { return }
+        mode = .stopping
         if startupIsOpen, let index = children.firstIndex(where: { $0.isAwaited && $0.phase != .ready }) {
             failStartup(index, why)
         }
-        mode = .stopping
         if let timer = groupRestart?.timer { actions.append(.cancelTimer(timer)) }
         groupRestart = nil
         for index in children.indices {
@@ -118,7 +118,7 @@ extension SupervisorStateMachine {
                 stopping.remaining.removeAll(where: \.isDrain)
                 children[index].phase = .stopping(stopping)
                 takeNextStep(index)
-            case .idle, .queued, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+            case .idle, .queued, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
             }
         }
     }

@@ -7,9 +7,11 @@ extension SupervisorStateMachine {
         sharedWindow.clear()
         startupIsOpen = true
         for index in children.indices {
-            children[index].isAwaited = true
             children[index].wasReady = false
+            // One on demand is as it should be while it is down.
+            children[index].isAwaited = !children[index].isOnDemand
             queueAnew(index)
+            if children[index].isOnDemand { fallDormant(index) }
         }
     }
 
@@ -20,7 +22,12 @@ extension SupervisorStateMachine {
         children[index].phase = .queued
     }
 
-    mutating func launchAgain(_ index: Int) {
+    /// Starts a child again; one on demand only when something lies there for it.
+    mutating func comeBack(_ index: Int) {
+        if children[index].isOnDemand { fallDormant(index) } else { launchAgain(index) }
+    }
+
+    private mutating func launchAgain(_ index: Int) {
         children[index].restarts += 1
         launch(index)
     }
@@ -66,7 +73,7 @@ extension SupervisorStateMachine {
             children[index].readySince = now
             children[index].wasReady = true
             children[index].hasRun = true
-        case .idle, .queued, .ready, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        case .idle, .queued, .ready, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
@@ -82,7 +89,7 @@ extension SupervisorStateMachine {
             cancelTimer(of: index)
             stopping.timer = startTimer(after: more)
             children[index].phase = .stopping(stopping)
-        case .idle, .queued, .spawning, .ready, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        case .idle, .queued, .spawning, .ready, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
@@ -102,7 +109,7 @@ extension SupervisorStateMachine {
             case .gaveUp(let reason):
                 failStartup(child, reason)
                 return
-            case .idle, .queued, .spawning, .starting, .stopping, .backingOff, .waiting: isComplete = false
+            case .idle, .queued, .spawning, .starting, .stopping, .backingOff, .waiting, .dormant: isComplete = false
             }
         }
         if isComplete { closeStartup(nil) }
@@ -114,6 +121,7 @@ extension SupervisorStateMachine {
         // Those that wait for their turn in a sequence would wait for ever.
         for index in children.indices where children[index].phase == .queued {
             children[index].phase = .idle
+            if children[index].isOnDemand, mode == .running { fallDormant(index) }
         }
     }
 

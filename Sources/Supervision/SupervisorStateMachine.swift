@@ -101,6 +101,9 @@ package struct SupervisorStateMachine: Sendable {
             if isCurrent(index, incarnation) { noteGoodbye(index) }
         case .childAskedForTime(let index, let incarnation, let more):
             if isCurrent(index, incarnation) { extend(index, by: more) }
+        case .childIdled(let index, let incarnation):
+            if isCurrent(index, incarnation) { noteIdle(index) }
+        case .demandArose(let index): noteDemand(index)
         case .timerFired(let token): noteFired(token)
         case .restartRequested(let index):
             if mode == .running, children.indices.contains(index) { restart(index) }
@@ -142,7 +145,7 @@ package struct SupervisorStateMachine: Sendable {
         if mode == .stopping { return true }
         switch child.intent {
         case .rejoin, .giveUp: return true
-        case .run, .stop, .restart: return false
+        case .run, .stop, .restart, .rest: return false
         }
     }
 
@@ -182,12 +185,12 @@ package struct SupervisorStateMachine: Sendable {
         case .starting:
             children[index].phase = .starting(nil)
             endForFault(index, .handshakeTimedOut(after: children[index].readinessAllowance))
-        case .backingOff: launchAgain(index)
+        case .backingOff: comeBack(index)
         case .stopping(var stopping):
             stopping.timer = nil
             children[index].phase = .stopping(stopping)
             takeNextStep(index)
-        case .idle, .queued, .spawning, .ready, .waiting, .stopped, .gaveUp: break
+        case .idle, .queued, .spawning, .ready, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 

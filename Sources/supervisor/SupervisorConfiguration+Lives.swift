@@ -31,11 +31,14 @@ extension SupervisorConfiguration {
         from object: ConfigurationObject,
         _ automaticShutdown: AutomaticShutdown
     ) {
+        readDemand(of: &worker, from: object)
         guard let value = object.optional("significant") else { return }
         worker.isSignificant = value.bool() ?? worker.isSignificant
         guard worker.isSignificant else { return }
         if worker.restart == .permanent {
-            value.report("a permanent worker is always started again; a significant one is \"transient\" or \"temporary\"")
+            value.report(
+                "a permanent worker is always started again; a significant one is \"transient\" or \"temporary\""
+            )
         }
         if automaticShutdown == .never {
             value.report(
@@ -45,5 +48,29 @@ extension SupervisorConfiguration {
                 """
             )
         }
+        if worker.idleTime != nil {
+            value.report("a worker on demand ends whenever it has nothing to do, and cannot end the others with it")
+        }
     }
+
+    /// `true`, or an object with the time until the worker is stopped.
+    private static func readDemand(of worker: inout Worker, from object: ConfigurationObject) {
+        guard let value = object.optional("onDemand") else { return }
+        if case .bool(let isOnDemand) = value.node.value {
+            worker.idleTime = isOnDemand ? defaultIdleTime : nil
+        } else if let members = value.object(keys: ["idle"]) {
+            worker.idleTime = members.optional("idle")?.duration(in: durations, example: "60s") ?? defaultIdleTime
+        }
+        guard worker.idleTime != nil else { return }
+        if worker.restart == .temporary {
+            value.report("nothing would bring a temporary worker back; one on demand is \"permanent\" or \"transient\"")
+        }
+        if worker.subscribes.isEmpty {
+            value.report(
+                "the worker subscribes to nothing, so that nothing would start it; name its events in \"subscribes\""
+            )
+        }
+    }
+
+    private static let defaultIdleTime = Duration.seconds(60)
 }

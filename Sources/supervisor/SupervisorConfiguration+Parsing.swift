@@ -5,7 +5,7 @@ extension SupervisorConfiguration {
     /// The longest time that a setting may say; beyond it is a slip of the unit.
     private static let longestTime: Duration = .seconds(7 * 86_400)
 
-    private static let durations = Duration.milliseconds(1)...longestTime
+    static let durations = Duration.milliseconds(1)...longestTime
 
     /// An outbox below this would have room for a handful of events only.
     private static let leastOutbox = 4 << 10
@@ -93,7 +93,7 @@ extension SupervisorConfiguration {
         let keys = [
             "name", "executable", "arguments", "environment", "directory", "subscribes", "publishes", "restart",
             "backoff",
-            "handshake", "heartbeat", "shutdown", "limits", "significant",
+            "handshake", "heartbeat", "shutdown", "limits", "significant", "onDemand",
         ]
         guard let object = value.object(keys: keys) else { return nil }
         let name = object.required("name", expected: "a name such as \"canvas\"")

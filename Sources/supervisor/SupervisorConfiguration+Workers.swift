@@ -52,6 +52,7 @@ extension SupervisorConfiguration.Worker {
                 workingDirectory: directory,
                 restart: restart.type,
                 isSignificant: isSignificant,
+                onDemand: idleTime.map { OnDemand(idleTime: $0) },
                 backoff: .exponential(from: backoff.initial, to: backoff.maximum),
                 handshakeTimeout: handshake,
                 heartbeat: Supervision.Heartbeat(every: heartbeat.every, tolerance: heartbeat.tolerance),

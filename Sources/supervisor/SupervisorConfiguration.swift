@@ -103,6 +103,8 @@ extension SupervisorConfiguration {
         var restart = Restart.permanent
         /// Whether its end may end all workers.
         var isSignificant = false
+        /// How long it may have had nothing to do, if it runs only while there is something; nil if it runs all the time.
+        var idleTime: Duration?
         var backoff = Backoff()
         /// From the start of the process until it has to be ready.
         var handshake: Duration = .seconds(10)

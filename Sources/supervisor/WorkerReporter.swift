@@ -65,7 +65,11 @@ struct WorkerReporter: Sendable {
     private func exited(_ event: WorkerExited) {
         let process = event.pid.map { " (process \($0))" } ?? ""
         if !event.wasAsked, event.next == ChildState.stopped.description { outcome.workerStaysDown(event.worker) }
-        if event.wasAsked {
+        if event.wasAsked, event.next == ChildState.dormant.description {
+            diagnostics.say(
+                "worker \"\(event.worker)\"\(process) had nothing to do and was stopped; the next event for it starts it"
+            )
+        } else if event.wasAsked {
             diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason), as it was asked to")
         } else if !event.next.hasPrefix(Self.givingUp) {
             diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason); \(event.next)")

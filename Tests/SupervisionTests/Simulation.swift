@@ -22,6 +22,8 @@ final class Simulation {
     private(set) var startupResults: [StartupFailure?] = []
     private var incarnations: [Int]
     private var killed: [Bool]
+    /// Whether the machine has asked to be told when something comes for the child.
+    private var watched: [Bool]
     private var isStopping = false
     private var isHurried = false
     private var isStopped = false
@@ -47,6 +49,7 @@ final class Simulation {
         processes = specifications.map { _ in .none }
         incarnations = specifications.map { _ in 0 }
         killed = specifications.map { _ in false }
+        watched = specifications.map { _ in false }
         reported = machine.status
     }
 
@@ -120,6 +123,14 @@ final class Simulation {
         give(.childDrained(index: index, incarnation: incarnations[index]))
     }
 
+    @discardableResult
+    func idled(_ index: Int) -> [SupervisorAction] {
+        give(.childIdled(index: index, incarnation: incarnations[index]))
+    }
+
+    @discardableResult
+    func demanded(_ index: Int) -> [SupervisorAction] { give(.demandArose(index: index)) }
+
     func comeUp(_ index: Int) {
         spawned(index)
         ready(index)
@@ -186,6 +197,7 @@ final class Simulation {
             switch action {
             case .spawn(let index, let incarnation): "spawn \(names[index]) \(incarnation)"
             case .sendDrain(let index): "drain \(names[index])"
+            case .watchDemand(let index): "watch \(names[index])"
             case .signal(let index, let signal): "\(signal) \(names[index])"
             case .finishStartup(nil): "all ready"
             case .finishStartup(let failure?): "failed: \(failure)"
@@ -214,8 +226,10 @@ final class Simulation {
             isStopping = !isStopped
             isHurried = !isStopped
         case .startRequested: isStopped = false
+        case .demandArose(let index):
+            if processes.indices.contains(index) { watched[index] = false }
         case .childViolated, .heartbeatMissed, .handlerTimedOut, .childDrained, .childAskedForTime, .timerFired,
-            .restartRequested, .stopChildRequested, .giveUpRequested:
+            .childIdled, .restartRequested, .stopChildRequested, .giveUpRequested:
             break
         }
     }
@@ -237,6 +251,10 @@ final class Simulation {
             let last = processes.lastIndex { $0 != .none } ?? index
             check(!isStopping || last == index, "drained \(index) before \(last), which was started after it")
             check(!isHurried, "drained \(index) in a hurry")
+        case .watchDemand(let index):
+            check(processes[index] == .none, "watches for demand for \(index), which is alive")
+            check(!isStopping, "watches for demand for \(index) while stopping")
+            watched[index] = true
         case .signal(let index, let signal):
             check(processes[index] == .alive, "sent \(signal) to \(index), which is not alive")
             check(!killed[index], "sent \(signal) to \(index) after SIGKILL")
@@ -281,6 +299,7 @@ final class Simulation {
     private func isRight(_ child: ChildStatus, at index: Int, among all: [ChildStatus]) -> Bool {
         switch child.state {
         case .idle, .stopped, .gaveUp: processes[index] == .none && child.pid == nil
+        case .dormant: processes[index] == .none && child.pid == nil && watched[index]
         case .starting where processes[index] == .none:
             // Its turn in a sequence has not come: one before it is under way.
             child.pid == nil && all[..<index].contains { !$0.state.isAtRest && $0.state != .ready }
@@ -300,6 +319,7 @@ func child(
     _ name: String,
     restart: RestartType = .permanent,
     isSignificant: Bool = false,
+    onDemand: OnDemand? = nil,
     backoff: Backoff = .exponential(jitter: 0),
     shutdown: ShutdownSequence = .draining()
 ) -> ChildSpecification {
@@ -308,6 +328,7 @@ func child(
         executable: .beside("worker"),
         restart: restart,
         isSignificant: isSignificant,
+        onDemand: onDemand,
         backoff: backoff,
         shutdown: shutdown
     )

@@ -294,6 +294,8 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         }
     }
 
+    func watchDemand(index: Int) {}
+
     func automaticShutdownBegan(index: Int) {}
 
     func allStopped() {
