@@ -361,6 +361,7 @@ extension ControlMessage {
         case .reject: .reject
         case .interest: .interest
         case .ready: .ready
+        case .moreTime: .moreTime
         case .acknowledge: .acknowledge
         case .refuse: .refuse
         case .receipt: .receipt

@@ -14,6 +14,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     let router: EventRouter
     let deadLetters: DeadLetterStore
     let poller: Poller
+    let statusBoard: StatusBoard
     private let specifications: [WorkerSpecification]
     private let routes: [Route]
     private let launcher: any WorkerLauncher
@@ -43,6 +44,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         self.specifications = specifications
         self.launcher = launcher
         self.poller = poller
+        statusBoard = StatusBoard(specifications.map(\.name))
         deadLetters = DeadLetterStore(bounds: bounds, publisher: publisher)
         router = EventRouter(
             publisher: publisher,
@@ -124,6 +126,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     /// Ends everything at once: nobody holds the bridge any more.
     func abandon() {
         router.stop()
+        statusBoard.finish()
         for incarnation in lock.withLock({ incarnations }) { incarnation?.abandon() }
         poller.stop()
     }
@@ -240,6 +243,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     }
 
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
+        statusBoard.changed(index, to: status)
         if case .gaveUp(let why) = status.state {
             routes[index].close(because: "it was given up: \(why)", isGivenUp: true)
             router.peerIsUnavailable(routes[index])
@@ -261,6 +265,17 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
             )
         }
         switch status.state {
+        case .stopping:
+            if reason == nil, let pid = status.pid, case .unresponsive(let silence, let busyWith)? = status.fault {
+                publisher.publish(
+                    WorkerUnresponsive(
+                        worker: status.name,
+                        pid: pid,
+                        silentMilliseconds: silence.milliseconds,
+                        busyWith: busyWith
+                    )
+                )
+            }
         case .ready:
             if let pid = status.pid {
                 publisher.publish(WorkerReady(worker: status.name, pid: pid, start: status.starts))
@@ -288,6 +303,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
             return stopWaiters
         }
         router.stop()
+        statusBoard.finish()
         for waiter in waiters { waiter.resume() }
     }
 
@@ -305,9 +321,25 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         supervisor?.childViolated(index: incarnation.index, incarnation: incarnation.number, reason: reason)
     }
 
-    func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration) {
-        supervisor?.heartbeatMissed(index: incarnation.index, incarnation: incarnation.number, after: time)
+    func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration, busyWith: String?) {
+        supervisor?.heartbeatMissed(
+            index: incarnation.index,
+            incarnation: incarnation.number,
+            after: time,
+            busyWith: busyWith
+        )
     }
+
+    func incarnationAskedForTime(_ incarnation: WorkerIncarnation, more: Duration, because reason: String) {
+        supervisor?.childAskedForTime(
+            index: incarnation.index,
+            incarnation: incarnation.number,
+            more: more,
+            because: reason
+        )
+    }
+
+    func isBeingDebugged(index: Int) -> Bool { lock.withLock { incarnations[index] }?.isBeingDebugged ?? false }
 
     func incarnationIdled(_ incarnation: WorkerIncarnation) {
         supervisor?.childIdled(index: incarnation.index, incarnation: incarnation.number)

@@ -19,6 +19,7 @@ public struct InMemoryWorker: Sendable {
     ///   - isSignificant: whether its end may end all workers.
     ///   - onDemand: whether it runs only while there are events for it.
     ///   - backoff: the wait before that.
+    ///   - handshakeTimeout: the time from its start until it has to be ready.
     ///   - shutdown: how it is stopped.
     ///   - limits: how much the link to it holds and takes.
     ///   - body: what the worker program hands to `BridgeWorker.main`.
@@ -29,6 +30,7 @@ public struct InMemoryWorker: Sendable {
         isSignificant: Bool = false,
         onDemand: OnDemand? = nil,
         backoff: Backoff = .exponential(),
+        handshakeTimeout: Duration = .seconds(10),
         shutdown: ShutdownSequence = .draining(),
         limits: WorkerLimits = WorkerLimits(),
         body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
@@ -41,6 +43,7 @@ public struct InMemoryWorker: Sendable {
             isSignificant: isSignificant,
             onDemand: onDemand,
             backoff: backoff,
+            handshakeTimeout: handshakeTimeout,
             shutdown: shutdown,
             limits: limits
         )
@@ -65,6 +68,7 @@ extension BridgeHost {
     public static func inMemory(
         _ publisher: EventPublisher,
         workers: [InMemoryWorker],
+        intensity: RestartIntensity = RestartIntensity(),
         automaticShutdown: AutomaticShutdown = .never,
         startOrder: StartOrder = .together,
         deadLetters: DeadLetterLimits = DeadLetterLimits()
@@ -72,6 +76,7 @@ extension BridgeHost {
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: workers.map(\.specification),
+            intensity: intensity,
             automaticShutdown: automaticShutdown,
             startOrder: startOrder,
             deadLetters: deadLetters,

@@ -16,6 +16,12 @@ struct SupervisedChild: Sendable {
     var readySince: Duration?
     /// How long after its launch it has to be ready; grows when it asks for time.
     var readinessAllowance = Duration.zero
+    /// When the timer of its start or drain fires.
+    var deadline = Duration.zero
+    /// Until when it has asked for time.
+    var promisedUntil = Duration.zero
+    /// What it has said that it is at.
+    var excuse: String?
     /// Failures in a row, for the back-off.
     var failures = 0
     var restarts = 0
@@ -142,7 +148,8 @@ struct SupervisedChild: Sendable {
             starts: incarnation,
             restarts: restarts,
             lastExit: lastExit,
-            deaths: deaths
+            deaths: deaths,
+            fault: isLive ? verdict : nil
         )
     }
 

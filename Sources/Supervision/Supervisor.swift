@@ -108,8 +108,8 @@ package final class Supervisor: @unchecked Sendable {
     }
 
     /// It gave no sign of life for longer than its heartbeat allows.
-    package func heartbeatMissed(index: Int, incarnation: Int, after time: Duration) {
-        take(.heartbeatMissed(index: index, incarnation: incarnation, after: time))
+    package func heartbeatMissed(index: Int, incarnation: Int, after time: Duration, busyWith: String? = nil) {
+        take(.heartbeatMissed(index: index, incarnation: incarnation, after: time, busyWith: busyWith))
     }
 
     /// It had not finished this event when the deadline of its handlers had passed.
@@ -122,9 +122,9 @@ package final class Supervisor: @unchecked Sendable {
         take(.childDrained(index: index, incarnation: incarnation))
     }
 
-    /// It needs this much more time, from now, to become ready or to drain.
-    package func childAskedForTime(index: Int, incarnation: Int, more: Duration) {
-        take(.childAskedForTime(index: index, incarnation: incarnation, more: more))
+    /// It needs this much time, from now, to become ready or to drain, or none; and what it is at, or nothing new.
+    package func childAskedForTime(index: Int, incarnation: Int, more: Duration, because reason: String = "") {
+        take(.childAskedForTime(index: index, incarnation: incarnation, more: more, because: reason))
     }
 
     /// It is on demand, and has had nothing to do for its idle time; what comes from now on waits for its next start.
@@ -149,6 +149,16 @@ package final class Supervisor: @unchecked Sendable {
         guard mayPerform else { return }
         while let actions = nextBatch() {
             for action in actions { perform(action, in: environment) }
+        }
+    }
+
+    /// A child that a debugger holds is not ended because it is not ready: it has all of its time again, until nobody holds it.
+    private func timerFired(_ token: TimerToken) {
+        let late = lock.withLock { machine.childThatIsLate(by: token) }
+        if let late, environment?.isBeingDebugged(index: late.index) == true {
+            take(late.grace)
+        } else {
+            take(.timerFired(token))
         }
     }
 
@@ -181,7 +191,7 @@ package final class Supervisor: @unchecked Sendable {
 
     private func startTimer(_ token: TimerToken, after delay: Duration, in environment: any SupervisorEnvironment) {
         lock.withLock { timers[token] = .some(nil) }
-        let timer = environment.schedule(after: delay) { [weak self] in self?.take(.timerFired(token)) }
+        let timer = environment.schedule(after: delay) { [weak self] in self?.timerFired(token) }
         lock.withLock {
             // It may have fired already: then nobody asks for its handle any more.
             if timers.keys.contains(token) { timers[token] = .some(timer) }

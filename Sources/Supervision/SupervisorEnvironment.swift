@@ -18,6 +18,9 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Sends a signal to a child's process; one that has just ended is passed over in silence.
     func signal(index: Int, _ signal: ChildSignal)
 
+    /// Whether a debugger holds a child's process, so that it may stand still for as long as a person thinks.
+    func isBeingDebugged(index: Int) -> Bool
+
     /// Runs a body once, after this time, unless it is cancelled before.
     func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer
 
@@ -32,6 +35,10 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
 
     /// Every child is down after a stop; told once for each stop.
     func allStopped()
+}
+
+extension SupervisorEnvironment {
+    package func isBeingDebugged(index: Int) -> Bool { false }
 }
 
 /// A timer that can be called off.

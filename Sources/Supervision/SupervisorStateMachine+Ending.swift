@@ -27,6 +27,7 @@ extension SupervisorStateMachine {
         case .drain(let grace)?:
             actions.append(.sendDrain(index: index))
             stopping.timer = startTimer(after: grace.clampedToAllowed)
+            children[index].deadline = now + grace.clampedToAllowed
         case .signal(let signal, let grace)?:
             actions.append(.signal(index: index, signal))
             stopping.timer = startTimer(after: grace.clampedToAllowed)
@@ -36,6 +37,7 @@ extension SupervisorStateMachine {
             stopping.isKilled = true
         }
         children[index].phase = .stopping(stopping)
+        keepPromise(index)
     }
 
     private mutating func kill(_ index: Int) {

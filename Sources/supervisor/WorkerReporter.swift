@@ -1,6 +1,7 @@
 import DomainEvents
 import EventBridge
 import EventRouting
+import JSONText
 import Supervision
 
 /// Tells of the workers' lives, of what they print, and of events that were refused or dropped.
@@ -10,6 +11,7 @@ struct WorkerReporter: Sendable {
         WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
         EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName, EventDeadLettered.eventName,
         DeadLettersFull.eventName, EventsLost.eventName, BridgeEnding.eventName,
+        WorkerUnresponsive.eventName,
     ]
 
     /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
@@ -36,6 +38,7 @@ struct WorkerReporter: Sendable {
             publisher.subscribe(to: WorkerReady.self) { if isOurs() { ready($0) } },
             publisher.subscribe(to: WorkerExited.self) { if isOurs() { exited($0) } },
             publisher.subscribe(to: WorkerGaveUp.self) { if isOurs() { gaveUp($0) } },
+            publisher.subscribe(to: WorkerUnresponsive.self) { if isOurs() { unresponsive($0) } },
             publisher.subscribe(to: BridgeEnding.self) { if isOurs() { ending($0) } },
             publisher.subscribe(to: EventsLost.self) { if isOurs() { lost($0) } },
             publisher.subscribe(to: WorkerOutput.self) { if isOurs() { diagnostics.pass($0.line, of: $0.worker) } },
@@ -110,6 +113,17 @@ struct WorkerReporter: Sendable {
         outcome.workerWasGivenUp()
         diagnostics.say("worker \"\(event.worker)\" was given up: \(event.reason)")
         statesChanged()
+    }
+
+    private func unresponsive(_ event: WorkerUnresponsive) {
+        let silence = Duration.milliseconds(Int64(clamping: event.silentMilliseconds))
+        let what = event.busyWith.map { "; it was handling \($0)" } ?? ""
+        diagnostics.say(
+            """
+            worker "\(event.worker)" (process \(event.pid)) has given no sign of life for \(DurationText.text(silence)), and is ended by \
+            SIGABRT\(what)
+            """
+        )
     }
 
     private func ending(_ event: BridgeEnding) {

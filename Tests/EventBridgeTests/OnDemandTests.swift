@@ -84,7 +84,10 @@ struct OnDemandTests {
         await bridge.shutdown()
     }
 
-    @Test("One that is idle is stopped, says so, and what else it had asked for does not start it", .timeLimit(.minutes(5)))
+    @Test(
+        "One that is idle is stopped, says so, and what else it had asked for does not start it",
+        .timeLimit(.minutes(5))
+    )
     func idleWorkerStops() async throws {
         let seen = Collected<Seen>()
         let exits = Collected<WorkerExited>()
@@ -117,7 +120,6 @@ struct OnDemandTests {
         // Each event meets every worker, each of which is somewhere else on its way out.
         let workers = 20
         let rounds = CurrentProcess.environment("ON_DEMAND_ROUNDS").flatMap { Int($0) } ?? 10_000
-        let events = max(rounds / workers, 1)
         var random = SplitMix64.announced("ON_DEMAND_SEED")
         let exits = Collected<WorkerExited>()
         let subscription = publisher.subscribe(to: WorkerExited.self) { exits.add($0) }
@@ -126,26 +128,36 @@ struct OnDemandTests {
             publisher,
             workers: seen.enumerated().map { worker("clerk-\($0.offset)", onDemand: Self.atOnce, seen: $0.element) }
         )
-        for number in 1...events {
-            publisher.publish(ParcelArrived(number: number))
-            // Not to wait for anything: to come at any moment of a worker's way out.
-            try await Task.sleep(for: .microseconds(.random(in: 0...6_000, using: &random)))
+        var events = 0
+        var updates = bridge.statusUpdates.makeAsyncIterator()
+        // A round is an idle exit; when some or all of the workers are at it, the next event comes.
+        while bridge.status.map(\.starts).reduce(0, +) < rounds {
+            events += 1
+            publisher.publish(ParcelArrived(number: events))
+            let leaving = Int.random(in: 1...workers, using: &random)
+            while let update = await updates.next(),
+                update.workers.count(where: { $0.state != .ready && $0.state != .starting }) < leaving
+            {}
         }
         await bridge.waitUntilIdle()
-        let expected = (1...events).map { Seen(number: $0, attempt: 1) }
+        let total = events
+        let expected = (1...total).map { Seen(number: $0, attempt: 1) }
         for one in seen {
-            await one.wait { $0.count >= events }
+            await one.wait { $0.count >= total }
             #expect(one.all == expected)
         }
         #expect(exits.all.allSatisfy { $0.wasAsked })
-        #expect(bridge.statistics.allSatisfy { $0.sent.isBalanced && $0.sent.handled == UInt64(events) })
-        print("N12: \(events * workers) rounds, \(bridge.status.map(\.starts).reduce(0, +)) starts")
+        #expect(bridge.statistics.allSatisfy { $0.sent.isBalanced && $0.sent.handled == UInt64(total) })
+        print("N12: \(bridge.status.map(\.starts).reduce(0, +)) starts for \(total) events")
         let report = await bridge.shutdown()
         #expect(report.isComplete)
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("Real processes come and go with the demand, and one that crashes over an event gets it again", .timeLimit(.minutes(5)))
+    @Test(
+        "Real processes come and go with the demand, and one that crashes over an event gets it again",
+        .timeLimit(.minutes(5))
+    )
     func processes() async throws {
         let reports = WorkerReports(publisher)
         var specification = faulty("crash-once-on:bad", subscribes: [WorkRequested.self])

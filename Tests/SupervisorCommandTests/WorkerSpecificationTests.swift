@@ -117,19 +117,18 @@ struct WorkerSpecificationTests {
 
 @Suite("What begins and ends together, in a configuration")
 struct LivesInConfigurationTests {
-    private func mistakes(_ text: String) throws -> [String] {
-        do {
-            _ = try SupervisorConfiguration.parse(Array(text.utf8), file: "bridge.json5")
-            return []
-        } catch .mistakes(_, let found) {
-            return found.map { "\($0.path): \($0.message)" }
+    private func mistakes(_ text: String) -> [String] {
+        let error = #expect(throws: SupervisorConfigurationError.self) {
+            try SupervisorConfiguration.parse(Array(text.utf8), file: "bridge.json5")
         }
+        guard case .mistakes(_, let found)? = error else { return [] }
+        return found.map { "\($0.path): \($0.message)" }
     }
 
     @Test("wrong combinations are named, all at once, where they stand")
-    func wrongCombinations() throws {
+    func wrongCombinations() {
         #expect(
-            try mistakes("{ workers: [{ name: 'a', executable: 'a', significant: true }] }") == [
+            mistakes("{ workers: [{ name: 'a', executable: 'a', significant: true }] }") == [
                 "workers[0].significant: a permanent worker is always started again; a significant one is \"transient\" or \"temporary\"",
                 """
                 workers[0].significant: its end would end nothing, as "automaticShutdown" is "never"; expected \
@@ -138,11 +137,36 @@ struct LivesInConfigurationTests {
             ]
         )
         #expect(
-            try mistakes("{ automaticShutdown: 'any-significant', workers: [{ name: 'a', executable: 'a' }] }") == [
+            mistakes("{ automaticShutdown: 'any-significant', workers: [{ name: 'a', executable: 'a' }] }") == [
                 """
                 automaticShutdown: no worker is significant, so that "any-significant" would never come; expected one with \
                 "significant": true
                 """
+            ]
+        )
+    }
+
+    @Test("a worker on demand has its idle time, and the mistakes that only one on demand can have")
+    func onDemand() throws {
+        func specification(_ value: String) throws -> OnDemand? {
+            let text = "{ workers: [{ name: 'a', executable: 'a', subscribes: ['E'], onDemand: \(value) }] }"
+            return try SupervisorConfiguration.parse(Array(text.utf8), file: "bridge.json5")
+                .workerSpecifications[0].child.onDemand
+        }
+        #expect(try specification("true") == OnDemand())
+        #expect(try specification("{}") == OnDemand(idleTime: .seconds(60)))
+        #expect(try specification("{ idle: '5s' }") == OnDemand(idleTime: .seconds(5)))
+        #expect(try specification("false") == nil)
+        #expect(
+            mistakes(
+                """
+                { automaticShutdown: "any-significant",
+                  workers: [{ name: "a", executable: "a", restart: "temporary", onDemand: true, significant: true }] }
+                """
+            ) == [
+                "workers[0].onDemand: nothing would bring a temporary worker back; one on demand is \"permanent\" or \"transient\"",
+                "workers[0].onDemand: the worker subscribes to nothing, so that nothing would start it; name its events in \"subscribes\"",
+                "workers[0].significant: a worker on demand ends whenever it has nothing to do, and cannot end the others with it",
             ]
         )
     }
