@@ -359,6 +359,7 @@ let package = Package(
             name: "EventBridgeTests",
             dependencies: [
                 "BridgePlatform",
+                "BridgeWorker",
                 "DomainEvents",
                 "EventBridge",
                 "EventBridgeTesting",

@@ -55,6 +55,10 @@ extension ControlMessage {
             for number in interest.unwanted { writer.unsigned(number) }
         case .ready:
             begin(.ready, 0)
+        case .moreTime(let milliseconds, let reason):
+            begin(.moreTime, 2)
+            writer.unsigned(milliseconds)
+            writer.text(reason)
         case .acknowledge(let acknowledgement, let incarnation):
             begin(.acknowledge, acknowledgement.unwanted > 0 ? 5 : 4)
             writer.unsigned(incarnation)
@@ -130,7 +134,7 @@ extension ControlMessage {
         switch kind {
         case .hello: 9
         case .welcome: 8
-        case .reject, .interest, .heartbeat: 2
+        case .reject, .interest, .heartbeat, .moreTime: 2
         case .ready: 0
         case .acknowledge, .goodbye: 4
         case .refuse: 3
@@ -156,6 +160,7 @@ extension ControlMessage {
         case .reject: .reject(Reject(reason: try reader.readUnsigned(), text: try reader.readText()))
         case .interest: .interest(try decodeInterest(&reader, limits: limits))
         case .ready: .ready
+        case .moreTime: .moreTime(milliseconds: try reader.readUnsigned(), reason: try reader.readText())
         case .acknowledge: try decodeAcknowledgement(&reader, &rest)
         case .refuse:
             .refuse(

@@ -46,7 +46,7 @@ package struct LinkPhaseMachine: Sendable {
         case (.established, .ready) where role == .host:
             guard !isPeerReady else { throw LinkViolation("the worker said twice that it is ready") }
             isPeerReady = true
-        case (.established, .drain) where role == .worker:
+        case (.established, .drain) where role == .worker, (.established, .moreTime) where role == .host:
             return
         case (.established, .goodbye):
             phase = .ended

@@ -289,7 +289,8 @@ extension Link {
             // The socket goes as soon as the last writer has let go of it, however long somebody keeps the link.
             self.stream = nil
             reader = nil
-            return (takeWoken(), self.delegate)
+            let demanded = demandWaiter.take()
+            return (takeWoken() + (demanded.map { [$0] } ?? []), self.delegate)
         }
         for body in woken { body() }
         delegate?.linkEnded(self, ending)
@@ -360,6 +361,7 @@ extension ControlMessage {
         case .reject: .reject
         case .interest: .interest
         case .ready: .ready
+        case .moreTime: .moreTime
         case .acknowledge: .acknowledge
         case .refuse: .refuse
         case .receipt: .receipt

@@ -25,8 +25,11 @@ extension Link {
 
     /// How many events have gone either way so far: two equal readings mean that nothing moved between them.
     package var activity: UInt64 {
-        lock.withLock { outbox.lastSequence &+ max(receiveWindow.lastReceived, lastTakenOver) }
+        lock.withLock { activityNow }
     }
+
+    /// With the lock held.
+    var activityNow: UInt64 { outbox.lastSequence &+ max(receiveWindow.lastReceived, lastTakenOver) }
 
     /// With the lock held.
     var isQuietNow: Bool {
@@ -100,8 +103,9 @@ extension Link {
                 roomWaiters = []
                 crowdWaiters = []
                 quietWaiters = []
+                demandWaiter = nil
             }
-            return roomWaiters.map(\.resume) + crowdWaiters + quietWaiters
+            return roomWaiters.map(\.resume) + crowdWaiters + quietWaiters + (demandWaiter.map { [$0] } ?? [])
         }
         for body in woken { body() }
     }

@@ -40,11 +40,15 @@ extension Link {
         case soon
         /// By whoever writes already, or can no sooner.
         case byOthers
+        /// By nobody: there is no peer, and somebody waits for the demand to start it.
+        case byNextPeer
     }
 
     /// With the lock held; what it says is to be done without.
     func wayToFlush(at now: UInt64, isGathered: Bool = false) -> Flush {
-        if isWriting || isBlocked || isFlushScheduled || stream == nil { return .byOthers }
+        if isWriting || isBlocked || isFlushScheduled || stream == nil {
+            return stream == nil && demandWaiter != nil ? .byNextPeer : .byOthers
+        }
         // Whoever reads the acknowledgement that opens the window writes.
         if !hasWritable { return .byOthers }
         if !isGathered, !isBusy(at: now) { return .now }
@@ -55,6 +59,7 @@ extension Link {
     func flush(_ way: Flush) {
         switch way {
         case .byOthers: return
+        case .byNextPeer: demandArose()
         case .now: pump()
         case .soon:
             // A poller that is stopping takes nothing: then this thread writes after all.
@@ -219,7 +224,9 @@ extension Link {
     package func pump() {
         lock.lock()
         guard !isWriting, !isBlocked, end == nil, !isReadToEnd, let stream else {
+            let isDemanded = demandWaiter != nil
             lock.unlock()
+            if isDemanded { demandArose() }
             return
         }
         isWriting = true
@@ -266,7 +273,7 @@ extension Link {
             swap(&announcements, &announcementsInFlight)
             pieces.append(announcementsInFlight.bytes)
         }
-        if areEventsReleased, !isPaused {
+        if areEventsReleased, !isPaused, !keepsEvents {
             promote(atMost: Self.batchBytes)
             let last = held.first.map { $0 - 1 } ?? .max
             outbox.compose(into: &pieces, maximumBytes: Self.batchBytes, through: last)
@@ -279,9 +286,11 @@ extension Link {
         {
             // Behind the events of this batch: what the handlers published is on its way before their event is acknowledged. What
             // the window holds back is named, and the acknowledgement stands only once that has arrived.
-            // A link that is paused would hold it back for as long as that takes; the host keeps what lies here, whatever becomes of the peer.
-            var behind = outbox.lastComposed < outbox.lastSequence && !isPaused ? outbox.lastSequence : 0
-            if !queue.isEmpty, !isPaused {
+            // A link that is paused, or whose peer is let go, would hold it back for as long as that takes; the host keeps what lies here, whatever
+            // becomes of the peer.
+            let holdsBack = isPaused || keepsEvents
+            var behind = outbox.lastComposed < outbox.lastSequence && !holdsBack ? outbox.lastSequence : 0
+            if !queue.isEmpty, !holdsBack {
                 // What waits before the outbox takes one number each at the most, and may be dropped.
                 behind = outbox.lastSequence &+ UInt64(queue.count)
             }

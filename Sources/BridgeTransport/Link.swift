@@ -74,6 +74,8 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var areEventsReleased = false
     /// No event leaves for now: what could not be handled has filled the dead letters' store.
     @exclusivity(unchecked) var isPaused = false
+    /// No event leaves any more, as the peer is let go: see `Link+Demand.swift`.
+    @exclusivity(unchecked) var keepsEvents = false
     @exclusivity(unchecked) var isAcknowledgementDue = false
     /// Whether an acknowledgement stands only behind what may never come, as policies act on it: it is said again when nothing waits.
     @exclusivity(unchecked) var isAcknowledgementOpen = false
@@ -124,6 +126,9 @@ package final class Link: @unchecked Sendable {
     /// Called once when the link is quiet.
     @exclusivity(unchecked) var quietWaiters: [@Sendable () -> Void] = []
 
+    /// Called once when something lies here, while there is no stream.
+    @exclusivity(unchecked) var demandWaiter: (@Sendable () -> Void)?
+
     /// When the reading thread last read something, on the monotonic clock; 0 while it is busy with what it read.
     let lastRead = Atomic<UInt64>(0)
 
@@ -164,6 +169,7 @@ package final class Link: @unchecked Sendable {
             self.stream = stream
             self.delegate = delegate
             self.takesOver = takesOver
+            demandWaiter = nil
             copies = peerMemory(of: stream).map(FrameCopies.init)
             if let memory { sharedHead = outbox.share(memory) }
             if phase.role == .host, let shelf = stream.shelf?.soleMapping { outbox.shelve(in: shelf) }

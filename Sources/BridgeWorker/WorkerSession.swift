@@ -25,12 +25,16 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private let cookie: String
     private let limits: LinkLimits
     private let poller: Poller
-    private let link: Link
+    let link: Link
 
-    private let lock = Lock()
+    let lock = Lock()
     private var router: EventRouter?
     private var route: Route?
     private var isReady = false
+    /// Whether the worker's body has said that it is ready.
+    private var wantsReadiness = false
+    /// How many there are who keep it from being ready all the same.
+    var holds = 0
     private var isDraining = false
     private var handshake: Result<EventPublisher, WorkerError>?
     private var handshakeWaiter: CheckedContinuation<Result<EventPublisher, WorkerError>, Never>?
@@ -86,11 +90,20 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
 
     /// Says that the worker has subscribed to what it needs: events come from now on.
     package func becomeReady() {
-        let isFirst = lock.withLock {
-            defer { isReady = true }
-            return !isReady
+        let isReadyNow = lock.withLock {
+            wantsReadiness = true
+            return takeReadiness()
         }
-        if isFirst { link.send(.ready) }
+        if isReadyNow { link.send(.ready) }
+    }
+
+    /// Whether the worker has become ready just now, which is to be said.
+    ///
+    /// With the lock held.
+    func takeReadiness() -> Bool {
+        guard wantsReadiness, holds == 0, !isReady else { return false }
+        isReady = true
+        return true
     }
 
     /// Returns when the link has ended.
@@ -179,6 +192,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             if end == nil { end = outcome }
             return (endWaiters, self.router)
         }
+        if let router { WorkerSessions.shared.remove(router.publisher) }
         router?.stop()
         for waiter in waiters { waiter.resume(returning: outcome) }
     }
@@ -202,6 +216,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             self.router = router
             self.route = route
         }
+        WorkerSessions.shared.add(self, of: publisher)
         link.established(
             ownSource: source,
             peerSource: EventSource(origin: "host", incarnation: welcome.hostIncarnation),

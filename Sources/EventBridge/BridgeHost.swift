@@ -29,12 +29,22 @@ public final class BridgeHost: Sendable {
 
     /// Makes a bridge; nothing runs before ``start()``.
     ///
+    /// - Parameters:
+    ///   - publisher: whose events go to the workers, and who publishes theirs.
+    ///   - workers: what runs, in the order of their start.
+    ///   - strategy: who else is restarted with a worker; nobody by default.
+    ///   - intensity: how many restarts are borne before a worker is given up; 5 within 10 s by default.
+    ///   - automaticShutdown: whether the end of significant workers ends all; never by default.
+    ///   - startOrder: whether each worker waits for those before it to be ready; by default all start at once.
+    ///   - deadLetters: how many events are kept that nobody could handle.
     /// - Throws: ``BridgeError`` if the specifications have mistakes; it names all of them.
     public convenience init(
         publisher: EventPublisher,
         workers: [WorkerSpecification],
         strategy: RestartStrategy = .oneForOne,
         intensity: RestartIntensity = RestartIntensity(),
+        automaticShutdown: AutomaticShutdown = .never,
+        startOrder: StartOrder = .together,
         deadLetters: DeadLetterLimits = DeadLetterLimits()
     ) throws {
         try self.init(
@@ -42,6 +52,8 @@ public final class BridgeHost: Sendable {
             workers: workers,
             strategy: strategy,
             intensity: intensity,
+            automaticShutdown: automaticShutdown,
+            startOrder: startOrder,
             deadLetters: deadLetters,
             launcher: nil
         )
@@ -52,12 +64,16 @@ public final class BridgeHost: Sendable {
         workers: [WorkerSpecification],
         strategy: RestartStrategy = .oneForOne,
         intensity: RestartIntensity = RestartIntensity(),
+        automaticShutdown: AutomaticShutdown = .never,
+        startOrder: StartOrder = .together,
         deadLetters: DeadLetterLimits = DeadLetterLimits(),
         launcher: (any WorkerLauncher)?,
         wantsEverything: Bool = false,
         tap: (@Sendable (PassingEvent) -> Void)? = nil
     ) throws {
-        let mistakes = WorkerSpecification.validate(workers) + intensity.validate() + deadLetters.validate()
+        let mistakes =
+            WorkerSpecification.validate(workers, automaticShutdown: automaticShutdown) + intensity.validate()
+            + deadLetters.validate()
         guard mistakes.isEmpty else {
             throw BridgeError(.invalidSpecification, mistakes.joined(separator: "\n"))
         }
@@ -72,6 +88,8 @@ public final class BridgeHost: Sendable {
             specifications: workers,
             strategy: strategy,
             intensity: intensity,
+            automaticShutdown: automaticShutdown,
+            startOrder: startOrder,
             launcher: launcher ?? ProcessLauncher(),
             poller: poller,
             deadLetters: deadLetters.bounds,
@@ -119,6 +137,11 @@ public final class BridgeHost: Sendable {
         await core.stop()
         return ShutdownReport(core.leftovers)
     }
+
+    /// Returns when all workers have ended for good, by ``shutdown(drainingWithin:)`` or by the automatic shutdown of the bridge.
+    ///
+    /// For a program that lives as long as its significant workers do. It still calls ``shutdown(drainingWithin:)`` afterwards, which returns what was left.
+    public func waitUntilStopped() async { await core.waitUntilStopped() }
 
     /// Makes a shutdown that is under way quicker: the first time workers are no longer waited for but ended by SIGTERM, the
     /// second time by SIGKILL.

@@ -14,6 +14,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     let router: EventRouter
     let deadLetters: DeadLetterStore
     let poller: Poller
+    let statusBoard: StatusBoard
     private let specifications: [WorkerSpecification]
     private let routes: [Route]
     private let launcher: any WorkerLauncher
@@ -31,6 +32,8 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         specifications: [WorkerSpecification],
         strategy: RestartStrategy,
         intensity: RestartIntensity,
+        automaticShutdown: AutomaticShutdown = .never,
+        startOrder: StartOrder = .together,
         launcher: any WorkerLauncher,
         poller: Poller,
         deadLetters bounds: DeadLetterBounds,
@@ -41,6 +44,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         self.specifications = specifications
         self.launcher = launcher
         self.poller = poller
+        statusBoard = StatusBoard(specifications.map(\.name))
         deadLetters = DeadLetterStore(bounds: bounds, publisher: publisher)
         router = EventRouter(
             publisher: publisher,
@@ -66,6 +70,8 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
             specifications: specifications.map(\.child),
             strategy: strategy,
             intensity: intensity,
+            automaticShutdown: automaticShutdown,
+            startsInSequence: startOrder == .inSequence,
             environment: self
         )
     }
@@ -97,6 +103,17 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         }
     }
 
+    /// Returns when all workers have been stopped, whoever has asked for it.
+    func waitUntilStopped() async {
+        await withCheckedContinuation { continuation in
+            let isDone = lock.withLock {
+                if !isStopped { stopWaiters.append(continuation) }
+                return isStopped
+            }
+            if isDone { continuation.resume() }
+        }
+    }
+
     func hurry() { supervisor?.stopHurried() }
 
     func restart(_ index: Int) {
@@ -109,6 +126,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     /// Ends everything at once: nobody holds the bridge any more.
     func abandon() {
         router.stop()
+        statusBoard.finish()
         for incarnation in lock.withLock({ incarnations }) { incarnation?.abandon() }
         poller.stop()
     }
@@ -208,6 +226,14 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         lock.withLock { incarnations[index] }?.drain(grace: grace)
     }
 
+    func watchDemand(index: Int) {
+        router.forgetInterest(of: routes[index])
+        routes[index].whenDemanded { [weak self, poller] in
+            // Whoever publishes does not start processes. A poller that takes nothing is at its end, and so is the bridge.
+            poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
+        }
+    }
+
     func signal(index: Int, _ signal: ChildSignal) {
         lock.withLock { incarnations[index] }?.signal(signal)
     }
@@ -217,6 +243,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     }
 
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
+        statusBoard.changed(index, to: status)
         if case .gaveUp(let why) = status.state {
             routes[index].close(because: "it was given up: \(why)", isGivenUp: true)
             router.peerIsUnavailable(routes[index])
@@ -238,6 +265,17 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
             )
         }
         switch status.state {
+        case .stopping:
+            if reason == nil, let pid = status.pid, case .unresponsive(let silence, let busyWith)? = status.fault {
+                publisher.publish(
+                    WorkerUnresponsive(
+                        worker: status.name,
+                        pid: pid,
+                        silentMilliseconds: silence.milliseconds,
+                        busyWith: busyWith
+                    )
+                )
+            }
         case .ready:
             if let pid = status.pid {
                 publisher.publish(WorkerReady(worker: status.name, pid: pid, start: status.starts))
@@ -252,6 +290,12 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         waiter?.resume(returning: result)
     }
 
+    func automaticShutdownBegan(index: Int) {
+        // Nothing new is taken: nobody is started again for it.
+        router.closeIntake()
+        publisher.publish(BridgeEnding(worker: specifications[index].name))
+    }
+
     func allStopped() {
         let waiters = lock.withLock {
             isStopped = true
@@ -259,6 +303,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
             return stopWaiters
         }
         router.stop()
+        statusBoard.finish()
         for waiter in waiters { waiter.resume() }
     }
 
@@ -276,8 +321,28 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         supervisor?.childViolated(index: incarnation.index, incarnation: incarnation.number, reason: reason)
     }
 
-    func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration) {
-        supervisor?.heartbeatMissed(index: incarnation.index, incarnation: incarnation.number, after: time)
+    func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration, busyWith: String?) {
+        supervisor?.heartbeatMissed(
+            index: incarnation.index,
+            incarnation: incarnation.number,
+            after: time,
+            busyWith: busyWith
+        )
+    }
+
+    func incarnationAskedForTime(_ incarnation: WorkerIncarnation, more: Duration, because reason: String) {
+        supervisor?.childAskedForTime(
+            index: incarnation.index,
+            incarnation: incarnation.number,
+            more: more,
+            because: reason
+        )
+    }
+
+    func isBeingDebugged(index: Int) -> Bool { lock.withLock { incarnations[index] }?.isBeingDebugged ?? false }
+
+    func incarnationIdled(_ incarnation: WorkerIncarnation) {
+        supervisor?.childIdled(index: incarnation.index, incarnation: incarnation.number)
     }
 
     func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration) {

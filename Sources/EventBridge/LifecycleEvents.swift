@@ -11,6 +11,20 @@ public struct WorkerReady: DomainEvent, SelfReport {
     public let start: Int
 }
 
+/// A worker has given no sign of life for longer than its heartbeat allows: it is ended, by SIGABRT and a second later by SIGKILL.
+///
+/// Its ``WorkerExited`` follows.
+public struct WorkerUnresponsive: DomainEvent, SelfReport {
+    /// The worker's name.
+    public let worker: String
+    /// Its process.
+    public let pid: Int32
+    /// For how long it has been silent, in milliseconds.
+    public let silentMilliseconds: UInt64
+    /// The name and id of the event that it was handling; nil if it handled none, or nobody can tell.
+    public let busyWith: String?
+}
+
 /// A worker's process has ended, or could not be started.
 public struct WorkerExited: DomainEvent, SelfReport {
     /// The worker's name.
@@ -93,6 +107,12 @@ public struct WorkerGaveUp: DomainEvent, SelfReport {
     public let worker: String
     /// Why, in words.
     public let reason: String
+}
+
+/// All workers are being stopped, because a significant one has ended: see `AutomaticShutdown`.
+public struct BridgeEnding: DomainEvent, SelfReport {
+    /// The significant worker that has ended last; its ``WorkerExited`` or ``WorkerGaveUp`` says how.
+    public let worker: String
 }
 
 /// A worker has written a line to its standard output or standard error.

@@ -129,6 +129,8 @@ private final class SpawnedProcess: WorkerProcess {
 
     var processIdentifier: Int32 { child.processIdentifier }
 
+    var isBeingDebugged: Bool { ProcessTracing.isTraced(child.processIdentifier) }
+
     func signal(_ signal: ChildSignal) {
         // A child that is gone is passed over; there is nothing else that can go wrong with a handle of our own child.
         _ = try? child.signal(signal.number)

@@ -17,7 +17,11 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         func incarnationBecameReady(_ incarnation: WorkerIncarnation)
         func incarnationSaidGoodbye(_ incarnation: WorkerIncarnation)
         func incarnationViolated(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
-        func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration)
+        func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration, busyWith: String?)
+        /// It needs so much time from now, or none and only says what it is at.
+        func incarnationAskedForTime(_ incarnation: WorkerIncarnation, more: Duration, because reason: String)
+        /// It has had nothing to do for its idle time, and gets nothing more.
+        func incarnationIdled(_ incarnation: WorkerIncarnation)
         func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration)
         /// Told once, before the end.
         func incarnationLostEvents(_ lost: EventsLost)
@@ -58,6 +62,9 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     ///
     /// A crash ends both at once; only a worker that has closed its link and lives on takes longer.
     private static let exitDelay: UInt64 = 1_000_000_000
+
+    /// How much of what a worker says that it is at is worth repeating, in scalars.
+    private static let longestReason = 200
 
     init(
         index: Int,
@@ -156,6 +163,12 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
                 throw LinkViolation("a receipt speaks for \"\(receipt.process)\"")
             }
             owner?.router.receiptReceived(receipt, over: link)
+        case .moreTime(let milliseconds, let reason):
+            owner?.incarnationAskedForTime(
+                self,
+                more: .milliseconds(Int64(clamping: milliseconds)),
+                because: reason.shortened(toScalars: Self.longestReason)
+            )
         case .goodbye:
             lock.withLock { hasSaidGoodbye = true }
             owner?.incarnationSaidGoodbye(self)
@@ -217,6 +230,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         owner.incarnationBecameReady(self)
         watchHeartbeat()
         watchHandlers()
+        watchIdleness()
     }
 
     // MARK: - Signs of life
@@ -229,17 +243,47 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         if let watch = SilenceWatch(specification.child.heartbeat, from: .onMonotonicClock) { look(watch) }
     }
 
+    /// The event that it is at, as far as the memory tells that it shares.
+    private var busyWith: String? {
+        guard let work = link.peerWork, let sequence = work.inline ?? work.oldest,
+            let event = link.unsettledEvent(sequence)
+        else { return nil }
+        return "\(event.name) (\(event.id))"
+    }
+
+    /// Whether a debugger holds its process.
+    var isBeingDebugged: Bool { lock.withLock { process }?.isBeingDebugged ?? false }
+
     private func look(_ watch: SilenceWatch) {
         poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
             guard let self, !link.hasEnded else { return }
             var watch = watch
             let now = MonotonicClock.now()
             let silence = link.silence(at: now).map { Duration.nanoseconds(Int64(clamping: $0)) }
-            if let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) {
-                owner?.incarnationMissedHeartbeats(self, after: silence)
-                return
+            guard let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) else {
+                return look(watch)
             }
-            look(watch)
+            // Whoever looks at it in a debugger keeps it from answering; afterwards it has all of its time again.
+            if isBeingDebugged { return watchHeartbeat() }
+            owner?.incarnationMissedHeartbeats(self, after: silence, busyWith: busyWith)
+        }
+    }
+
+    /// Looks several times within the idle time whether one that is on demand has had nothing to do; nothing is counted while events pass.
+    private func watchIdleness() {
+        guard let onDemand = specification.child.onDemand else { return }
+        look(IdleWatch(onDemand, from: .onMonotonicClock))
+    }
+
+    private func look(_ watch: IdleWatch) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            var watch = watch
+            // Read before it is asked for quiet: what moves in between is seen by the last look, under the link's lock.
+            let activity = link.activity
+            let isIdle = watch.looked(at: .onMonotonicClock, activity: link.isQuiet ? activity : nil)
+            guard isIdle, link.keepEventsIfIdle(since: activity) else { return look(watch) }
+            owner?.incarnationIdled(self)
         }
     }
 
@@ -264,6 +308,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             var watch = watch
             let work = link.peerWork.map { HandlerWatch.Work(inline: $0.inline, oldest: $0.oldest) }
             let overdue = watch.looked(at: .onMonotonicClock, work: work)
+            if !overdue.isEmpty, isBeingDebugged { return watchHandlers() }
             if !overdue.contains(where: { self.handlerOverran($0, deadline) }) { look(watch, deadline) }
         }
     }

@@ -39,10 +39,17 @@ package struct LaunchedWorker: Sendable {
 package protocol WorkerProcess: Sendable {
     var processIdentifier: Int32 { get }
 
+    /// Whether a debugger holds it, so that it may stand still for as long as a person thinks.
+    var isBeingDebugged: Bool { get }
+
     func signal(_ signal: ChildSignal)
 
     /// Calls `handler` once when the process has ended.
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws
+}
+
+extension WorkerProcess {
+    package var isBeingDebugged: Bool { false }
 }
 
 /// Why a worker could not be started.

@@ -41,6 +41,8 @@ public struct WorkerSpecification: Sendable, Hashable {
         subscribes: [any DomainEvent.Type] = [],
         publishes: [any DomainEvent.Type]? = nil,
         restart: RestartType = .permanent,
+        isSignificant: Bool = false,
+        onDemand: OnDemand? = nil,
         backoff: Backoff = .exponential(),
         handshakeTimeout: Duration = .seconds(10),
         heartbeat: Heartbeat = Heartbeat(),
@@ -55,6 +57,8 @@ public struct WorkerSpecification: Sendable, Hashable {
                 environment: environment,
                 workingDirectory: workingDirectory,
                 restart: restart,
+                isSignificant: isSignificant,
+                onDemand: onDemand,
                 backoff: backoff,
                 handshakeTimeout: handshakeTimeout,
                 heartbeat: heartbeat,
@@ -80,8 +84,16 @@ public struct WorkerSpecification: Sendable, Hashable {
     }
 
     /// Finds every mistake in a list of specifications, each as a sentence; empty if there is none.
-    public static func validate(_ specifications: [WorkerSpecification]) -> [String] {
-        var mistakes = ChildSpecification.validate(specifications.map(\.child))
+    ///
+    /// - Parameter automaticShutdown: the bridge's, which has to fit the significant workers among them.
+    public static func validate(
+        _ specifications: [WorkerSpecification],
+        automaticShutdown: AutomaticShutdown = .never
+    ) -> [String] {
+        var mistakes = ChildSpecification.validate(
+            specifications.map(\.child),
+            automaticShutdown: automaticShutdown
+        )
         for specification in specifications {
             let isValid =
                 (1...64).contains(specification.name.utf8.count) && specification.name != "host"
@@ -92,6 +104,11 @@ public struct WorkerSpecification: Sendable, Hashable {
                     worker "\(specification.name)": a name has 1 to 64 of the characters A-Z, a-z, 0-9, ".", "_", "-" \
                     and is not "host"
                     """
+                )
+            }
+            if specification.child.onDemand != nil, specification.subscribes.isEmpty {
+                mistakes.append(
+                    "worker \"\(specification.name)\": it is on demand, but subscribes to nothing, so that nothing would start it"
                 )
             }
             mistakes += specification.limits.validate().map { "worker \"\(specification.name)\": \($0)" }

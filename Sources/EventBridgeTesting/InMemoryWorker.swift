@@ -16,7 +16,10 @@ public struct InMemoryWorker: Sendable {
     ///   - name: the worker's name.
     ///   - subscribes: the events that it subscribes to: kept for it while it is down.
     ///   - restart: after which ends it is started again.
+    ///   - isSignificant: whether its end may end all workers.
+    ///   - onDemand: whether it runs only while there are events for it.
     ///   - backoff: the wait before that.
+    ///   - handshakeTimeout: the time from its start until it has to be ready.
     ///   - shutdown: how it is stopped.
     ///   - limits: how much the link to it holds and takes.
     ///   - body: what the worker program hands to `BridgeWorker.main`.
@@ -24,7 +27,10 @@ public struct InMemoryWorker: Sendable {
         _ name: String = "worker",
         subscribes: [any DomainEvent.Type] = [],
         restart: RestartType = .permanent,
+        isSignificant: Bool = false,
+        onDemand: OnDemand? = nil,
         backoff: Backoff = .exponential(),
+        handshakeTimeout: Duration = .seconds(10),
         shutdown: ShutdownSequence = .draining(),
         limits: WorkerLimits = WorkerLimits(),
         body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
@@ -34,7 +40,10 @@ public struct InMemoryWorker: Sendable {
             executable: .path("in memory"),
             subscribes: subscribes,
             restart: restart,
+            isSignificant: isSignificant,
+            onDemand: onDemand,
             backoff: backoff,
+            handshakeTimeout: handshakeTimeout,
             shutdown: shutdown,
             limits: limits
         )
@@ -59,11 +68,17 @@ extension BridgeHost {
     public static func inMemory(
         _ publisher: EventPublisher,
         workers: [InMemoryWorker],
+        intensity: RestartIntensity = RestartIntensity(),
+        automaticShutdown: AutomaticShutdown = .never,
+        startOrder: StartOrder = .together,
         deadLetters: DeadLetterLimits = DeadLetterLimits()
     ) async throws -> BridgeHost {
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: workers.map(\.specification),
+            intensity: intensity,
+            automaticShutdown: automaticShutdown,
+            startOrder: startOrder,
             deadLetters: deadLetters,
             launcher: InMemoryLauncher(workers)
         )

@@ -170,6 +170,15 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         }
     }
 
+    /// A peer is down until something comes for it that its specification subscribes to: what else it had asked for is nothing to it.
+    package func forgetInterest(of route: Route) {
+        let hadAny = lock.withLock {
+            defer { route.asked = [] }
+            return !route.asked.isEmpty
+        }
+        if hadAny { updateTargets() }
+    }
+
     /// Whether the peer has asked for all of these, and if not, for which it has not.
     package func missingInterest(of route: Route, in names: [String]) -> [String] {
         lock.withLock {

@@ -312,6 +312,17 @@ package final class Route: @unchecked Sendable {
         }
     }
 
+    /// Calls `body` once when something lies here for the peer, which is down; at once if it does already.
+    package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
+        let link = self.link
+        link.whenDemanded { [weak self] in
+            guard let self else { return }
+            guard link.hasEnded, isRenewed else { return body() }
+            renew(after: link)
+            whenDemanded(body)
+        }
+    }
+
     /// Whether so much is kept for the peer that what others have left for it has to wait.
     var isOverfull: Bool { closedReason == nil && link.isOverfull }
 

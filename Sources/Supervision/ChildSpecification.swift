@@ -27,6 +27,12 @@ public struct ChildSpecification: Hashable, Sendable {
     /// After which ends it is started again.
     public var restart: RestartType
 
+    /// Whether its end of its own accord may end all of its siblings, as `AutomaticShutdown` says.
+    public var isSignificant: Bool
+
+    /// Whether, and how, it runs only while there is something for it to do; nil if it runs all the time.
+    public var onDemand: OnDemand?
+
     /// How long to wait before it is started again.
     public var backoff: Backoff
 
@@ -50,6 +56,8 @@ public struct ChildSpecification: Hashable, Sendable {
     ///   - environment: variables added to a small clean environment; none by default.
     ///   - workingDirectory: the directory to start in; by default the supervisor's own.
     ///   - restart: after which ends it is started again; `.permanent` by default, as its events need somebody.
+    ///   - isSignificant: whether its end may end all of its siblings; not by default, and never for a permanent child.
+    ///   - onDemand: whether it runs only while there is something for it to do; nil by default, so that it runs all the time.
     ///   - backoff: the wait before a restart; by default 100 ms, doubling to 30 s.
     ///   - handshakeTimeout: the time until it has to be ready; 10 s by default, ample for a program on a busy machine.
     ///   - heartbeat: how often it shows that it is alive; by default every second, 3 may be missed.
@@ -61,6 +69,8 @@ public struct ChildSpecification: Hashable, Sendable {
         environment: [String: String] = [:],
         workingDirectory: String? = nil,
         restart: RestartType = .permanent,
+        isSignificant: Bool = false,
+        onDemand: OnDemand? = nil,
         backoff: Backoff = .exponential(),
         handshakeTimeout: Duration = .seconds(10),
         heartbeat: Heartbeat = Heartbeat(),
@@ -72,6 +82,8 @@ public struct ChildSpecification: Hashable, Sendable {
         self.environment = environment
         self.workingDirectory = workingDirectory
         self.restart = restart
+        self.isSignificant = isSignificant
+        self.onDemand = onDemand
         self.backoff = backoff
         self.handshakeTimeout = handshakeTimeout
         self.heartbeat = heartbeat
@@ -95,20 +107,47 @@ extension ChildSpecification {
         }
         if workingDirectory?.isEmpty == true { mistakes.append("the working directory is empty") }
         mistakes += textMistakes()
+        if isSignificant, restart == .permanent {
+            mistakes.append(
+                "it is significant, but permanent, so that it is always started again; make it transient or temporary"
+            )
+        }
+        mistakes += demandMistakes()
         mistakes += handshakeTimeout.mistakes(as: "the handshake timeout", mayBeZero: false)
         mistakes += backoff.validate() + heartbeat.validate() + shutdown.validate()
         return mistakes.map { "child \"\(name.nulsShown)\": \($0.nulsShown)" }
     }
 
     /// Finds every mistake in a list of siblings: those of each one, and names that occur more than once.
-    public static func validate(_ specifications: [ChildSpecification]) -> [String] {
-        var mistakes = specifications.flatMap { $0.validate() }
+    ///
+    /// - Parameter automaticShutdown: the group's, which has to fit the significant ones among them.
+    public static func validate(
+        _ specifications: [ChildSpecification],
+        automaticShutdown: AutomaticShutdown = .never
+    ) -> [String] {
+        var mistakes = specifications.flatMap { $0.validate() } + automaticShutdown.mistakes(among: specifications)
         var count: [String: Int] = [:]
         for specification in specifications {
             count[specification.name, default: 0] += 1
             if count[specification.name] == 2 {
                 mistakes.append("the name \"\(specification.name.nulsShown)\" is given to more than one child")
             }
+        }
+        return mistakes
+    }
+
+    private func demandMistakes() -> [String] {
+        guard let onDemand else { return [] }
+        var mistakes = onDemand.validate()
+        if restart == .temporary {
+            mistakes.append(
+                "it is on demand, but temporary, so that nothing would bring it back; make it permanent or transient"
+            )
+        }
+        if isSignificant {
+            mistakes.append(
+                "it is on demand and significant, but one that ends whenever it has nothing to do cannot end the others with it"
+            )
         }
         return mistakes
     }

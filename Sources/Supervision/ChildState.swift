@@ -19,6 +19,9 @@ public enum ChildState: Hashable, Sendable {
     /// monotonic clock; the time is nil while siblings that restart with it are still being stopped.
     case backingOff(attempt: Int, until: Duration?)
 
+    /// It is on demand, and down until something comes for it.
+    case dormant
+
     /// It is down and stays so: it was asked to stop, or it has ended and its restart type does not bring it back.
     case stopped
 
@@ -29,7 +32,7 @@ public enum ChildState: Hashable, Sendable {
     public var isAtRest: Bool {
         switch self {
         case .idle, .stopped, .gaveUp: true
-        case .starting, .ready, .draining, .stopping, .backingOff: false
+        case .starting, .ready, .draining, .stopping, .backingOff, .dormant: false
         }
     }
 }
@@ -44,6 +47,7 @@ extension ChildState: CustomStringConvertible {
         case .draining: "draining"
         case .stopping: "stopping"
         case .backingOff(let attempt, _): "backing off (attempt \(attempt))"
+        case .dormant: "waiting for something to do"
         case .stopped: "stopped"
         case .gaveUp(let reason): "gave up: \(reason)"
         }

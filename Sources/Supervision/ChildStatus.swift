@@ -21,6 +21,9 @@ public struct ChildStatus: Hashable, Sendable {
     /// Its last deaths, the oldest first, at most `deathTallyLimit` of them.
     public var deaths: [ChildDeath]
 
+    /// What it is being ended for, while it is: it did what it must not do, or showed no sign of life.
+    public var fault: ExitReason?
+
     /// How many deaths are kept: enough to see a pattern, few enough to print.
     public static let deathTallyLimit = 10
 
@@ -32,7 +35,8 @@ public struct ChildStatus: Hashable, Sendable {
         starts: Int = 0,
         restarts: Int = 0,
         lastExit: ExitReason? = nil,
-        deaths: [ChildDeath] = []
+        deaths: [ChildDeath] = [],
+        fault: ExitReason? = nil
     ) {
         self.name = name
         self.state = state
@@ -41,6 +45,7 @@ public struct ChildStatus: Hashable, Sendable {
         self.restarts = restarts
         self.lastExit = lastExit
         self.deaths = deaths
+        self.fault = fault
     }
 }
 

@@ -11,8 +11,8 @@ public enum ExitReason: Hashable, Sendable {
     /// It could not be started: what was tried, and the error number of the operating system, if there was one.
     case spawnFailed(String, errno: Int32?)
 
-    /// It did not become ready within this time.
-    case handshakeTimedOut(after: Duration)
+    /// It did not become ready within this time, and the last that it said of itself, if it did.
+    case handshakeTimedOut(after: Duration, saying: String? = nil)
 
     /// Its handshake was refused, for a reason that a new start would not change, such as another protocol version.
     case handshakeRejected(String)
@@ -20,8 +20,8 @@ public enum ExitReason: Hashable, Sendable {
     /// It broke the protocol: what was found, and what was expected.
     case protocolViolation(String)
 
-    /// It gave no sign of life for this time.
-    case unresponsive(after: Duration)
+    /// It gave no sign of life for this time, and the event that it was handling, if that is known.
+    case unresponsive(after: Duration, busyWith: String? = nil)
 
     /// It had not finished this event after this time, the deadline that was set for its handlers.
     case handlerTimedOut(event: String, after: Duration)
@@ -64,10 +64,12 @@ extension ExitReason: CustomStringConvertible {
             "killed by \(SystemConstants.signalText(number))\(coreDumped ? ", core dumped" : "")"
         case .spawnFailed(let what, let errno?): "could not be started: \(what) (errno \(errno))"
         case .spawnFailed(let what, nil): "could not be started: \(what)"
-        case .handshakeTimedOut(let time): "was not ready \(time.text) after its start"
+        case .handshakeTimedOut(let time, nil): "was not ready \(time.text) after its start"
+        case .handshakeTimedOut(let time, let words?): "was not ready \(time.text) after its start, saying: \(words)"
         case .handshakeRejected(let why): "was refused in the handshake: \(why)"
         case .protocolViolation(let what): "broke the protocol: \(what)"
-        case .unresponsive(let time): "gave no sign of life for \(time.text)"
+        case .unresponsive(let time, nil): "gave no sign of life for \(time.text)"
+        case .unresponsive(let time, let event?): "gave no sign of life for \(time.text) while it handled \(event)"
         case .handlerTimedOut(let event, let time): "had not finished \(event) after \(time.text)"
         case .reapedElsewhere: "ended, but something else in this process took its exit status"
         case .requested: "stopped on request"

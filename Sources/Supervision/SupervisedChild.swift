@@ -16,6 +16,12 @@ struct SupervisedChild: Sendable {
     var readySince: Duration?
     /// How long after its launch it has to be ready; grows when it asks for time.
     var readinessAllowance = Duration.zero
+    /// When the timer of its start or drain fires.
+    var deadline = Duration.zero
+    /// Until when it has asked for time.
+    var promisedUntil = Duration.zero
+    /// What it has said that it is at.
+    var excuse: String?
     /// Failures in a row, for the back-off.
     var failures = 0
     var restarts = 0
@@ -47,6 +53,8 @@ struct SupervisedChild: Sendable {
         case backingOff(TimerToken, until: Duration)
         /// Down, to be restarted with the group.
         case waiting
+        /// Down, to be started when something comes for it.
+        case dormant
         case stopped
         case gaveUp(String)
     }
@@ -70,6 +78,8 @@ struct SupervisedChild: Sendable {
         case restart
         /// Start again together with the group.
         case rejoin
+        /// Stay down until something comes for it.
+        case rest
         case giveUp(String)
     }
 
@@ -77,7 +87,7 @@ struct SupervisedChild: Sendable {
     var isLive: Bool {
         switch phase {
         case .spawning, .starting, .ready, .stopping: true
-        case .idle, .queued, .backingOff, .waiting, .stopped, .gaveUp: false
+        case .idle, .queued, .backingOff, .waiting, .dormant, .stopped, .gaveUp: false
         }
     }
 
@@ -91,7 +101,7 @@ struct SupervisedChild: Sendable {
     /// Whether it is down and will be started without being asked for again.
     var isToBeStarted: Bool {
         switch phase {
-        case .queued, .backingOff, .waiting: true
+        case .queued, .backingOff, .waiting, .dormant: true
         case .idle, .spawning, .starting, .ready, .stopping, .stopped, .gaveUp: false
         }
     }
@@ -101,7 +111,7 @@ struct SupervisedChild: Sendable {
         switch phase {
         case .queued, .spawning, .starting, .backingOff, .waiting: true
         case .stopping: intent == .run || intent == .restart || intent == .rejoin
-        case .idle, .ready, .stopped, .gaveUp: false
+        case .idle, .ready, .dormant, .stopped, .gaveUp: false
         }
     }
 
@@ -111,7 +121,7 @@ struct SupervisedChild: Sendable {
         case .starting(let token): token
         case .backingOff(let token, _): token
         case .stopping(let stopping): stopping.timer
-        case .idle, .queued, .spawning, .ready, .waiting, .stopped, .gaveUp: nil
+        case .idle, .queued, .spawning, .ready, .waiting, .dormant, .stopped, .gaveUp: nil
         }
     }
 
@@ -124,6 +134,7 @@ struct SupervisedChild: Sendable {
         case .stopping(let stopping): stopping.isDraining && !saidGoodbye ? .draining : .stopping
         case .backingOff(_, let until): .backingOff(attempt: failures, until: until)
         case .waiting: .backingOff(attempt: groupRestart?.attempt ?? failures, until: groupRestart?.until)
+        case .dormant: .dormant
         case .stopped: .stopped
         case .gaveUp(let reason): .gaveUp(reason: reason)
         }
@@ -137,7 +148,8 @@ struct SupervisedChild: Sendable {
             starts: incarnation,
             restarts: restarts,
             lastExit: lastExit,
-            deaths: deaths
+            deaths: deaths,
+            fault: isLive ? verdict : nil
         )
     }
 

@@ -23,6 +23,7 @@ package final class Supervisor: @unchecked Sendable {
         specifications: [ChildSpecification],
         strategy: RestartStrategy = .oneForOne,
         intensity: RestartIntensity = RestartIntensity(),
+        automaticShutdown: AutomaticShutdown = .never,
         startsInSequence: Bool = false,
         seed: UInt64 = .random(in: .min ... .max),
         environment: any SupervisorEnvironment
@@ -31,6 +32,7 @@ package final class Supervisor: @unchecked Sendable {
             specifications: specifications,
             strategy: strategy,
             intensity: intensity,
+            automaticShutdown: automaticShutdown,
             startsInSequence: startsInSequence,
             seed: seed
         )
@@ -106,8 +108,8 @@ package final class Supervisor: @unchecked Sendable {
     }
 
     /// It gave no sign of life for longer than its heartbeat allows.
-    package func heartbeatMissed(index: Int, incarnation: Int, after time: Duration) {
-        take(.heartbeatMissed(index: index, incarnation: incarnation, after: time))
+    package func heartbeatMissed(index: Int, incarnation: Int, after time: Duration, busyWith: String? = nil) {
+        take(.heartbeatMissed(index: index, incarnation: incarnation, after: time, busyWith: busyWith))
     }
 
     /// It had not finished this event when the deadline of its handlers had passed.
@@ -120,10 +122,18 @@ package final class Supervisor: @unchecked Sendable {
         take(.childDrained(index: index, incarnation: incarnation))
     }
 
-    /// It needs this much more time, from now, to become ready or to drain.
-    package func childAskedForTime(index: Int, incarnation: Int, more: Duration) {
-        take(.childAskedForTime(index: index, incarnation: incarnation, more: more))
+    /// It needs this much time, from now, to become ready or to drain, or none; and what it is at, or nothing new.
+    package func childAskedForTime(index: Int, incarnation: Int, more: Duration, because reason: String = "") {
+        take(.childAskedForTime(index: index, incarnation: incarnation, more: more, because: reason))
     }
+
+    /// It is on demand, and has had nothing to do for its idle time; what comes from now on waits for its next start.
+    package func childIdled(index: Int, incarnation: Int) {
+        take(.childIdled(index: index, incarnation: incarnation))
+    }
+
+    /// Something lies there for a child: the answer to `watchDemand`.
+    package func demandArose(index: Int) { take(.demandArose(index: index)) }
 
     // MARK: Performing
 
@@ -142,6 +152,16 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
+    /// A child that a debugger holds is not ended because it is not ready: it has all of its time again, until nobody holds it.
+    private func timerFired(_ token: TimerToken) {
+        let late = lock.withLock { machine.childThatIsLate(by: token) }
+        if let late, environment?.isBeingDebugged(index: late.index) == true {
+            take(late.grace)
+        } else {
+            take(.timerFired(token))
+        }
+    }
+
     /// The actions to perform next, or nil when there are none and performing has ended.
     private func nextBatch() -> [SupervisorAction]? {
         lock.withLock {
@@ -155,6 +175,7 @@ package final class Supervisor: @unchecked Sendable {
         switch action {
         case .spawn(let index, let incarnation): environment.launch(index: index, incarnation: incarnation)
         case .sendDrain(let index): environment.drain(index: index)
+        case .watchDemand(let index): environment.watchDemand(index: index)
         case .signal(let index, let signal): environment.signal(index: index, signal)
         case .startTimer(let token, let delay): startTimer(token, after: delay, in: environment)
         case .cancelTimer(let token):
@@ -163,13 +184,14 @@ package final class Supervisor: @unchecked Sendable {
             environment.statusChanged(index: index, status, reason: reason)
         case .finishStartup(nil): environment.startupFinished(.success(()))
         case .finishStartup(let failure?): environment.startupFinished(.failure(failure))
+        case .announceAutomaticShutdown(let index): environment.automaticShutdownBegan(index: index)
         case .announceAllStopped: environment.allStopped()
         }
     }
 
     private func startTimer(_ token: TimerToken, after delay: Duration, in environment: any SupervisorEnvironment) {
         lock.withLock { timers[token] = .some(nil) }
-        let timer = environment.schedule(after: delay) { [weak self] in self?.take(.timerFired(token)) }
+        let timer = environment.schedule(after: delay) { [weak self] in self?.timerFired(token) }
         lock.withLock {
             // It may have fired already: then nobody asks for its handle any more.
             if timers.keys.contains(token) { timers[token] = .some(timer) }

@@ -4,11 +4,15 @@ package enum SupervisorAction: Hashable, Sendable {
     case spawn(index: Int, incarnation: Int)
     case sendDrain(index: Int)
     case signal(index: Int, ChildSignal)
+    /// Tell by `demandArose` when something lies there for a child, at once if it does already.
+    case watchDemand(index: Int)
     case startTimer(TimerToken, after: Duration)
     case cancelTimer(TimerToken)
     /// A child's status has changed; `reason` is that of its death, if it died just now.
     case report(index: Int, ChildStatus, reason: ExitReason?)
     case finishStartup(StartupFailure?)
+    /// All children are being stopped, as this one has ended, which is significant.
+    case announceAutomaticShutdown(index: Int)
     case announceAllStopped
 }
 

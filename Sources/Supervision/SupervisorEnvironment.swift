@@ -12,8 +12,14 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Asks a child over its link to finish and to say goodbye.
     func drain(index: Int)
 
+    /// Tells by `demandArose` when something lies there for a child, at once if it does already; to be told once for each call.
+    func watchDemand(index: Int)
+
     /// Sends a signal to a child's process; one that has just ended is passed over in silence.
     func signal(index: Int, _ signal: ChildSignal)
+
+    /// Whether a debugger holds a child's process, so that it may stand still for as long as a person thinks.
+    func isBeingDebugged(index: Int) -> Bool
 
     /// Runs a body once, after this time, unless it is cancelled before.
     func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer
@@ -24,8 +30,15 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Every child is ready, or one of them has come to rest without; told once for each start.
     func startupFinished(_ result: Result<Void, StartupFailure>)
 
+    /// All children are being stopped, as this one has ended, which is significant; told before `allStopped`.
+    func automaticShutdownBegan(index: Int)
+
     /// Every child is down after a stop; told once for each stop.
     func allStopped()
+}
+
+extension SupervisorEnvironment {
+    package func isBeingDebugged(index: Int) -> Bool { false }
 }
 
 /// A timer that can be called off.

@@ -11,13 +11,17 @@ package enum SupervisorInput: Hashable, Sendable {
     case childExited(index: Int, incarnation: Int, reason: ExitReason, isOrderly: Bool, blame: ExitBlame)
     /// It did what it must not do; it is ended, and this is the reason that is remembered.
     case childViolated(index: Int, incarnation: Int, reason: ExitReason)
-    case heartbeatMissed(index: Int, incarnation: Int, after: Duration)
+    case heartbeatMissed(index: Int, incarnation: Int, after: Duration, busyWith: String? = nil)
     /// An event was longer in its handlers than their deadline allows.
     case handlerTimedOut(index: Int, incarnation: Int, event: String, after: Duration)
     /// Its goodbye came, asked for or not.
     case childDrained(index: Int, incarnation: Int)
-    /// It needs this much more time to become ready or to drain.
-    case childAskedForTime(index: Int, incarnation: Int, more: Duration)
+    /// It needs this much time from now to become ready or to drain, or none; and what it is at, or nothing new.
+    case childAskedForTime(index: Int, incarnation: Int, more: Duration, because: String = "")
+    /// One that is on demand has had nothing to do for its idle time, and gets nothing more.
+    case childIdled(index: Int, incarnation: Int)
+    /// Something has come for a child that was watched for it.
+    case demandArose(index: Int)
     case timerFired(TimerToken)
     case restartRequested(index: Int)
     case stopChildRequested(index: Int)

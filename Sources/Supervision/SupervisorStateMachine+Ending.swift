@@ -5,7 +5,7 @@ extension SupervisorStateMachine {
         switch children[index].phase {
         case .spawning(thenStop: nil): children[index].phase = .spawning(thenStop: sequence)
         case .starting, .ready: beginEnding(index, by: sequence)
-        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
@@ -27,6 +27,7 @@ extension SupervisorStateMachine {
         case .drain(let grace)?:
             actions.append(.sendDrain(index: index))
             stopping.timer = startTimer(after: grace.clampedToAllowed)
+            children[index].deadline = now + grace.clampedToAllowed
         case .signal(let signal, let grace)?:
             actions.append(.signal(index: index, signal))
             stopping.timer = startTimer(after: grace.clampedToAllowed)
@@ -36,6 +37,7 @@ extension SupervisorStateMachine {
             stopping.isKilled = true
         }
         children[index].phase = .stopping(stopping)
+        keepPromise(index)
     }
 
     private mutating func kill(_ index: Int) {
@@ -69,7 +71,7 @@ extension SupervisorStateMachine {
             cancelTimer(of: index)
             stopping.timer = startTimer(after: ShutdownSequence.exitGrace)
             children[index].phase = .stopping(stopping)
-        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
@@ -87,12 +89,14 @@ extension SupervisorStateMachine {
     }
 
     /// Begins to stop everything; the children go down in reverse order as `advance` comes to them.
-    mutating func stop() {
+    ///
+    /// - Parameter why: what a start that is broken off by it is told of the child that it waits for.
+    mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
         guard mode == .idle || mode == .running else { return }
-        if startupIsOpen, let index = children.firstIndex(where: { $0.isAwaited && $0.phase != .ready }) {
-            failStartup(index, "it was \(ExitReason.requested) before it was ready")
-        }
         mode = .stopping
+        if startupIsOpen, let index = children.firstIndex(where: { $0.isAwaited && $0.phase != .ready }) {
+            failStartup(index, why)
+        }
         if let timer = groupRestart?.timer { actions.append(.cancelTimer(timer)) }
         groupRestart = nil
         for index in children.indices {
@@ -116,7 +120,7 @@ extension SupervisorStateMachine {
                 stopping.remaining.removeAll(where: \.isDrain)
                 children[index].phase = .stopping(stopping)
                 takeNextStep(index)
-            case .idle, .queued, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+            case .idle, .queued, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
             }
         }
     }

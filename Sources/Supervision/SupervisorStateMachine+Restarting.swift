@@ -8,22 +8,28 @@ extension SupervisorStateMachine {
         children[index].pid = nil
         children[index].recordDeath(of: reason, at: now, wasAsked: child.intent != .run)
         switch child.intent {
-        case .giveUp(let why): children[index].phase = .gaveUp(why)
+        case .giveUp(let why):
+            children[index].phase = .gaveUp(why)
+            noteRest(index)
         case .stop: children[index].phase = .stopped
         case .rejoin: children[index].phase = child.specification.restart == .temporary ? .stopped : .waiting
         case .restart: children[index].phase = .queued
+        case .rest: fallDormant(index)
         case .run: settleUnaskedEnd(index, reason, isNormal: isNormal, blame: blame)
         }
     }
 
     private mutating func settleUnaskedEnd(_ index: Int, _ reason: ExitReason, isNormal: Bool, blame: ExitBlame) {
+        let child = children[index]
         children[index].phase = .stopped
         // The program of a child that ran before was there and right, so it is just being replaced: that is worth a
         // few more tries.
-        if reason.isPermanent, !(reason.isSpawnFailure && children[index].hasRun) {
+        if reason.isPermanent, !(reason.isSpawnFailure && child.hasRun) {
             giveUp(index, reason.description)
-        } else if children[index].specification.restart.restarts(afterNormalEnd: isNormal) {
+        } else if child.isOnDemand || child.specification.restart.restarts(afterNormalEnd: isNormal) {
             restartAfterFailure(index, reason, blame: blame)
+        } else {
+            noteRest(index)
         }
     }
 
@@ -38,7 +44,7 @@ extension SupervisorStateMachine {
         } else if strategy == .oneForOne {
             let delay = backoffDelay(of: index)
             if delay == .zero {
-                launchAgain(index)
+                comeBack(index)
             } else {
                 children[index].phase = .backingOff(startTimer(after: delay), until: now + delay)
             }
@@ -87,8 +93,12 @@ extension SupervisorStateMachine {
     mutating func launchGroup() {
         groupRestart = nil
         for index in children.indices where children[index].phase == .waiting {
-            children[index].restarts += 1
-            children[index].phase = .queued
+            if children[index].isOnDemand {
+                fallDormant(index)
+            } else {
+                children[index].restarts += 1
+                children[index].phase = .queued
+            }
         }
     }
 
@@ -99,7 +109,7 @@ extension SupervisorStateMachine {
         children[index].window.clear()
         sharedWindow.clear()
         switch children[index].phase {
-        case .idle, .stopped: queueAnew(index)
+        case .idle, .dormant, .stopped: queueAnew(index)
         case .gaveUp:
             // Those that were given up because of each other come back together.
             for sibling in strategy.restartSet(of: index, count: children.count) {
@@ -142,6 +152,7 @@ extension SupervisorStateMachine {
         } else {
             cancelTimer(of: index)
             children[index].phase = .gaveUp(reason)
+            noteRest(index)
         }
     }
 }

@@ -7,9 +7,11 @@ extension SupervisorStateMachine {
         sharedWindow.clear()
         startupIsOpen = true
         for index in children.indices {
-            children[index].isAwaited = true
             children[index].wasReady = false
+            // One on demand is as it should be while it is down.
+            children[index].isAwaited = !children[index].isOnDemand
             queueAnew(index)
+            if children[index].isOnDemand { fallDormant(index) }
         }
     }
 
@@ -20,7 +22,12 @@ extension SupervisorStateMachine {
         children[index].phase = .queued
     }
 
-    mutating func launchAgain(_ index: Int) {
+    /// Starts a child again; one on demand only when something lies there for it.
+    mutating func comeBack(_ index: Int) {
+        if children[index].isOnDemand { fallDormant(index) } else { launchAgain(index) }
+    }
+
+    private mutating func launchAgain(_ index: Int) {
         children[index].restarts += 1
         launch(index)
     }
@@ -32,6 +39,8 @@ extension SupervisorStateMachine {
         children[index].verdict = nil
         children[index].saidGoodbye = false
         children[index].readySince = nil
+        children[index].excuse = nil
+        children[index].promisedUntil = .zero
         children[index].launchedAt = now
         actions.append(.spawn(index: index, incarnation: children[index].incarnation))
     }
@@ -53,7 +62,10 @@ extension SupervisorStateMachine {
         } else {
             let timeout = children[index].specification.handshakeTimeout.clampedToAllowed
             children[index].readinessAllowance = timeout
+            children[index].deadline = now + timeout
             children[index].phase = .starting(startTimer(after: timeout))
+            // One that is quick may have asked for more before.
+            keepPromise(index)
         }
     }
 
@@ -64,26 +76,53 @@ extension SupervisorStateMachine {
             cancelTimer(of: index)
             children[index].phase = .ready
             children[index].readySince = now
+            children[index].excuse = nil
+            children[index].promisedUntil = .zero
             children[index].wasReady = true
             children[index].hasRun = true
-        case .idle, .queued, .ready, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        case .idle, .queued, .ready, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
-    /// Gives a child that is slow to come up or to drain the time that it asks for, counted from now.
-    mutating func extend(_ index: Int, by more: Duration) {
-        let more = more.clampedToAllowed
+    /// A child that is slow to come up or to drain asks for time, counted from now, or says what it is at.
+    mutating func extend(_ index: Int, by more: Duration, because reason: String) {
+        if !reason.isEmpty { children[index].excuse = reason }
+        let promised = now + more.clampedToAllowed
+        children[index].promisedUntil = max(children[index].promisedUntil, promised)
+        keepPromise(index)
+    }
+
+    /// Moves the deadline of a child's phase to the time that it has asked for, if that is later.
+    mutating func keepPromise(_ index: Int) {
+        let promised = children[index].promisedUntil
+        guard promised > children[index].deadline else { return }
         switch children[index].phase {
         case .starting:
             cancelTimer(of: index)
-            children[index].readinessAllowance = now - children[index].launchedAt + more
-            children[index].phase = .starting(startTimer(after: more))
+            children[index].deadline = promised
+            children[index].readinessAllowance = promised - children[index].launchedAt
+            children[index].phase = .starting(startTimer(after: promised - now))
         case .stopping(var stopping) where stopping.isDraining && !children[index].saidGoodbye:
             cancelTimer(of: index)
-            stopping.timer = startTimer(after: more)
+            children[index].deadline = promised
+            stopping.timer = startTimer(after: promised - now)
             children[index].phase = .stopping(stopping)
-        case .idle, .queued, .spawning, .ready, .stopping, .backingOff, .waiting, .stopped, .gaveUp: break
+        case .idle, .queued, .spawning, .ready, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
+    }
+
+    /// The child whose time to become ready ends with this timer, and the news that gives it all of it again.
+    func childThatIsLate(by token: TimerToken) -> (index: Int, grace: SupervisorInput)? {
+        guard let index = children.firstIndex(where: { $0.timer == token }),
+            case .starting = children[index].phase
+        else { return nil }
+        let child = children[index]
+        let grace = SupervisorInput.childAskedForTime(
+            index: index,
+            incarnation: child.incarnation,
+            more: max(child.specification.handshakeTimeout, .milliseconds(1))
+        )
+        return (index, grace)
     }
 
     // MARK: The supervisor's own start
@@ -102,7 +141,7 @@ extension SupervisorStateMachine {
             case .gaveUp(let reason):
                 failStartup(child, reason)
                 return
-            case .idle, .queued, .spawning, .starting, .stopping, .backingOff, .waiting: isComplete = false
+            case .idle, .queued, .spawning, .starting, .stopping, .backingOff, .waiting, .dormant: isComplete = false
             }
         }
         if isComplete { closeStartup(nil) }
@@ -114,6 +153,7 @@ extension SupervisorStateMachine {
         // Those that wait for their turn in a sequence would wait for ever.
         for index in children.indices where children[index].phase == .queued {
             children[index].phase = .idle
+            if children[index].isOnDemand, mode == .running { fallDormant(index) }
         }
     }
 

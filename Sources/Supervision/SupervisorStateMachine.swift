@@ -13,6 +13,7 @@ package struct SupervisorStateMachine: Sendable {
 
     let strategy: RestartStrategy
     let intensity: RestartIntensity
+    let automaticShutdown: AutomaticShutdown
     let startsInSequence: Bool
     var mode = Mode.idle
     var children: [SupervisedChild]
@@ -20,6 +21,8 @@ package struct SupervisorStateMachine: Sendable {
     /// The window that the children share under a strategy that restarts several of them.
     var sharedWindow = RestartWindow()
     var startupIsOpen = false
+    /// The significant child that has just come to rest of its own accord.
+    var endedSignificant: Int?
     /// How often the stop was hurried.
     var hurries = 0
     var now = Duration.zero
@@ -38,11 +41,13 @@ package struct SupervisorStateMachine: Sendable {
         specifications: [ChildSpecification],
         strategy: RestartStrategy = .oneForOne,
         intensity: RestartIntensity = RestartIntensity(),
+        automaticShutdown: AutomaticShutdown = .never,
         startsInSequence: Bool = false,
         seed: UInt64
     ) {
         self.strategy = strategy
         self.intensity = intensity
+        self.automaticShutdown = automaticShutdown
         self.startsInSequence = startsInSequence
         children = specifications.map(SupervisedChild.init)
         random = SplitMix64(seed: seed)
@@ -82,10 +87,10 @@ package struct SupervisorStateMachine: Sendable {
             if isCurrent(index, incarnation) { noteEnd(index, reason, isOrderly: isOrderly, blame: blame) }
         case .childViolated(let index, let incarnation, let reason):
             if isCurrent(index, incarnation) { endForFault(index, reason) }
-        case .heartbeatMissed(let index, let incarnation, let time):
+        case .heartbeatMissed(let index, let incarnation, let time, let busyWith):
             // Before it is ready the handshake's deadline watches over it, and when it is stopped the steps' graces.
             if isCurrent(index, incarnation), children[index].phase == .ready {
-                endForFault(index, .unresponsive(after: time))
+                endForFault(index, .unresponsive(after: time, busyWith: busyWith))
             }
         case .handlerTimedOut(let index, let incarnation, let event, let time):
             // When it is stopped, the steps' graces watch over it.
@@ -94,8 +99,11 @@ package struct SupervisorStateMachine: Sendable {
             }
         case .childDrained(let index, let incarnation):
             if isCurrent(index, incarnation) { noteGoodbye(index) }
-        case .childAskedForTime(let index, let incarnation, let more):
-            if isCurrent(index, incarnation) { extend(index, by: more) }
+        case .childAskedForTime(let index, let incarnation, let more, let reason):
+            if isCurrent(index, incarnation) { extend(index, by: more, because: reason) }
+        case .childIdled(let index, let incarnation):
+            if isCurrent(index, incarnation) { noteIdle(index) }
+        case .demandArose(let index): noteDemand(index)
         case .timerFired(let token): noteFired(token)
         case .restartRequested(let index):
             if mode == .running, children.indices.contains(index) { restart(index) }
@@ -117,6 +125,8 @@ package struct SupervisorStateMachine: Sendable {
 
     /// Does what has become possible: the next child in order is stopped, or the group waits, or children start.
     private mutating func advance() {
+        settleStartup()
+        shutDownWithSignificant()
         if let index = children.indices.last(where: { isStoppedInOrder(children[$0]) }) {
             if !children[index].isBeingStopped { end(index, by: children[index].specification.shutdown) }
         } else if mode == .stopping {
@@ -135,7 +145,7 @@ package struct SupervisorStateMachine: Sendable {
         if mode == .stopping { return true }
         switch child.intent {
         case .rejoin, .giveUp: return true
-        case .run, .stop, .restart: return false
+        case .run, .stop, .restart, .rest: return false
         }
     }
 
@@ -174,15 +184,33 @@ package struct SupervisorStateMachine: Sendable {
         switch children[index].phase {
         case .starting:
             children[index].phase = .starting(nil)
-            endForFault(index, .handshakeTimedOut(after: children[index].readinessAllowance))
-        case .backingOff: launchAgain(index)
+            let child = children[index]
+            if stoodStill(beyond: child.deadline, of: child.specification.handshakeTimeout) {
+                return extend(index, by: child.specification.handshakeTimeout, because: "")
+            }
+            endForFault(index, .handshakeTimedOut(after: child.readinessAllowance, saying: child.excuse))
+        case .backingOff: comeBack(index)
         case .stopping(var stopping):
             stopping.timer = nil
             children[index].phase = .stopping(stopping)
+            if case .drain(let grace) = stopping.current, !children[index].saidGoodbye,
+                stoodStill(beyond: children[index].deadline, of: grace)
+            {
+                return extend(index, by: grace, because: "")
+            }
             takeNextStep(index)
-        case .idle, .queued, .spawning, .ready, .waiting, .stopped, .gaveUp: break
+        case .idle, .queued, .spawning, .ready, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
+
+    /// Whether a timer fires so late that this process, or the whole machine, must have stood still: then nobody had the time that has
+    /// passed, and has it again.
+    private func stoodStill(beyond deadline: Duration, of allowance: Duration) -> Bool {
+        now - deadline > max(allowance.clampedToAllowed / 2, Self.busySlack)
+    }
+
+    /// By how much a timer may be late on a machine that is merely busy.
+    private static let busySlack = Duration.milliseconds(50)
 
     mutating func backoffDelay(of index: Int) -> Duration {
         children[index].specification.backoff

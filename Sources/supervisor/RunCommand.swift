@@ -87,6 +87,8 @@ struct RunCommand {
                 workers: configuration.workerSpecifications,
                 strategy: configuration.restartStrategy,
                 intensity: configuration.restartIntensity,
+                automaticShutdown: configuration.bridgeShutdown,
+                startOrder: configuration.bridgeStartOrder,
                 deadLetters: configuration.deadLetterLimits,
                 launcher: nil,
                 wantsEverything: true,

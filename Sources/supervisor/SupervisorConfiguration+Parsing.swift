@@ -5,7 +5,7 @@ extension SupervisorConfiguration {
     /// The longest time that a setting may say; beyond it is a slip of the unit.
     private static let longestTime: Duration = .seconds(7 * 86_400)
 
-    private static let durations = Duration.milliseconds(1)...longestTime
+    static let durations = Duration.milliseconds(1)...longestTime
 
     /// An outbox below this would have room for a handful of events only.
     private static let leastOutbox = 4 << 10
@@ -47,10 +47,13 @@ extension SupervisorConfiguration {
     /// Nil only after a mistake was reported; a value does not mean that there was none.
     private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
         let control = "\"control\" is not supported yet: nothing can attach to a running supervisor; leave it out"
-        let keys = ["strategy", "intensity", "workers", "deadLetters"]
+        let keys = ["strategy", "intensity", "workers", "deadLetters", "automaticShutdown", "startOrder"]
         guard let object = value.object(keys: keys, unsupported: ["control": control]) else { return nil }
-        let workers = Self.workers(object.required("workers", expected: "an array with at least one worker"), programs)
-        self.init(workers: workers)
+        let shutdown: AutomaticShutdown = object.optional("automaticShutdown")?.choice() ?? .never
+        let list = object.required("workers", expected: "an array with at least one worker")
+        self.init(workers: Self.workers(list, programs, shutdown))
+        automaticShutdown = shutdown
+        readLives(from: object)
         strategy = object.optional("strategy")?.choice() ?? strategy
         if let value = object.optional("intensity")?.object(keys: ["restarts", "within"]) {
             intensity.restarts = value.optional("restarts")?.integer(in: 0...10_000) ?? intensity.restarts
@@ -68,24 +71,29 @@ extension SupervisorConfiguration {
         deadLetters.whenFull = value.optional("whenFull")?.choice() ?? deadLetters.whenFull
     }
 
-    private static func workers(_ value: ConfigurationValue?, _ programs: ProgramSearch?) -> [Worker] {
+    private static func workers(
+        _ value: ConfigurationValue?,
+        _ programs: ProgramSearch?,
+        _ automaticShutdown: AutomaticShutdown
+    ) -> [Worker] {
         guard let value, let elements = value.elements(of: "workers") else { return [] }
         if elements.isEmpty {
             value.report("found an empty array, expected at least one worker")
         }
         var firstLines: [String: Int] = [:]
-        return elements.compactMap { worker($0, programs, firstLines: &firstLines) }
+        return elements.compactMap { worker($0, programs, automaticShutdown, firstLines: &firstLines) }
     }
 
     private static func worker(
         _ value: ConfigurationValue,
         _ programs: ProgramSearch?,
+        _ automaticShutdown: AutomaticShutdown,
         firstLines: inout [String: Int]
     ) -> Worker? {
         let keys = [
             "name", "executable", "arguments", "environment", "directory", "subscribes", "publishes", "restart",
             "backoff",
-            "handshake", "heartbeat", "shutdown", "limits",
+            "handshake", "heartbeat", "shutdown", "limits", "significant", "onDemand",
         ]
         guard let object = value.object(keys: keys) else { return nil }
         let name = object.required("name", expected: "a name such as \"canvas\"")
@@ -101,6 +109,7 @@ extension SupervisorConfiguration {
         worker.subscribes = object.optional("subscribes")?.uniqueNames(example: "BoxOrdered") ?? worker.subscribes
         worker.publishes = object.optional("publishes")?.uniqueNames(example: "BoxProvisioned")
         readSupervision(of: &worker, from: object)
+        readLife(of: &worker, from: object, automaticShutdown)
         readLimits(of: &worker, from: object)
         return worker
     }

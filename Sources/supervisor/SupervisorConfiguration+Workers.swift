@@ -17,6 +17,21 @@ extension SupervisorConfiguration {
         RestartIntensity(restarts: intensity.restarts, within: intensity.within)
     }
 
+    var bridgeShutdown: Supervision.AutomaticShutdown {
+        switch automaticShutdown {
+        case .never: .never
+        case .anySignificant: .anySignificant
+        case .allSignificant: .allSignificant
+        }
+    }
+
+    var bridgeStartOrder: Supervision.StartOrder {
+        switch startOrder {
+        case .together: .together
+        case .inSequence: .inSequence
+        }
+    }
+
     var deadLetterLimits: DeadLetterLimits {
         DeadLetterLimits(
             letters: deadLetters.letters,
@@ -36,6 +51,8 @@ extension SupervisorConfiguration.Worker {
                 environment: environment,
                 workingDirectory: directory,
                 restart: restart.type,
+                isSignificant: isSignificant,
+                onDemand: idleTime.map { OnDemand(idleTime: $0) },
                 backoff: .exponential(from: backoff.initial, to: backoff.maximum),
                 handshakeTimeout: handshake,
                 heartbeat: Supervision.Heartbeat(every: heartbeat.every, tolerance: heartbeat.tolerance),

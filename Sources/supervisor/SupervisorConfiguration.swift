@@ -35,6 +35,8 @@ struct SupervisorConfiguration: Sendable, Hashable {
 
     var strategy = Strategy.oneForOne
     var intensity = Intensity()
+    var automaticShutdown = AutomaticShutdown.never
+    var startOrder = StartOrder.together
     var deadLetters = DeadLetters()
     /// In the order of the file, which is the order of the start; never empty.
     var workers: [Worker]
@@ -99,6 +101,10 @@ extension SupervisorConfiguration {
         /// Names of the events that are taken from the worker; nil if all are.
         var publishes: [String]?
         var restart = Restart.permanent
+        /// Whether its end may end all workers.
+        var isSignificant = false
+        /// How long it may have had nothing to do, if it runs only while there is something; nil if it runs all the time.
+        var idleTime: Duration?
         var backoff = Backoff()
         /// From the start of the process until it has to be ready.
         var handshake: Duration = .seconds(10)

@@ -1,6 +1,7 @@
 import DomainEvents
 import EventBridge
 import EventRouting
+import JSONText
 import Supervision
 
 /// Tells of the workers' lives, of what they print, and of events that were refused or dropped.
@@ -9,7 +10,8 @@ struct WorkerReporter: Sendable {
     static let reports: Set<String> = [
         WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
         EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName, EventDeadLettered.eventName,
-        DeadLettersFull.eventName, EventsLost.eventName,
+        DeadLettersFull.eventName, EventsLost.eventName, BridgeEnding.eventName,
+        WorkerUnresponsive.eventName,
     ]
 
     /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
@@ -36,6 +38,8 @@ struct WorkerReporter: Sendable {
             publisher.subscribe(to: WorkerReady.self) { if isOurs() { ready($0) } },
             publisher.subscribe(to: WorkerExited.self) { if isOurs() { exited($0) } },
             publisher.subscribe(to: WorkerGaveUp.self) { if isOurs() { gaveUp($0) } },
+            publisher.subscribe(to: WorkerUnresponsive.self) { if isOurs() { unresponsive($0) } },
+            publisher.subscribe(to: BridgeEnding.self) { if isOurs() { ending($0) } },
             publisher.subscribe(to: EventsLost.self) { if isOurs() { lost($0) } },
             publisher.subscribe(to: WorkerOutput.self) { if isOurs() { diagnostics.pass($0.line, of: $0.worker) } },
             publisher.subscribe(to: EventDeadLettered.self) { if isOurs() { deadLettered($0) } },
@@ -64,7 +68,11 @@ struct WorkerReporter: Sendable {
     private func exited(_ event: WorkerExited) {
         let process = event.pid.map { " (process \($0))" } ?? ""
         if !event.wasAsked, event.next == ChildState.stopped.description { outcome.workerStaysDown(event.worker) }
-        if event.wasAsked {
+        if event.wasAsked, event.next == ChildState.dormant.description {
+            diagnostics.say(
+                "worker \"\(event.worker)\"\(process) had nothing to do and was stopped; the next event for it starts it"
+            )
+        } else if event.wasAsked {
             diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason), as it was asked to")
         } else if !event.next.hasPrefix(Self.givingUp) {
             diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason); \(event.next)")
@@ -104,6 +112,23 @@ struct WorkerReporter: Sendable {
     private func gaveUp(_ event: WorkerGaveUp) {
         outcome.workerWasGivenUp()
         diagnostics.say("worker \"\(event.worker)\" was given up: \(event.reason)")
+        statesChanged()
+    }
+
+    private func unresponsive(_ event: WorkerUnresponsive) {
+        let silence = Duration.milliseconds(Int64(clamping: event.silentMilliseconds))
+        let what = event.busyWith.map { "; it was handling \($0)" } ?? ""
+        diagnostics.say(
+            """
+            worker "\(event.worker)" (process \(event.pid)) has given no sign of life for \(DurationText.text(silence)), and is ended by \
+            SIGABRT\(what)
+            """
+        )
+    }
+
+    private func ending(_ event: BridgeEnding) {
+        diagnostics.say("stopping all workers: \"\(event.worker)\" has ended, which is significant")
+        // Where it was the last one, its own end came before this.
         statesChanged()
     }
 

@@ -43,7 +43,7 @@ struct ControlMessageTests {
                 }
             )
         }
-        switch Int.random(in: 0...6, using: &random) {
+        switch Int.random(in: 0...7, using: &random) {
         case 0:
             var ranges: [ClosedRange<UInt64>] = []
             var last: UInt64 = 10
@@ -60,6 +60,7 @@ struct ControlMessageTests {
             return .interest(
                 Interest(wanted: wanted, unwanted: (0..<Int.random(in: 0...40, using: &random)).map { _ in number() })
             )
+        case 6: return .moreTime(milliseconds: number(), reason: text())
         case 2: return .refuse(Refusal(sequence: number(), reason: number(), text: text()))
         case 3: return .goodbye(Goodbye(reason: number(), text: text(), lastWritten: number(), handledMark: number()))
         case 4:
@@ -143,7 +144,7 @@ struct ControlMessageTests {
         }
     }
 
-    @Test("an unknown kind below 128 is refused by its number", arguments: [5, 6, 7, 17, 127] as [UInt64])
+    @Test("an unknown kind below 128 is refused by its number", arguments: [6, 7, 17, 127] as [UInt64])
     func unknownKinds(kind: UInt64) {
         let unknown = body { writer in
             writer.arrayHead(1)

@@ -207,6 +207,11 @@ struct GoldenFrameTests {
                 ]
             )
         ),
+        Golden(
+            "more-time",
+            "The worker needs 30000 ms from now, and says what it is at",
+            .moreTime(milliseconds: 30_000, reason: "it reads its index")
+        ),
         Golden("drain", "Finish within 5000 ms", .drain(graceMilliseconds: 5_000)),
         Golden(
             "goodbye",

@@ -190,6 +190,8 @@ struct WorkerLifeTests {
     )
     func stoppedWorkerIsFound() async throws {
         let reports = WorkerReports(publisher)
+        let silent = Collected<WorkerUnresponsive>()
+        let subscription = publisher.subscribe(to: WorkerUnresponsive.self) { silent.add($0) }
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [
@@ -202,13 +204,16 @@ struct WorkerLifeTests {
             ]
         )
         try await bridge.start()
-        #expect(try await ProcessSignal.stopEntirely(try #require(bridge.status.first?.pid)))
+        let pid = try #require(bridge.status.first?.pid)
+        #expect(try await ProcessSignal.stopEntirely(pid))
         publisher.publish(WorkRequested(number: 1, text: ""))
         await reports.ready.wait { $0.count == 2 }
         #expect(await reports.done.wait { !$0.isEmpty }.map(\.attempt) == [2])
         #expect(reports.exits.all.first?.reason.contains("gave no sign of life") == true)
+        #expect(silent.all.map(\.pid) == [pid])
+        #expect(silent.all.allSatisfy { $0.silentMilliseconds >= 2_000 })
         await bridge.shutdown()
-        reports.end()
+        withExtendedLifetime(subscription) { reports.end() }
     }
 
     @Test("What a worker prints arrives line by line under its name", .timeLimit(.minutes(5)))

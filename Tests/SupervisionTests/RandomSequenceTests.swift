@@ -34,6 +34,7 @@ import Darwin
             (0..<count).map { randomChild("\($0)", using: &random) },
             strategy: RestartStrategy.allCases.randomElement(using: &random) ?? .oneForOne,
             intensity: RestartIntensity(restarts: .random(in: 0...5, using: &random), within: .seconds(10)),
+            automaticShutdown: AutomaticShutdown.allCases.randomElement(using: &random) ?? .never,
             startsInSequence: .random(using: &random),
             seed: seed
         )
@@ -54,6 +55,8 @@ import Darwin
         child(
             name,
             restart: RestartType.allCases.randomElement(using: &random) ?? .permanent,
+            isSignificant: Int.random(in: 0..<4, using: &random) == 0,
+            onDemand: Int.random(in: 0..<3, using: &random) == 0 ? OnDemand() : nil,
             backoff: .exponential(
                 from: [.zero, .milliseconds(100)].randomElement(using: &random) ?? .zero,
                 startsAtOnce: .random(using: &random)
@@ -71,7 +74,7 @@ import Darwin
         let incarnation = isNoise ? known - .random(in: 0...2, using: &random) : known
         let reasons: [ExitReason] = [.exited(status: 0), .exited(status: 1), segmentationFault, .reapedElsewhere]
         let reason = reasons.randomElement(using: &random) ?? segmentationFault
-        switch Int.random(in: 0..<40, using: &random) {
+        switch Int.random(in: 0..<46, using: &random) {
         case 0..<3: return .startRequested
         case 3..<10: return .childSpawned(index: index, incarnation: incarnation, pid: 1)
         case 10..<12:
@@ -104,6 +107,8 @@ import Darwin
         case 35: return .restartRequested(index: index)
         case 36: return .stopChildRequested(index: index)
         case 37: return .giveUpRequested(index: index, reason: "useless")
+        case 40...42: return .demandArose(index: index)
+        case 43, 44: return .childIdled(index: index, incarnation: incarnation)
         case 38: return Int.random(in: 0..<4, using: &random) == 0 ? .stopRequested : .startRequested
         default: return Int.random(in: 0..<8, using: &random) == 0 ? .stopHurried : .startRequested
         }

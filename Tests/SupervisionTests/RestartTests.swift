@@ -292,17 +292,52 @@ import Testing
         #expect(simulation.status[0].lastExit == .handshakeTimedOut(after: .seconds(29)))
     }
 
+    @Test("A8: time that is asked for never shortens what there is, and does not count after the child was ready")
+    func askingForLittleShortensNothing() {
+        let simulation = Simulation([child("a")])
+        simulation.start()
+        simulation.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(30)))
+        simulation.spawned(0)
+        simulation.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(1), because: "it reads its index"))
+        simulation.pass(.milliseconds(29_999))
+        #expect(simulation.state(0) == .starting)
+        simulation.pass(.milliseconds(1))
+        #expect(simulation.state(0) == .stopping)
+        simulation.exit(0)
+        #expect(
+            simulation.status[0].lastExit
+                == .handshakeTimedOut(after: .seconds(30), saying: "it reads its index")
+        )
+        #expect(
+            simulation.status[0].lastExit?.description
+                == "was not ready 30 s after its start, saying: it reads its index"
+        )
+        let another = Simulation([child("a")])
+        another.start()
+        another.spawned(0)
+        another.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(3_600)))
+        another.ready(0)
+        another.give(.stopRequested)
+        another.pass(.seconds(5))
+        #expect(another.state(0) == .stopping)
+    }
+
     @Test func unresponsiveChildIsAbortedThenKilled() {
         let simulation = Simulation([child("a")])
         simulation.startAll()
         let before = simulation.log.count
-        simulation.give(.heartbeatMissed(index: 0, incarnation: 1, after: .seconds(4)))
+        simulation.give(.heartbeatMissed(index: 0, incarnation: 1, after: .seconds(4), busyWith: "E (host-1-2)"))
+        #expect(simulation.status[0].fault == .unresponsive(after: .seconds(4), busyWith: "E (host-1-2)"))
         simulation.pass(.milliseconds(999))
         #expect(simulation.deeds(since: before) == ["SIGABRT a"])
         simulation.pass(.milliseconds(1))
         #expect(simulation.deeds(since: before) == ["SIGABRT a", "SIGKILL a"])
         simulation.exit(0, .signaled(number: 9, coreDumped: false))
-        #expect(simulation.status[0].lastExit == .unresponsive(after: .seconds(4)))
+        #expect(simulation.status[0].lastExit == .unresponsive(after: .seconds(4), busyWith: "E (host-1-2)"))
+        #expect(
+            simulation.status[0].lastExit?.description == "gave no sign of life for 4 s while it handled E (host-1-2)"
+        )
+        #expect(simulation.status[0].fault == nil)
     }
 
     @Test("C10: a child with an event that is overdue is aborted, then killed, and the event is named")

@@ -22,6 +22,8 @@ final class Simulation {
     private(set) var startupResults: [StartupFailure?] = []
     private var incarnations: [Int]
     private var killed: [Bool]
+    /// Whether the machine has asked to be told when something comes for the child.
+    private var watched: [Bool]
     private var isStopping = false
     private var isHurried = false
     private var isStopped = false
@@ -31,6 +33,7 @@ final class Simulation {
         _ specifications: [ChildSpecification],
         strategy: RestartStrategy = .oneForOne,
         intensity: RestartIntensity = RestartIntensity(),
+        automaticShutdown: AutomaticShutdown = .never,
         startsInSequence: Bool = false,
         seed: UInt64 = 1
     ) {
@@ -38,6 +41,7 @@ final class Simulation {
             specifications: specifications,
             strategy: strategy,
             intensity: intensity,
+            automaticShutdown: automaticShutdown,
             startsInSequence: startsInSequence,
             seed: seed
         )
@@ -45,6 +49,7 @@ final class Simulation {
         processes = specifications.map { _ in .none }
         incarnations = specifications.map { _ in 0 }
         killed = specifications.map { _ in false }
+        watched = specifications.map { _ in false }
         reported = machine.status
     }
 
@@ -118,6 +123,14 @@ final class Simulation {
         give(.childDrained(index: index, incarnation: incarnations[index]))
     }
 
+    @discardableResult
+    func idled(_ index: Int) -> [SupervisorAction] {
+        give(.childIdled(index: index, incarnation: incarnations[index]))
+    }
+
+    @discardableResult
+    func demanded(_ index: Int) -> [SupervisorAction] { give(.demandArose(index: index)) }
+
     func comeUp(_ index: Int) {
         spawned(index)
         ready(index)
@@ -184,9 +197,11 @@ final class Simulation {
             switch action {
             case .spawn(let index, let incarnation): "spawn \(names[index]) \(incarnation)"
             case .sendDrain(let index): "drain \(names[index])"
+            case .watchDemand(let index): "watch \(names[index])"
             case .signal(let index, let signal): "\(signal) \(names[index])"
             case .finishStartup(nil): "all ready"
             case .finishStartup(let failure?): "failed: \(failure)"
+            case .announceAutomaticShutdown(let index): "end with \(names[index])"
             case .announceAllStopped: "all stopped"
             case .startTimer, .cancelTimer, .report: nil
             }
@@ -211,8 +226,10 @@ final class Simulation {
             isStopping = !isStopped
             isHurried = !isStopped
         case .startRequested: isStopped = false
+        case .demandArose(let index):
+            if processes.indices.contains(index) { watched[index] = false }
         case .childViolated, .heartbeatMissed, .handlerTimedOut, .childDrained, .childAskedForTime, .timerFired,
-            .restartRequested, .stopChildRequested, .giveUpRequested:
+            .childIdled, .restartRequested, .stopChildRequested, .giveUpRequested:
             break
         }
     }
@@ -234,6 +251,10 @@ final class Simulation {
             let last = processes.lastIndex { $0 != .none } ?? index
             check(!isStopping || last == index, "drained \(index) before \(last), which was started after it")
             check(!isHurried, "drained \(index) in a hurry")
+        case .watchDemand(let index):
+            check(processes[index] == .none, "watches for demand for \(index), which is alive")
+            check(!isStopping, "watches for demand for \(index) while stopping")
+            watched[index] = true
         case .signal(let index, let signal):
             check(processes[index] == .alive, "sent \(signal) to \(index), which is not alive")
             check(!killed[index], "sent \(signal) to \(index) after SIGKILL")
@@ -248,6 +269,10 @@ final class Simulation {
             timers.removeAll { $0.token == token }
         case .report(let index, let status, _): reported[index] = status
         case .finishStartup(let failure): startupResults.append(failure)
+        case .announceAutomaticShutdown(let index):
+            check(processes[index] == .none, "ended with \(index), which has not ended")
+            check(!isStopping && !isStopped, "ended with \(index) while stopping")
+            isStopping = true
         case .announceAllStopped:
             stopsAnnounced += 1
             check(isStopping, "announced a stop that nobody asked for")
@@ -274,6 +299,7 @@ final class Simulation {
     private func isRight(_ child: ChildStatus, at index: Int, among all: [ChildStatus]) -> Bool {
         switch child.state {
         case .idle, .stopped, .gaveUp: processes[index] == .none && child.pid == nil
+        case .dormant: processes[index] == .none && child.pid == nil && watched[index]
         case .starting where processes[index] == .none:
             // Its turn in a sequence has not come: one before it is under way.
             child.pid == nil && all[..<index].contains { !$0.state.isAtRest && $0.state != .ready }
@@ -292,10 +318,20 @@ final class Simulation {
 func child(
     _ name: String,
     restart: RestartType = .permanent,
+    isSignificant: Bool = false,
+    onDemand: OnDemand? = nil,
     backoff: Backoff = .exponential(jitter: 0),
     shutdown: ShutdownSequence = .draining()
 ) -> ChildSpecification {
-    ChildSpecification(name, executable: .beside("worker"), restart: restart, backoff: backoff, shutdown: shutdown)
+    ChildSpecification(
+        name,
+        executable: .beside("worker"),
+        restart: restart,
+        isSignificant: isSignificant,
+        onDemand: onDemand,
+        backoff: backoff,
+        shutdown: shutdown
+    )
 }
 
 let segmentationFault = ExitReason.signaled(number: 11, coreDumped: false)

@@ -84,6 +84,53 @@ import Testing
         #expect(simulation.state(0) == .stopping)
     }
 
+    @Test func timeThatWasAskedForBeforeTheDrainCounts() {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        simulation.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(30)))
+        simulation.pass(.seconds(1))
+        simulation.give(.stopRequested)
+        simulation.pass(.milliseconds(28_999))
+        #expect(simulation.state(0) == .draining)
+        simulation.pass(.milliseconds(1))
+        #expect(simulation.state(0) == .stopping)
+    }
+
+    @Test("A12, N10: after the machine was asleep nobody is late who was to become ready, or to drain")
+    func machineAsleep() {
+        let simulation = Simulation([child("a")])
+        simulation.start()
+        simulation.spawned(0)
+        simulation.now = .seconds(3_600)
+        simulation.fireNext()
+        #expect(simulation.state(0) == .starting)
+        simulation.pass(.milliseconds(9_999))
+        #expect(simulation.state(0) == .starting)
+        simulation.ready(0)
+        simulation.give(.stopRequested)
+        simulation.now += .seconds(3_600)
+        simulation.fireNext()
+        #expect(simulation.state(0) == .draining)
+        simulation.pass(.milliseconds(4_999))
+        #expect(simulation.state(0) == .draining)
+        simulation.pass(.milliseconds(1))
+        #expect(simulation.state(0) == .stopping)
+        #expect(simulation.breaches.isEmpty)
+    }
+
+    @Test("A12: a clock that goes back, as threads read it out of turn, changes nothing")
+    func clockGoesBack() {
+        let simulation = Simulation([child("a")])
+        simulation.now = .seconds(3_600)
+        simulation.start()
+        simulation.spawned(0)
+        simulation.now = .zero
+        simulation.ready(0)
+        #expect(simulation.state(0) == .ready)
+        simulation.exit(0)
+        #expect(simulation.state(0) == .backingOff(attempt: 1, until: .seconds(3_600) + .milliseconds(100)))
+    }
+
     @Test func childThatIsNotReadyIsNotDrained() {
         let simulation = Simulation([child("a")])
         simulation.start()

@@ -33,6 +33,25 @@ import Testing
         #expect(environment.reported == supervisor.status)
     }
 
+    @Test(
+        "N10: a child that a debugger holds is not ended because it is not ready, and has all of its time afterwards",
+        .timeLimit(.minutes(5))
+    )
+    func debuggedChildIsNotLate() {
+        let environment = FakeEnvironment(names: ["a"])
+        let supervisor = environment.makeSupervisor()
+        supervisor.startRequested()
+        supervisor.childSpawned(index: 0, incarnation: 1, pid: 10)
+        environment.isBeingDebugged = true
+        environment.pass(.seconds(3_600))
+        #expect(environment.deeds == ["launch a 1"])
+        environment.isBeingDebugged = false
+        environment.pass(.seconds(9))
+        #expect(environment.deeds == ["launch a 1"])
+        environment.pass(.seconds(2))
+        #expect(environment.deeds == ["launch a 1", "SIGTERM a", "SIGKILL a"])
+    }
+
     @Test(.timeLimit(.minutes(5))) func startupFailureIsTold() {
         let environment = FakeEnvironment(names: ["a"])
         let supervisor = environment.makeSupervisor()
@@ -123,6 +142,7 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         var answersLaunches = false
         var killsAtOnce = false
         var firesAtOnce = false
+        var isBeingDebugged = false
         weak var supervisor: Supervisor?
     }
 
@@ -187,6 +207,14 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         get { lock.withLock { state.killsAtOnce } }
         set { lock.withLock { state.killsAtOnce = newValue } }
     }
+
+    /// Whether a debugger holds all children.
+    var isBeingDebugged: Bool {
+        get { lock.withLock { state.isBeingDebugged } }
+        set { lock.withLock { state.isBeingDebugged = newValue } }
+    }
+
+    func isBeingDebugged(index: Int) -> Bool { isBeingDebugged }
 
     /// Whether timers fire inside `schedule`.
     var firesAtOnce: Bool {
@@ -293,6 +321,10 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
             }
         }
     }
+
+    func watchDemand(index: Int) {}
+
+    func automaticShutdownBegan(index: Int) {}
 
     func allStopped() {
         inside { note("all stopped") }

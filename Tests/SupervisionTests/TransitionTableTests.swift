@@ -103,6 +103,64 @@ import Testing
         ),
     ]
 
+    /// How to bring child 0, which is on demand, into each state; those that it shares with every other child are left out.
+    static let demandStates: [(name: String, reach: @Sendable (Simulation) -> Void)] = [
+        ("dormant", { $0.startAll() }),
+        (
+            "demanded",
+            {
+                $0.startAll()
+                $0.demanded(0)
+            }
+        ),
+        (
+            "ready",
+            {
+                $0.startAll()
+                $0.demanded(0)
+                $0.allComeUp()
+            }
+        ),
+        (
+            "idle, draining",
+            {
+                $0.startAll()
+                $0.demanded(0)
+                $0.allComeUp()
+                $0.idled(0)
+            }
+        ),
+        (
+            "idle, leaving",
+            {
+                $0.startAll()
+                $0.demanded(0)
+                $0.allComeUp()
+                $0.idled(0)
+                $0.drained(0)
+            }
+        ),
+        (
+            "down for now",
+            {
+                $0.startAll()
+                $0.demanded(0)
+                $0.allComeUp()
+                $0.exit(0)
+            }
+        ),
+        (
+            "dormant again",
+            {
+                $0.startAll()
+                $0.demanded(0)
+                $0.allComeUp()
+                $0.idled(0)
+                $0.exit(0, .exited(status: 0))
+            }
+        ),
+    ]
+
     static let inputs: [(name: String, input: @Sendable (Simulation) -> SupervisorInput?)] = [
         ("spawned", { .childSpawned(index: 0, incarnation: $0.incarnation(0), pid: 7) }),
         (
@@ -130,6 +188,8 @@ import Testing
         ),
         ("goodbye", { .childDrained(index: 0, incarnation: $0.incarnation(0)) }),
         ("more time", { .childAskedForTime(index: 0, incarnation: $0.incarnation(0), more: .seconds(60)) }),
+        ("idled", { .childIdled(index: 0, incarnation: $0.incarnation(0)) }),
+        ("demand", { _ in .demandArose(index: 0) }),
         ("timer", { simulation in simulation.timers.first.map { .timerFired($0.token) } }),
         ("start", { _ in .startRequested }),
         ("restart", { _ in .restartRequested(index: 0) }),
@@ -159,9 +219,13 @@ import Testing
     }
 
     /// One cell: the state that follows, and what is done; nil if the state stays as it is and nothing is done.
-    private static func cell(_ state: Int, _ input: Int) -> String? {
-        let simulation = Simulation([child("a")])
-        states[state].reach(simulation)
+    private static func cell(
+        _ specification: ChildSpecification,
+        _ reach: (Simulation) -> Void,
+        _ input: Int
+    ) -> String? {
+        let simulation = Simulation([specification])
+        reach(simulation)
         let before = (state: simulation.state(0), count: simulation.log.count)
         guard let given = inputs[input].input(simulation) else { return nil }
         simulation.take(given)
@@ -173,8 +237,32 @@ import Testing
 
     @Test(arguments: states.indices)
     func singleChildGoesWhereTheTableSays(state: Int) {
-        let row = Self.inputs.indices.compactMap { Self.cell(state, $0) }
+        let row = Self.inputs.indices.compactMap { Self.cell(child("a"), Self.states[state].reach, $0) }
         #expect(row == expectedTransitions[Self.states[state].name])
+    }
+
+    @Test(arguments: demandStates.indices)
+    func singleChildOnDemandGoesWhereTheTableSays(state: Int) {
+        let specification = child("a", onDemand: OnDemand())
+        let row = Self.inputs.indices.compactMap { Self.cell(specification, Self.demandStates[state].reach, $0) }
+        #expect(row == expectedDemandTransitions[Self.demandStates[state].name])
+    }
+
+    @Test(arguments: RestartStrategy.allCases, [false, true])
+    func everyInputInEveryStateOnDemandKeepsTheInvariants(strategy: RestartStrategy, startsInSequence: Bool) {
+        for state in Self.demandStates {
+            for input in Self.inputs {
+                let simulation = Simulation(
+                    [child("a", onDemand: OnDemand()), child("b", onDemand: OnDemand()), child("c")],
+                    strategy: strategy,
+                    startsInSequence: startsInSequence
+                )
+                state.reach(simulation)
+                if let given = input.input(simulation) { simulation.take(given) }
+                #expect(simulation.stopToTheEnd(), "\(input.name) in \(state.name)")
+                #expect(simulation.breaches.isEmpty, "\(input.name) in \(state.name)")
+            }
+        }
     }
 
     @Test(arguments: RestartStrategy.allCases, [false, true])
@@ -222,6 +310,7 @@ import Testing
                 .heartbeatMissed(index: index, incarnation: incarnation, after: .seconds(3)),
                 .handlerTimedOut(index: index, incarnation: incarnation, event: "E", after: .seconds(9)),
                 .childDrained(index: index, incarnation: incarnation),
+                .childIdled(index: index, incarnation: incarnation),
                 .childAskedForTime(index: index, incarnation: incarnation, more: .seconds(1)),
             ] {
                 #expect(simulation.give(input).isEmpty)
@@ -234,6 +323,7 @@ import Testing
             #expect(simulation.give(.restartRequested(index: index)).isEmpty)
             #expect(simulation.give(.stopChildRequested(index: index)).isEmpty)
             #expect(simulation.give(.giveUpRequested(index: index, reason: "no")).isEmpty)
+            #expect(simulation.give(.demandArose(index: index)).isEmpty)
         }
     }
 

@@ -16,9 +16,10 @@ struct WorkerSpecificationTests {
         let configuration = try parse(
             """
             { strategy: "rest-for-one", intensity: { restarts: 3, within: "1m" },
+              automaticShutdown: "all-significant", startOrder: "in-sequence",
               deadLetters: { letters: 7, bytes: 4096, whenFull: "evict-oldest" }, workers: [{
                 name: "a", executable: "/bin/a", arguments: ["x"], environment: { K: "v" }, directory: "/tmp",
-                subscribes: ["E"], publishes: ["F"], restart: "transient", backoff: { initial: "50ms", maximum: "9s" },
+                subscribes: ["E"], publishes: ["F"], restart: "transient", significant: true, backoff: { initial: "50ms", maximum: "9s" },
                 handshake: "2s", heartbeat: { every: "3s", tolerance: 4 }, shutdown: { grace: "6s" },
                 limits: { outbox: "128MiB", frame: "1MiB", strikes: 2, handlerDeadline: "20s" },
             }] }
@@ -29,6 +30,8 @@ struct WorkerSpecificationTests {
         #expect(
             configuration.deadLetterLimits == DeadLetterLimits(letters: 7, bytes: 4_096, whenFull: .evictOldest)
         )
+        #expect(configuration.bridgeShutdown == .allSignificant)
+        #expect(configuration.bridgeStartOrder == .inSequence)
         let expected = WorkerSpecification(
             child: ChildSpecification(
                 "a",
@@ -37,6 +40,7 @@ struct WorkerSpecificationTests {
                 environment: ["K": "v"],
                 workingDirectory: "/tmp",
                 restart: .transient,
+                isSignificant: true,
                 backoff: .exponential(from: .milliseconds(50), to: .seconds(9)),
                 handshakeTimeout: .seconds(2),
                 heartbeat: Supervision.Heartbeat(every: .seconds(3), tolerance: 4),
@@ -108,5 +112,62 @@ struct WorkerSpecificationTests {
         let configuration = try parse(text, programs: search(missing))
         #expect(configuration.workers.map(\.executable) == ["/bin/sh", "/nowhere/no-such-worker"])
         #expect(SupervisorConfigurationError.mistakes(file: "bridge.json5", missing.all).description == sentence)
+    }
+}
+
+@Suite("What begins and ends together, in a configuration")
+struct LivesInConfigurationTests {
+    private func mistakes(_ text: String) -> [String] {
+        let error = #expect(throws: SupervisorConfigurationError.self) {
+            try SupervisorConfiguration.parse(Array(text.utf8), file: "bridge.json5")
+        }
+        guard case .mistakes(_, let found)? = error else { return [] }
+        return found.map { "\($0.path): \($0.message)" }
+    }
+
+    @Test("wrong combinations are named, all at once, where they stand")
+    func wrongCombinations() {
+        #expect(
+            mistakes("{ workers: [{ name: 'a', executable: 'a', significant: true }] }") == [
+                "workers[0].significant: a permanent worker is always started again; a significant one is \"transient\" or \"temporary\"",
+                """
+                workers[0].significant: its end would end nothing, as "automaticShutdown" is "never"; expected \
+                "any-significant" or "all-significant" there
+                """,
+            ]
+        )
+        #expect(
+            mistakes("{ automaticShutdown: 'any-significant', workers: [{ name: 'a', executable: 'a' }] }") == [
+                """
+                automaticShutdown: no worker is significant, so that "any-significant" would never come; expected one with \
+                "significant": true
+                """
+            ]
+        )
+    }
+
+    @Test("a worker on demand has its idle time, and the mistakes that only one on demand can have")
+    func onDemand() throws {
+        func specification(_ value: String) throws -> OnDemand? {
+            let text = "{ workers: [{ name: 'a', executable: 'a', subscribes: ['E'], onDemand: \(value) }] }"
+            return try SupervisorConfiguration.parse(Array(text.utf8), file: "bridge.json5")
+                .workerSpecifications[0].child.onDemand
+        }
+        #expect(try specification("true") == OnDemand())
+        #expect(try specification("{}") == OnDemand(idleTime: .seconds(60)))
+        #expect(try specification("{ idle: '5s' }") == OnDemand(idleTime: .seconds(5)))
+        #expect(try specification("false") == nil)
+        #expect(
+            mistakes(
+                """
+                { automaticShutdown: "any-significant",
+                  workers: [{ name: "a", executable: "a", restart: "temporary", onDemand: true, significant: true }] }
+                """
+            ) == [
+                "workers[0].onDemand: nothing would bring a temporary worker back; one on demand is \"permanent\" or \"transient\"",
+                "workers[0].onDemand: the worker subscribes to nothing, so that nothing would start it; name its events in \"subscribes\"",
+                "workers[0].significant: a worker on demand ends whenever it has nothing to do, and cannot end the others with it",
+            ]
+        )
     }
 }

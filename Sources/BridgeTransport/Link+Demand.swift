@@ -1,0 +1,38 @@
+import Locks
+
+/// Links of peers that run only while there is something for them: who learns of it, and how such a peer is let go without a loss.
+extension Link {
+    /// Calls `body` once when something lies here that may leave, or the link has ended; at once if it is so already.
+    ///
+    /// For a link without a stream: its peer is down. In the place of what waited before.
+    package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
+        let isDemanded = lock.withLock {
+            if end != nil || isDemandedNow { return true }
+            demandWaiter = body
+            return false
+        }
+        if isDemanded { body() }
+    }
+
+    /// With the lock held.
+    private var isDemandedNow: Bool { !isEmpty && !isPaused }
+
+    /// Tells whoever waits for it that something lies here.
+    func demandArose() {
+        let waiter = lock.withLock { isDemandedNow ? demandWaiter.take() : nil }
+        waiter?()
+    }
+
+    /// Lets no event leave any more, if nothing has gone either way since ``activity`` was read and nothing is on its way.
+    ///
+    /// What is taken from now on waits for the next incarnation: it has not left, so it comes there for the first time.
+    ///
+    /// - Returns: Whether it is so.
+    package func keepEventsIfIdle(since activity: UInt64) -> Bool {
+        lock.withLock {
+            guard end == nil, !isReadToEnd, isEmpty, isQuietNow, activityNow == activity else { return false }
+            keepsEvents = true
+            return true
+        }
+    }
+}

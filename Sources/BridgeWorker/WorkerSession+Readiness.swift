@@ -1,0 +1,61 @@
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Locks
+
+/// When a worker counts as ready: its body has said so, and nobody holds it back.
+extension WorkerSession {
+    /// Whose worker a publisher belongs to; nil for one of no worker.
+    static func of(_ publisher: EventPublisher) -> WorkerSession? { WorkerSessions.shared[publisher] }
+
+    func readinessWasHeld(because reason: String) {
+        lock.withLock { holds += 1 }
+        link.send(.moreTime(milliseconds: 0, reason: reason.shortened()))
+    }
+
+    func readinessWasReleased() {
+        let isReadyNow = lock.withLock {
+            holds -= 1
+            return takeReadiness()
+        }
+        if isReadyNow { link.send(.ready) }
+    }
+
+    func askForTime(_ time: Duration, because reason: String) {
+        let (seconds, attoseconds) = time.components
+        let (whole, overflow) = UInt64(clamping: seconds).multipliedReportingOverflow(by: 1_000)
+        // Rounded up, as 0 means that no time is asked for.
+        let rest = UInt64(clamping: attoseconds / 1_000_000_000_000_000) + 1
+        let milliseconds = overflow ? UInt64(Int64.max) : whole &+ rest
+        link.send(.moreTime(milliseconds: milliseconds, reason: reason.shortened()))
+    }
+}
+
+/// The workers of this process, by their publishers: one in a worker process, any number in memory.
+final class WorkerSessions: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    static let shared = WorkerSessions()
+
+    private struct Entry {
+        weak var session: WorkerSession?
+    }
+
+    private let lock = Lock()
+    private var entries: [ObjectIdentifier: Entry] = [:]
+
+    /// A session keeps its publisher, so that no other one can have the identity while there is a session.
+    subscript(publisher: EventPublisher) -> WorkerSession? {
+        lock.withLock { entries[ObjectIdentifier(publisher)]?.session }
+    }
+
+    func add(_ session: WorkerSession, of publisher: EventPublisher) {
+        lock.withLock {
+            entries = entries.filter { $0.value.session != nil }
+            entries[ObjectIdentifier(publisher)] = Entry(session: session)
+        }
+    }
+
+    func remove(_ publisher: EventPublisher) {
+        lock.withLock { _ = entries.removeValue(forKey: ObjectIdentifier(publisher)) }
+    }
+}

@@ -1,0 +1,124 @@
+public import DomainEvents
+import Supervision
+
+/// The workers' states, first as a snapshot and then change by change.
+///
+/// The ways to be told are those of `EventPublisher`: on the thread of the change, on the main actor, on a queue, in an asynchronous handler, or as a
+/// sequence. Whichever it is, the first update has all workers as they are, each further one the one that has changed, and no change is missed,
+/// repeated or out of order. The lifecycle events on the bridge's publisher, such as ``WorkerReady``, tell what happens; these tell what is.
+extension BridgeHost {
+    /// Tells `handler` the states of all workers now, and then each change.
+    ///
+    /// The handler is called before this returns, and from then on where the changes happen: it has to be quick.
+    public func subscribeToStatus(
+        _ handler: @escaping @Sendable (WorkerStatusUpdate) -> Void
+    ) -> Subscription {
+        subscribeToStatus { publisher in
+            publisher.subscribe(to: StatusDelivery.self) { handler($0.update) }
+        }
+    }
+
+    /// Tells `handler` the states of all workers and then each change, on the main actor.
+    public func subscribeToStatus(
+        on context: MainDelivery,
+        _ handler: @escaping @MainActor @Sendable (WorkerStatusUpdate) -> Void
+    ) -> Subscription {
+        subscribeToStatus { publisher in
+            publisher.subscribe(to: StatusDelivery.self, on: context) { handler($0.update) }
+        }
+    }
+
+    /// Tells `handler` the states of all workers and then each change, on a queue.
+    public func subscribeToStatus(
+        on context: QueueDelivery,
+        _ handler: @escaping @Sendable (WorkerStatusUpdate) -> Void
+    ) -> Subscription {
+        subscribeToStatus { publisher in
+            publisher.subscribe(to: StatusDelivery.self, on: context) { handler($0.update) }
+        }
+    }
+
+    /// Tells an asynchronous `handler` the states of all workers and then each change, one at a time.
+    public func subscribeToStatus(
+        _ handler: @escaping @Sendable (WorkerStatusUpdate) async -> Void
+    ) -> Subscription {
+        subscribeToStatus { publisher in
+            publisher.subscribe(to: StatusDelivery.self) { delivery async in await handler(delivery.update) }
+        }
+    }
+
+    /// The states of all workers, and then each change; every iterator begins with a snapshot of its own.
+    ///
+    /// It ends when all workers have been stopped for good. A consumer that is slow gets all changes all the same.
+    ///
+    /// ```swift
+    /// for await update in bridge.statusUpdates { show(update.workers) }
+    /// ```
+    public var statusUpdates: WorkerStatusUpdates { WorkerStatusUpdates(board: core.statusBoard) }
+
+    private func subscribeToStatus(_ subscribe: (EventPublisher) -> Subscription) -> Subscription {
+        // A publisher for each: its only subscriber is the one who asked.
+        let publisher = EventPublisher()
+        let subscription = subscribe(publisher)
+        core.statusBoard.add(
+            StatusFeed(sink: { update in
+                guard publisher.isWanted(StatusDelivery.eventName) else { return false }
+                publisher.publish(StatusDelivery(update: update))
+                return true
+            })
+        )
+        return subscription
+    }
+}
+
+/// The updates of the workers' states as a sequence: see ``BridgeHost/statusUpdates``.
+public struct WorkerStatusUpdates: AsyncSequence, Sendable {
+    /// What the sequence is made of.
+    public typealias Element = WorkerStatusUpdate
+
+    /// Never: what is told is told.
+    public typealias Failure = Never
+
+    let board: StatusBoard
+
+    /// Begins with a snapshot of this moment.
+    public func makeAsyncIterator() -> Iterator {
+        let (stream, continuation) = AsyncStream.makeStream(of: WorkerStatusUpdate.self)
+        let feed = StatusFeed(
+            sink: { update in
+                if case .terminated = continuation.yield(update) { false } else { true }
+            },
+            end: { continuation.finish() }
+        )
+        board.add(feed)
+        continuation.onTermination = { [weak board, weak feed] _ in
+            if let feed { board?.remove(feed) }
+        }
+        return Iterator(base: stream.makeAsyncIterator())
+    }
+
+    /// One consumer of the updates.
+    public struct Iterator: AsyncIteratorProtocol {
+        var base: AsyncStream<WorkerStatusUpdate>.Iterator
+
+        /// The next update; nil when nothing changes any more.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> WorkerStatusUpdate? {
+            await base.next(isolation: actor)
+        }
+    }
+}
+
+/// Takes an update through a publisher of this process; it never leaves that.
+private struct StatusDelivery: DomainEvent {
+    private struct StaysHere: Error {}
+
+    let update: WorkerStatusUpdate
+
+    init(update: WorkerStatusUpdate) {
+        self.update = update
+    }
+
+    init(from decoder: any Decoder) throws { throw StaysHere() }
+
+    func encode(to encoder: any Encoder) throws { throw StaysHere() }
+}

@@ -1,0 +1,98 @@
+import Locks
+import Supervision
+
+/// The states of all workers, as far as they were told, and everyone who is told of them.
+///
+/// Whoever is added gets a snapshot, and then each change that is not in it, once and in order. The changes come from one thread at a
+/// time; each feed's updates wait in a line of its own, so that no lock is held while they are handed over.
+final class StatusBoard: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var workers: [WorkerStatus]
+    private var feeds: [StatusFeed] = []
+    private var hasEnded = false
+
+    init(_ names: [String]) {
+        workers = names.map { WorkerStatus(name: $0, state: .idle) }
+    }
+
+    func add(_ feed: StatusFeed) {
+        let isOver = lock.withLock {
+            feed.append(WorkerStatusUpdate(workers: workers, changed: nil))
+            if !hasEnded { feeds.append(feed) }
+            return hasEnded
+        }
+        feed.deliver()
+        if isOver { feed.finish() }
+    }
+
+    func remove(_ feed: StatusFeed) {
+        lock.withLock { feeds.removeAll { $0 === feed } }
+    }
+
+    func changed(_ index: Int, to status: WorkerStatus) {
+        let told = lock.withLock {
+            workers[index] = status
+            let update = WorkerStatusUpdate(workers: workers, changed: status)
+            for feed in feeds { feed.append(update) }
+            return feeds
+        }
+        for feed in told where !feed.deliver() { remove(feed) }
+    }
+
+    /// Nothing changes any more.
+    func finish() {
+        let told = lock.withLock {
+            hasEnded = true
+            defer { feeds = [] }
+            return feeds
+        }
+        for feed in told { feed.finish() }
+    }
+}
+
+/// One who is told of the workers' states: updates in a line, handed over by one thread at a time.
+final class StatusFeed: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var line: [WorkerStatusUpdate] = []
+    private var isDelivering = false
+    private let sink: @Sendable (WorkerStatusUpdate) -> Bool
+    private let end: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - sink: takes an update, and says whether anybody still listens.
+    ///   - end: called when nothing follows any more.
+    init(sink: @escaping @Sendable (WorkerStatusUpdate) -> Bool, end: @escaping @Sendable () -> Void = {}) {
+        self.sink = sink
+        self.end = end
+    }
+
+    func append(_ update: WorkerStatusUpdate) {
+        lock.withLock { line.append(update) }
+    }
+
+    /// Hands over what waits, unless another thread does, which then takes this along.
+    ///
+    /// - Returns: False if nobody listens any more.
+    @discardableResult
+    func deliver() -> Bool {
+        let isMine = lock.withLock {
+            defer { isDelivering = true }
+            return !isDelivering
+        }
+        guard isMine else { return true }
+        var isHeard = true
+        while let update = next() { isHeard = sink(update) }
+        return isHeard
+    }
+
+    private func next() -> WorkerStatusUpdate? {
+        lock.withLock {
+            isDelivering = !line.isEmpty
+            return line.isEmpty ? nil : line.removeFirst()
+        }
+    }
+
+    func finish() { end() }
+}

@@ -1,0 +1,18 @@
+public import Supervision
+
+/// What is known of a worker: where it is in its life, its process, its starts and how they ended.
+public typealias WorkerStatus = ChildStatus
+
+/// What a subscriber to the workers' states is given: all of them, and which one has just changed.
+public struct WorkerStatusUpdate: Sendable, Hashable {
+    /// All workers, in the order of their specifications, as they were at the moment of this update.
+    public let workers: [WorkerStatus]
+
+    /// The one that has changed, as it stands in ``workers``; nil in the first update, which is the snapshot.
+    public let changed: WorkerStatus?
+}
+
+extension WorkerStatusUpdate {
+    /// The status of the worker of this name.
+    public subscript(worker: String) -> WorkerStatus? { workers.first { $0.name == worker } }
+}

@@ -1,0 +1,47 @@
+/// Decides when a child that is on demand has had nothing to do for its idle time.
+///
+/// Somebody looks four times within it, so that a child is stopped between one and one and a quarter idle times after its last work. After
+/// this process, or the machine, has stood still, the time begins anew: what came meanwhile has yet to be read.
+package struct IdleWatch: Hashable, Sendable {
+    private struct Seen: Hashable, Sendable {
+        let activity: UInt64
+        let since: Duration
+    }
+
+    private static let looksPerIdleTime = 4
+    private static let shortestInterval = Duration.milliseconds(1)
+    /// By how much a look may be late on a machine that is merely busy.
+    private static let shortestSlack = Duration.milliseconds(50)
+
+    private let idleTime: Duration
+    private var clock: LookClock
+    private var quiet: Seen?
+
+    /// Begins to watch a child that has just become ready.
+    package init(_ onDemand: OnDemand, from now: Duration) {
+        idleTime = onDemand.idleTime.clampedToAllowed
+        let interval = max(idleTime / Self.looksPerIdleTime, Self.shortestInterval)
+        clock = LookClock(every: interval, slack: max(interval / 2, Self.shortestSlack), from: now)
+    }
+
+    /// When to look again.
+    package var nextLook: Duration { clock.nextLook }
+
+    /// Somebody has looked.
+    ///
+    /// - Parameter activity: a number that grows with everything that goes to the child or comes from it; nil while something is on
+    ///   its way or being worked on.
+    /// - Returns: Whether the idle time has passed.
+    package mutating func looked(at now: Duration, activity: UInt64?) -> Bool {
+        let isInTime = clock.looked(at: now)
+        guard let activity else {
+            quiet = nil
+            return false
+        }
+        guard isInTime, let quiet, quiet.activity == activity else {
+            quiet = Seen(activity: activity, since: now)
+            return false
+        }
+        return now - quiet.since >= idleTime
+    }
+}

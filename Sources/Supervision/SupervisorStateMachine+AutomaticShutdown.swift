@@ -1,0 +1,33 @@
+/// What the end of a significant child means for the others.
+extension SupervisorStateMachine {
+    /// A child has come to rest, and nobody has asked for it.
+    mutating func noteRest(_ index: Int) {
+        if children[index].specification.isSignificant { endedSignificant = index }
+    }
+
+    /// Begins to stop everything if a significant child has ended with which the others end.
+    mutating func shutDownWithSignificant() {
+        guard let index = endedSignificant else { return }
+        endedSignificant = nil
+        guard mode == .running else { return }
+        switch automaticShutdown {
+        case .never: return
+        case .anySignificant: break
+        case .allSignificant:
+            if children.contains(where: { $0.specification.isSignificant && $0.isActive }) { return }
+        }
+        let name = children[index].specification.name
+        conclusions.append(.announceAutomaticShutdown(index: index))
+        stop(because: "all were stopped before it was ready, because the significant \"\(name)\" had ended")
+    }
+}
+
+extension SupervisedChild {
+    /// Whether it does its work, or will again without being asked for.
+    fileprivate var isActive: Bool {
+        switch phase {
+        case .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant: true
+        case .idle, .stopped, .gaveUp: false
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/// Children that run only while there is something for them to do.
+///
+/// Every start of such a child that nobody has asked for by name goes through `dormant`, where the environment looks whether something
+/// lies there for it, and goes on looking. So what comes while the child is on its way down is found as well, and nobody is started for nothing.
+extension SupervisorStateMachine {
+    /// Leaves a child down until something comes for it.
+    mutating func fallDormant(_ index: Int) {
+        children[index].phase = .dormant
+        actions.append(.watchDemand(index: index))
+    }
+
+    /// Something has come for a child.
+    mutating func noteDemand(_ index: Int) {
+        guard mode == .running, children.indices.contains(index), children[index].phase == .dormant else { return }
+        if children[index].failures > 0 { children[index].restarts += 1 }
+        children[index].phase = groupRestart == nil ? .queued : .waiting
+    }
+
+    /// A child has had nothing to do for its idle time, and gets nothing more: what comes from now on waits for its next start.
+    mutating func noteIdle(_ index: Int) {
+        // Whoever stops it for another reason has come first.
+        let child = children[index]
+        guard child.isOnDemand, child.phase == .ready, child.intent == .run else { return }
+        children[index].intent = .rest
+        children[index].failures = 0
+        end(index, by: children[index].specification.shutdown)
+    }
+}
+
+extension SupervisedChild {
+    /// Whether it is started when something comes for it.
+    var isOnDemand: Bool { specification.onDemand != nil && specification.restart != .temporary }
+}

@@ -1,0 +1,76 @@
+import JSONText
+
+/// How a configuration says which workers begin and end with others, and what of that does not fit together.
+extension SupervisorConfiguration {
+    /// Whether the end of significant workers stops all.
+    enum AutomaticShutdown: String, Sendable, Hashable, CaseIterable {
+        case never
+        case anySignificant = "any-significant"
+        case allSignificant = "all-significant"
+    }
+
+    /// Whether workers wait for each other when they are started.
+    enum StartOrder: String, Sendable, Hashable, CaseIterable {
+        case together
+        case inSequence = "in-sequence"
+    }
+
+    /// Behind the workers, whose significance has to fit.
+    mutating func readLives(from object: ConfigurationObject) {
+        startOrder = object.optional("startOrder")?.choice() ?? startOrder
+        guard automaticShutdown != .never, !workers.isEmpty, !workers.contains(where: \.isSignificant) else { return }
+        object.optional("automaticShutdown")?
+            .report(
+                "no worker is significant, so that \"\(automaticShutdown.rawValue)\" would never come; expected one with \"significant\": true"
+            )
+    }
+
+    /// Behind the worker's restart type, which has to fit.
+    static func readLife(
+        of worker: inout Worker,
+        from object: ConfigurationObject,
+        _ automaticShutdown: AutomaticShutdown
+    ) {
+        readDemand(of: &worker, from: object)
+        guard let value = object.optional("significant") else { return }
+        worker.isSignificant = value.bool() ?? worker.isSignificant
+        guard worker.isSignificant else { return }
+        if worker.restart == .permanent {
+            value.report(
+                "a permanent worker is always started again; a significant one is \"transient\" or \"temporary\""
+            )
+        }
+        if automaticShutdown == .never {
+            value.report(
+                """
+                its end would end nothing, as "automaticShutdown" is "never"; expected "any-significant" or \
+                "all-significant" there
+                """
+            )
+        }
+        if worker.idleTime != nil {
+            value.report("a worker on demand ends whenever it has nothing to do, and cannot end the others with it")
+        }
+    }
+
+    /// `true`, or an object with the time until the worker is stopped.
+    private static func readDemand(of worker: inout Worker, from object: ConfigurationObject) {
+        guard let value = object.optional("onDemand") else { return }
+        if case .bool(let isOnDemand) = value.node.value {
+            worker.idleTime = isOnDemand ? defaultIdleTime : nil
+        } else if let members = value.object(keys: ["idle"]) {
+            worker.idleTime = members.optional("idle")?.duration(in: durations, example: "60s") ?? defaultIdleTime
+        }
+        guard worker.idleTime != nil else { return }
+        if worker.restart == .temporary {
+            value.report("nothing would bring a temporary worker back; one on demand is \"permanent\" or \"transient\"")
+        }
+        if worker.subscribes.isEmpty {
+            value.report(
+                "the worker subscribes to nothing, so that nothing would start it; name its events in \"subscribes\""
+            )
+        }
+    }
+
+    private static let defaultIdleTime = Duration.seconds(60)
+}

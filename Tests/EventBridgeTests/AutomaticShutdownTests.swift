@@ -1,0 +1,46 @@
+import DomainEvents
+import EventBridge
+import ExampleDomain
+import Supervision
+import Testing
+
+@Suite("Significant workers as processes", .serialized)
+struct AutomaticShutdownTests {
+    private let publisher = EventPublisher()
+
+    @Test("The normal end of a significant worker drains and stops all, and says so", .timeLimit(.minutes(5)))
+    func jobEndsAll() async throws {
+        let reports = WorkerReports(publisher)
+        let endings = Collected<BridgeEnding>()
+        let subscription = publisher.subscribe(to: BridgeEnding.self) { endings.add($0) }
+        var job = faulty("exit-on:finish", name: "job", restart: .transient, subscribes: [WorkRequested.self])
+        job.child.isSignificant = true
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty("none", name: "keeper", subscribes: [WorkRequested.self]), job],
+            automaticShutdown: .anySignificant,
+            startOrder: .inSequence
+        )
+        try await bridge.start()
+        #expect(reports.ready.all.map(\.worker) == ["keeper", "job"])
+        publisher.publish(WorkRequested(number: 1, text: "finish"))
+        await bridge.waitUntilStopped()
+        #expect(bridge.status.map(\.state) == [.stopped, .stopped])
+        #expect(endings.all.map(\.worker) == ["job"])
+        #expect(reports.exits.all.map(\.worker) == ["job", "keeper"])
+        #expect(reports.exits.all.map(\.wasAsked) == [false, true])
+        // What the keeper had got before was handled: it was asked to drain.
+        #expect(reports.done.all.map(\.number) == [1])
+        await bridge.shutdown()
+        withExtendedLifetime(subscription) { reports.end() }
+    }
+
+    @Test("A significant worker in a bridge that it could not end is refused with a sentence")
+    func refused() throws {
+        var job = faulty("none", name: "job", subscribes: [])
+        job.child.isSignificant = true
+        let error = #expect(throws: BridgeError.self) { try BridgeHost(publisher: publisher, workers: [job]) }
+        #expect(error?.code == .invalidSpecification)
+        #expect(error?.description.split(separator: "\n").count == 2)
+    }
+}
