@@ -29,13 +29,19 @@ public final class BridgeHost: Sendable {
 
     /// Makes a bridge; nothing runs before ``start()``.
     ///
+    /// - Parameters:
+    ///   - start: whether workers are started through `bridge-launcher`.
+    ///   - output: gets each line that a worker prints, on a thread that it must not hold up; nil, the default, if they are published
+    ///     as ``WorkerOutput``.
     /// - Throws: ``BridgeError`` if the specifications have mistakes; it names all of them.
     public convenience init(
         publisher: EventPublisher,
         workers: [WorkerSpecification],
         strategy: RestartStrategy = .oneForOne,
         intensity: RestartIntensity = RestartIntensity(),
-        deadLetters: DeadLetterLimits = DeadLetterLimits()
+        deadLetters: DeadLetterLimits = DeadLetterLimits(),
+        start: WorkerStart = .automatic,
+        output: (@Sendable (WorkerOutput) -> Void)? = nil
     ) throws {
         try self.init(
             publisher: publisher,
@@ -43,7 +49,8 @@ public final class BridgeHost: Sendable {
             strategy: strategy,
             intensity: intensity,
             deadLetters: deadLetters,
-            launcher: nil
+            launcher: ProcessLauncher(start),
+            output: output
         )
     }
 
@@ -54,6 +61,7 @@ public final class BridgeHost: Sendable {
         intensity: RestartIntensity = RestartIntensity(),
         deadLetters: DeadLetterLimits = DeadLetterLimits(),
         launcher: (any WorkerLauncher)?,
+        output: (@Sendable (WorkerOutput) -> Void)? = nil,
         wantsEverything: Bool = false,
         tap: (@Sendable (PassingEvent) -> Void)? = nil
     ) throws {
@@ -75,6 +83,7 @@ public final class BridgeHost: Sendable {
             launcher: launcher ?? ProcessLauncher(),
             poller: poller,
             deadLetters: deadLetters.bounds,
+            output: output,
             wantsEverything: wantsEverything,
             tap: tap
         )

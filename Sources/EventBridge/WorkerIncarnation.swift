@@ -47,6 +47,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     private var processIdentifier: Int32?
     private var isLinkEnded = false
     private var exit: ExitReason?
+    private var resourceUsage: ResourceUsage?
     private var hasSaidGoodbye = false
     /// Whether the host has asked for its end, or brought it about: then no event is to blame for it.
     private var isEndedByHost = false
@@ -101,6 +102,9 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     /// The number of its process, also after that has ended.
     var pid: Int32? { lock.withLock { processIdentifier } }
+
+    /// How its process has ended, and what it had used; nil before its end, and where there was none.
+    var ending: (exit: ExitReason?, usage: ResourceUsage?) { lock.withLock { (exit, resourceUsage) } }
 
     /// What it has left in the memory that it shared; nil before its end, and if there was none.
     var takenOver: TakeOver? { link.takenOver }
@@ -312,7 +316,10 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     private func processExited(_ reason: ExitReason) {
-        lock.withLock { exit = reason }
+        lock.withLock {
+            exit = reason
+            resourceUsage = process?.usage
+        }
         // What it wrote is still read to the end; somebody else who holds the socket cannot delay that.
         link.peerIsGone()
         reportEnd()
