@@ -316,9 +316,10 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     private func processExited(_ reason: ExitReason) {
+        let usage = lock.withLock { process }?.usage
         lock.withLock {
             exit = reason
-            resourceUsage = process?.usage
+            resourceUsage = usage
         }
         // What it wrote is still read to the end; somebody else who holds the socket cannot delay that.
         link.peerIsGone()

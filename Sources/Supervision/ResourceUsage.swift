@@ -22,7 +22,7 @@ extension ResourceUsage: CustomStringConvertible {
     public var description: String {
         let (seconds, attoseconds) = (userTime + systemTime).components
         let hundredths = attoseconds / 10_000_000_000_000_000
-        let tenths = peakMemory / 104_858 % 10
+        let tenths = (peakMemory % (1 << 20)) * 10 / (1 << 20)
         return """
             \(seconds).\(hundredths < 10 ? "0" : "")\(hundredths) s of processor time, \
             at most \(peakMemory >> 20).\(tenths) MiB
