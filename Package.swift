@@ -10,6 +10,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "bridge-benchmark", targets: ["bridge-benchmark"]),
+        .executable(name: "bridge-launcher", targets: ["bridge-launcher"]),
         .executable(name: "supervisor", targets: ["supervisor"]),
         .library(name: "BridgeWorker", targets: ["BridgeWorker"]),
         .library(name: "DomainEvents", targets: ["DomainEvents"]),
@@ -156,6 +157,7 @@ let package = Package(
                 "Supervision",
             ]
         ),
+        .executableTarget(name: "bridge-launcher"),
         .executableTarget(
             name: "supervisor",
             dependencies: [
@@ -454,6 +456,7 @@ let swiftSettings: [SwiftSetting] = [
 /// Set by CI: a warning fails the build.
 let warnings: [SwiftSetting] =
     Context.environment["EVENT_BRIDGE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
-for target in package.targets where !["CAllocationCounter", "CBridgePlatform"].contains(target.name) {
+for target in package.targets where !["CAllocationCounter", "CBridgePlatform", "bridge-launcher"].contains(target.name)
+{
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings + warnings
 }

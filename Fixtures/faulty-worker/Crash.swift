@@ -1,3 +1,5 @@
+import BridgePlatform
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -16,5 +18,13 @@ enum Crash {
     static func trap(_ text: String) {
         let characters = Array(text)
         _ = characters[characters.count]
+    }
+
+    /// The first byte of a file of its own is one too many.
+    static func exceedFileSize() {
+        CurrentProcess.limitFileSize(to: 0)
+        guard let file = tmpfile() else { return }
+        fputc(0, file)
+        fflush(file)
     }
 }

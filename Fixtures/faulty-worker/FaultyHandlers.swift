@@ -60,6 +60,7 @@ enum FaultyHandlers {
         case .spin: spin()
         case .slow(let milliseconds): usleep(milliseconds.multipliedReportingOverflow(by: 1000).partialValue)
         case .flood: flood(event, publisher)
+        case .exceedFileSize: Crash.exceedFileSize()
         case .floodOutput: floodOutput(lines: event.number)
         case .crash(on: let pattern) where isMeant(pattern): Crash.now()
         case .crashOnce(on: let pattern) where isMeant(pattern):

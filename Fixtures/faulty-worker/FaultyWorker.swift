@@ -34,6 +34,8 @@ struct FaultyWorker {
             withLink { $0.misbehaveAfterHandshake(misbehaviour) }
         case .grandchild: Grandchild.leave(holdingLink: false)
         case .leakDescriptor, .burstHeld: Grandchild.leave(holdingLink: true)
+        case .daemon: Grandchild.leaveDaemon()
+        case .writeAfterDeath: Grandchild.leaveWriter()
         default: break
         }
         Burst.prepare(misbehaviour)

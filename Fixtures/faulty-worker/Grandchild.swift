@@ -18,4 +18,25 @@ enum Grandchild {
         }
         system("sleep 300 & echo \"grandchild $!\"")
     }
+
+    /// Leaves a process behind that has a session of its own and holds nothing, and tells its number.
+    static func leaveDaemon() {
+        system("setsid sleep 300 </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- & echo \"daemon $!\"")
+    }
+
+    /// Leaves a process behind, in a session of its own, that writes to the link as soon as this one is dead.
+    static func leaveWriter() {
+        guard let link = CurrentProcess.environment("EVENT_BRIDGE_FD").flatMap({ CInt($0) }),
+            let pipe = try? FileDescriptor.pipe()
+        else { return }
+        // It comes to its end when this process does, which alone holds the other one.
+        let reading = dup(pipe.reading.rawValue)
+        system(
+            """
+            setsid sh -c 'cat <&\(reading) >/dev/null; printf "\\0\\0\\0\\7garbage" >&\(link); exec sleep 300' >/dev/null 2>&1 &
+            """
+        )
+        close(reading)
+        _ = pipe.writing.release()
+    }
 }

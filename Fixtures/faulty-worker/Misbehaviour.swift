@@ -57,6 +57,12 @@ enum Misbehaviour: Equatable {
     case grandchild
     /// `leak-descriptor`: leaves a process behind that holds the link open too.
     case leakDescriptor
+    /// `daemon`: leaves a process behind that is in a session of its own.
+    case daemon
+    /// `write-after-death`: leaves a process behind, in a session of its own, that writes to the link once the worker is dead.
+    case writeAfterDeath
+    /// `exceed-file-size`: writes more into a file than it may, in the handler, and is killed for it.
+    case exceedFileSize
     /// `slow:DURATION`: takes its time, such as `250ms` or `2s`, for each request.
     case slow(milliseconds: UInt32)
     /// `crash-on:EVENT`: dies of SIGABRT in the handler, each time.
@@ -82,6 +88,7 @@ enum Misbehaviour: Equatable {
         "none": .none, "flood": .flood, "flood-stdout": .floodOutput, "hang": .hang, "spin": .spin,
         "grandchild": .grandchild, "leak-descriptor": .leakDescriptor, "burst": .burst,
         "burst-outside": .burstOutside, "burst-held": .burstHeld, "scribble": .scribble,
+        "daemon": .daemon, "write-after-death": .writeAfterDeath, "exceed-file-size": .exceedFileSize,
     ]
 
     /// The misbehaviour of this name; nil if there is none.

@@ -87,6 +87,11 @@ package final class ChildProcess: @unchecked Sendable {
         lock.withLock { exit == nil }
     }
 
+    /// What the child has used; `nil` until its exit has been noticed, and if it was reaped elsewhere.
+    package var usage: ResourceUse? {
+        lock.withLock { exit?.resourceUse }
+    }
+
     // MARK: Signals
 
     /// Sends a signal to the child.
@@ -105,14 +110,19 @@ package final class ChildProcess: @unchecked Sendable {
 
     /// Sends a signal to all processes of the child's group.
     ///
-    /// - Returns: `false` when the child has been reaped, after which its group's number may be anybody's.
+    /// - Returns: `false` when the child's exit has been noticed, or nobody is left in the group.
     @discardableResult
     package func signalGroup(_ signal: CInt) throws(SystemError) -> Bool {
         try lock.withLock { () throws(SystemError) in
-            // Looked at again, in case other code of this process has reaped it. Between this look and the signal it
-            // still could: such code breaks the rule that only we wait for our children.
-            guard exit == nil, let handle, look(at: handle, reaping: false) != nil else { return false }
-            if kill(-processIdentifier, signal) == 0 { return true }
+            guard exit == nil, let handle else { return false }
+            if cbp_process_signal_group(handle.rawValue, signal) == 0 { return true }
+            if errno == EINVAL {
+                // By its number, which may be anybody's once the child is reaped. Looked at, in case other code of this
+                // process has done so; between this look and the signal it still could, and breaks the rule that only we
+                // wait for our children.
+                guard look(at: handle, reaping: false) != nil else { return false }
+                if kill(-processIdentifier, signal) == 0 { return true }
+            }
             let error = SystemError.current("sending signal \(signal) to process group \(processIdentifier)")
             if error.code == ESRCH { return false }
             throw error
@@ -164,6 +174,8 @@ package final class ChildProcess: @unchecked Sendable {
             if let exit { return exit }
             guard let handle else { return nil }
             guard let first = look(at: handle, reaping: false) else {
+                // The group is still known by the handle, where the system can do that.
+                if killsGroupOnExit { _ = cbp_process_signal_group(handle.rawValue, SIGKILL) }
                 exit = ChildExit(status: .reapedElsewhere, resourceUse: nil)
                 return exit
             }

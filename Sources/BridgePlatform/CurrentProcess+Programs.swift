@@ -37,6 +37,16 @@ extension CurrentProcess {
         }
     }
 
+    /// From now on the process is killed by SIGXFSZ when it makes a file larger than this.
+    package static func limitFileSize(to bytes: UInt) {
+        var limit = rlimit(rlim_cur: rlim_t(bytes), rlim_max: rlim_t(bytes))
+        #if os(Linux)
+        setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+        #else
+        setrlimit(RLIMIT_FSIZE, &limit)
+        #endif
+    }
+
     /// Ends the process in the ordinary way: what the C library has buffered is written, exit handlers run.
     package static func exit(_ code: CInt) -> Never {
         systemExit(code)

@@ -5,7 +5,7 @@ import Locks
 ///
 /// All signals that could go to another thread as well are blocked in them from their first moment, so that a
 /// program's signals land where the program expects them. The signals of a thread's own faults (SIGSEGV, SIGBUS,
-/// SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS) stay open, so that crash reporters still see them.
+/// SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGXFSZ) stay open, so that crash reporters still see them.
 package final class PlatformThread: Sendable {
     private let handle: UInt
     private let lock = Lock()

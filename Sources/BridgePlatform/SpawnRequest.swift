@@ -32,6 +32,20 @@ package struct SpawnRequest: Sendable {
         }
     }
 
+    /// The program `bridge-launcher`, which is started in the child's place and becomes the child's program.
+    package struct Launcher: Equatable, Sendable {
+        /// Its path.
+        package let path: String
+
+        /// The descriptor by which a `ProcessGuard` hears of the child; `nil` if there is no guard.
+        package let guardDescriptor: CInt?
+
+        package init(path: String, guardDescriptor: CInt? = nil) {
+            self.path = path
+            self.guardDescriptor = guardDescriptor
+        }
+    }
+
     /// Path of the program.
     ///
     /// It is not searched for in PATH, and a script without `#!` is refused.
@@ -63,6 +77,9 @@ package struct SpawnRequest: Sendable {
     /// It happens before the child is reaped, while its number cannot belong to anybody else. Processes that have left
     /// the group, with setsid for instance, are not reached.
     package var killsGroupOnExit = true
+
+    /// How the child is tied to this process's life before its program begins; `nil` if it is not, or ties itself.
+    package var launcher: Launcher?
 
     package init(executable: String) {
         self.executable = executable

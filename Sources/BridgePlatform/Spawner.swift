@@ -58,6 +58,14 @@ final class Spawner: @unchecked Sendable {
     }
 
     private func start(_ request: SpawnRequest) throws(SpawnError) -> ChildProcess {
+        guard let launcher = request.launcher else { return try startDirectly(request, for: request) }
+        return try LaunchedSpawn(request, launcher).start { call throws(SpawnError) in
+            try startDirectly(call, for: request)
+        }
+    }
+
+    /// - Parameter asked: what errors speak of.
+    private func startDirectly(_ request: SpawnRequest, for asked: SpawnRequest) throws(SpawnError) -> ChildProcess {
         let arguments = try CStringArray([request.name ?? request.executable] + request.arguments)
         let environment = try CStringArray(request.environment.map { "\($0.key)=\($0.value)" })
         let plan: DescriptorPlan
@@ -80,7 +88,7 @@ final class Spawner: @unchecked Sendable {
             )
         }
         withExtendedLifetime(plan.moved) {}
-        if result != 0 { throw .failed(explain(result, request)) }
+        if result != 0 { throw .failed(explain(result, asked)) }
         do throws(SystemError) {
             return try ChildProcess(process, killsGroupOnExit: request.killsGroupOnExit)
         } catch {
@@ -98,7 +106,7 @@ final class Spawner: @unchecked Sendable {
             }
             if descriptor >= 0 { FileDescriptor(owning: descriptor).close() }
         }
-        return SystemError(code: code, operation: "spawn of \(request.executable)")
+        return SystemError(code: code, operation: request.operation)
     }
 }
 

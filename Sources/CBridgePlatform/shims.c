@@ -312,7 +312,7 @@ static void *run_thread(void *argument) {
 
 // The signals of a thread's own faults stay open: blocked, they would kill the process past every crash reporter.
 static void fill_with_foreign_signals(sigset_t *set) {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGXFSZ};
     sigfillset(set);
     for (size_t index = 0; index < sizeof own / sizeof own[0]; index++) sigdelset(set, own[index]);
 }
@@ -515,6 +515,21 @@ int cbp_process_signal(int descriptor, int32_t pid, int signal) {
 #endif
 }
 
+#ifndef PIDFD_SIGNAL_PROCESS_GROUP
+#define PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
+#endif
+
+int cbp_process_signal_group(int descriptor, int signal) {
+#ifdef __linux__
+    // Kernels before 6.9 do not know the flag and refuse.
+    return (int)syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, PIDFD_SIGNAL_PROCESS_GROUP);
+#else
+    (void)descriptor, (void)signal;
+    errno = EINVAL;
+    return -1;
+#endif
+}
+
 static void note_usage(const struct rusage *usage, cbp_exit *exit) {
     exit->user_microseconds = (uint64_t)usage->ru_utime.tv_sec * 1000000 + (uint64_t)usage->ru_utime.tv_usec;
     exit->system_microseconds = (uint64_t)usage->ru_stime.tv_sec * 1000000 + (uint64_t)usage->ru_stime.tv_usec;
@@ -555,6 +570,59 @@ int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *exit) {
     default: exit->state = cbp_exit_by_signal; break;
     }
     return 0;
+}
+
+#ifdef __linux__
+static char *read_environment(int32_t pid, size_t *length) {
+    // More than the kernel takes for an environment by default.
+    static const size_t largest = 8 << 20;
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return NULL;
+    size_t room = 32 << 10;
+    char *text = malloc(room);
+    *length = 0;
+    while (text != NULL) {
+        ssize_t count = read(file, text + *length, room - *length);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) break;
+        *length += (size_t)count;
+        if (*length < room) continue;
+        if (room >= largest) break;
+        char *larger = realloc(text, room * 2);
+        if (larger == NULL) break;
+        text = larger;
+        room *= 2;
+    }
+    close(file);
+    return text;
+}
+#endif
+
+ptrdiff_t cbp_process_variable(int32_t pid, const char *name, char *value, size_t size) {
+    ptrdiff_t found = -1;
+#ifdef __linux__
+    size_t length, wanted = strlen(name);
+    char *text = read_environment(pid, &length);
+    if (text == NULL) return -1;
+    for (size_t start = 0; start + wanted <= length;) {
+        const char *end = memchr(text + start, '\0', length - start);
+        size_t next = end ? (size_t)(end - text) : length;
+        if (memcmp(text + start, name, wanted) == 0) {
+            size_t count = next - start - wanted;
+            if (count > size) count = size;
+            memcpy(value, text + start + wanted, count);
+            found = (ptrdiff_t)count;
+            break;
+        }
+        start = next + 1;
+    }
+    free(text);
+#else
+    (void)pid, (void)name, (void)value, (void)size;
+#endif
+    return found;
 }
 
 int cbp_arm_parent_death_signal(int signal) {

@@ -37,6 +37,9 @@ public final class BridgeHost: Sendable {
     ///   - automaticShutdown: whether the end of significant workers ends all; never by default.
     ///   - startOrder: whether each worker waits for those before it to be ready; by default all start at once.
     ///   - deadLetters: how many events are kept that nobody could handle.
+    ///   - start: whether workers are started through `bridge-launcher`.
+    ///   - output: gets each line that a worker prints, on a thread that it must not hold up; nil, the default, if they are published
+    ///     as ``WorkerOutput``.
     /// - Throws: ``BridgeError`` if the specifications have mistakes; it names all of them.
     public convenience init(
         publisher: EventPublisher,
@@ -45,7 +48,9 @@ public final class BridgeHost: Sendable {
         intensity: RestartIntensity = RestartIntensity(),
         automaticShutdown: AutomaticShutdown = .never,
         startOrder: StartOrder = .together,
-        deadLetters: DeadLetterLimits = DeadLetterLimits()
+        deadLetters: DeadLetterLimits = DeadLetterLimits(),
+        start: WorkerStart = .automatic,
+        output: (@Sendable (WorkerOutput) -> Void)? = nil
     ) throws {
         try self.init(
             publisher: publisher,
@@ -55,7 +60,8 @@ public final class BridgeHost: Sendable {
             automaticShutdown: automaticShutdown,
             startOrder: startOrder,
             deadLetters: deadLetters,
-            launcher: nil
+            launcher: ProcessLauncher(start),
+            output: output
         )
     }
 
@@ -68,6 +74,7 @@ public final class BridgeHost: Sendable {
         startOrder: StartOrder = .together,
         deadLetters: DeadLetterLimits = DeadLetterLimits(),
         launcher: (any WorkerLauncher)?,
+        output: (@Sendable (WorkerOutput) -> Void)? = nil,
         wantsEverything: Bool = false,
         tap: (@Sendable (PassingEvent) -> Void)? = nil
     ) throws {
@@ -93,6 +100,7 @@ public final class BridgeHost: Sendable {
             launcher: launcher ?? ProcessLauncher(),
             poller: poller,
             deadLetters: deadLetters.bounds,
+            output: output,
             wantsEverything: wantsEverything,
             tap: tap
         )

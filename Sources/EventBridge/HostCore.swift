@@ -18,6 +18,8 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     private let specifications: [WorkerSpecification]
     private let routes: [Route]
     private let launcher: any WorkerLauncher
+    private let usages = UsageTally()
+    private let outputs: [OutputGate]
 
     private let lock = Lock()
     private var incarnations: [WorkerIncarnation?]
@@ -37,6 +39,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         launcher: any WorkerLauncher,
         poller: Poller,
         deadLetters bounds: DeadLetterBounds,
+        output: (@Sendable (WorkerOutput) -> Void)? = nil,
         wantsEverything: Bool,
         tap: (@Sendable (PassingEvent) -> Void)?
     ) {
@@ -65,6 +68,15 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
                 poller: poller
             )
         }
+        outputs = specifications.map { specification in
+            OutputGate(
+                worker: specification.name,
+                rate: specification.limits.output,
+                publisher: publisher,
+                poller: poller,
+                closure: output
+            )
+        }
         incarnations = Array(repeating: nil, count: specifications.count)
         supervisorBox = Supervisor(
             specifications: specifications.map(\.child),
@@ -80,7 +92,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
 
     var hostIncarnation: UInt64 { publisher.source.incarnation }
 
-    var status: [ChildStatus] { supervisor?.status ?? [] }
+    var status: [ChildStatus] { usages.filling(in: supervisor?.status ?? []) }
 
     // MARK: - Requests
 
@@ -101,6 +113,8 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
             }
             if isDone { continuation.resume() } else { supervisor?.stopRequested() }
         }
+        await launcher.end(on: poller)
+        for output in outputs { output.tell() }
     }
 
     /// Returns when all workers have been stopped, whoever has asked for it.
@@ -181,8 +195,9 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
             cookie: incarnation.cookie,
             limits: specification.limits.link,
             poller: poller,
-            output: { [publisher] line, isError in
-                publisher.publish(WorkerOutput(worker: specification.name, isError: isError, line: line))
+            output: { [gate = outputs[index]] line, isError in gate.take(line, isError: isError) },
+            leftBehind: { [publisher] pid, found in
+                publisher.publish(WorkerLeftBehind(worker: specification.name, pid: pid, found))
             }
         )
         launcher.launch(order) { [weak self] result in self?.launched(incarnation, result) }
@@ -253,6 +268,8 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         }
         if let reason {
             let incarnation = lock.withLock { incarnations[index] }
+            let ending = incarnation?.ending
+            outputs[index].tell()
             publisher.publish(
                 WorkerExited(
                     worker: status.name,
@@ -260,7 +277,9 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
                     reason: reason.description,
                     next: status.state.description,
                     wasAsked: status.deaths.last?.wasAsked ?? false,
-                    outbox: incarnation?.takenOver.map(WorkerExited.Outbox.init)
+                    outbox: incarnation?.takenOver.map(WorkerExited.Outbox.init),
+                    exit: ending?.exit.flatMap(WorkerExited.Exit.init),
+                    usage: ending?.usage
                 )
             )
         }
@@ -362,6 +381,8 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         isOrderly: Bool,
         verdict: CrashLedger.Verdict
     ) {
+        // Before anybody hears of it.
+        usages.add(incarnation.ending.usage, index: incarnation.index, incarnation: incarnation.number)
         supervisor?.childExited(
             index: incarnation.index,
             incarnation: incarnation.number,

@@ -1,5 +1,7 @@
+import BridgePlatform
 import BridgeTransport
 public import DomainEvents
+public import Supervision
 
 /// A worker has finished its handshake and subscribed to what it has to.
 public struct WorkerReady: DomainEvent, SelfReport {
@@ -42,6 +44,12 @@ public struct WorkerExited: DomainEvent, SelfReport {
     ///
     /// ``EventsLost`` says so then.
     public let outbox: Outbox?
+    /// How its process has ended, whatever the reason; nil if there was none, or other code of this process has taken its status.
+    ///
+    /// A worker that is ended for a fault has the fault as its ``reason``, and here the signal that it was ended with.
+    public let exit: Exit?
+    /// What its process had used; nil if nobody knows.
+    public let usage: ResourceUsage?
 
     /// What a worker that has ended had left behind.
     public struct Outbox: Sendable, Hashable, Codable {
@@ -57,6 +65,32 @@ public struct WorkerExited: DomainEvent, SelfReport {
         public let damage: String?
         /// The ids of events that it had begun to handle and not finished, oldest first, 16 at the most.
         public let suspects: [String]
+    }
+}
+
+extension WorkerExited {
+    /// How a worker's process has ended: with a status or by a signal.
+    public struct Exit: Sendable, Hashable, Codable {
+        /// The status that it has ended with by itself; nil if it was killed.
+        public let status: Int32?
+        /// The number of the signal that has killed it; nil if it has ended by itself.
+        public let signal: Int32?
+        /// The signal's name, such as `SIGKILL`; nil for one without.
+        public let signalName: String?
+        /// Whether it has left a core.
+        public let isCoreDumped: Bool
+        /// The limit for whose sake the operating system has killed it.
+        public let exceededLimit: ResourceLimit?
+
+        init?(_ reason: ExitReason) {
+            switch reason {
+            case .exited(let status): (self.status, signal, isCoreDumped) = (status, nil, false)
+            case .signaled(let number, let coreDumped): (status, signal, isCoreDumped) = (nil, number, coreDumped)
+            default: return nil
+            }
+            signalName = reason.signalName
+            exceededLimit = reason.exceededLimit
+        }
     }
 }
 
@@ -123,4 +157,42 @@ public struct WorkerOutput: DomainEvent, SelfReport {
     public let isError: Bool
     /// The line without its end; longer ones than 16 KiB come in pieces.
     public let line: String
+}
+
+/// A worker has printed more than is passed on (``WorkerLimits/output``): so much of it was left out.
+///
+/// Told at most once a second, and at the worker's end. The worker itself notices nothing: it never waits for who reads its output.
+public struct WorkerOutputDropped: DomainEvent, SelfReport {
+    /// The worker's name.
+    public let worker: String
+    /// How many lines, or pieces of very long ones.
+    public let lines: Int
+    /// How many bytes they had, without the ends of lines.
+    public let bytes: Int
+}
+
+/// A worker has ended and had left processes behind that were no longer in its process group, as daemons are: they were killed.
+///
+/// Those that are still in its group are killed with it, without a word. One that has also changed its environment is not found.
+public struct WorkerLeftBehind: DomainEvent, SelfReport {
+    /// The worker's name.
+    public let worker: String
+    /// The worker's process, which has ended.
+    public let pid: Int32
+    /// What it had left behind.
+    public let processes: [Process]
+
+    /// A process that was found.
+    public struct Process: Sendable, Hashable, Codable {
+        /// Its number.
+        public let pid: Int32
+        /// Its program and arguments, 200 bytes at the most.
+        public let command: String
+    }
+
+    init(worker: String, pid: Int32, _ found: [MarkedProcesses.Found]) {
+        self.worker = worker
+        self.pid = pid
+        processes = found.map { Process(pid: $0.processIdentifier, command: $0.command) }
+    }
 }

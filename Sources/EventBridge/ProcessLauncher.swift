@@ -1,10 +1,13 @@
 import BridgePlatform
 import BridgeTransport
+import Locks
 import Supervision
 
 /// Starts workers as processes, with one end of a socket pair as their descriptor 3, memory for their outbox as 4, and memory for
-/// what large events they get as 5.
-struct ProcessLauncher: WorkerLauncher {
+/// what large events they get as 5; through `bridge-launcher`, where it is, so that nothing of them outlives this process.
+final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
     /// The link's number in the worker: the first one behind the standard streams.
     private static let linkDescriptor: CInt = 3
 
@@ -16,6 +19,15 @@ struct ProcessLauncher: WorkerLauncher {
 
     /// What every program may need to know; nothing else of the supervisor's environment is passed on.
     private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"]
+
+    private let start: WorkerStart
+    private let lock = Lock()
+    private var processGuard: ProcessGuard?
+    private let leftovers = LeftoverSearch()
+
+    init(_ start: WorkerStart = .automatic) {
+        self.start = start
+    }
 
     func launch(
         _ order: LaunchOrder,
@@ -44,8 +56,10 @@ struct ProcessLauncher: WorkerLauncher {
         request.arguments = specification.arguments
         let memory = MemoryFile.forOutbox(order.limits)
         let shelf = MemoryFile.forShelf()
+        let mark = leftovers.nextValue()
         request.environment = Self.environment(
             specification,
+            mark: mark,
             cookie: order.cookie,
             hasOutbox: memory != nil,
             hasShelf: shelf != nil
@@ -59,19 +73,57 @@ struct ProcessLauncher: WorkerLauncher {
         request.descriptors = [.init(child: Self.linkDescriptor, parent: link.rawValue)]
         if let memory { request.descriptors.append(.init(child: Self.outboxDescriptor, parent: memory.rawValue)) }
         if let shelf { request.descriptors.append(.init(child: Self.shelfDescriptor, parent: shelf.rawValue)) }
+        let launcher = try findLauncher()
+        let guardEnd = launcher.flatMap { guardDescriptor(launcher: $0, on: order.poller) }
+        request.launcher = launcher.map { .init(path: $0, guardDescriptor: guardEnd?.rawValue) }
         let lines = order.output
-        let outputPipe = try LinePipe.capture(output.reading, on: order.poller) { lines($0.text, false) }
-        let errorPipe = try LinePipe.capture(error.reading, on: order.poller) { lines($0.text, true) }
+        let outputPipe = try LinePipe.capture(output.reading, on: order.poller) { lines($0, false) }
+        let errorPipe = try LinePipe.capture(error.reading, on: order.poller) { lines($0, true) }
         let stream = UnixStream(sockets.first, memory: memory, shelf: shelf, poller: order.poller)
-        try ChildProcess.spawn(request) { [link, outputEnd, errorEnd] result in
-            withExtendedLifetime((link, outputEnd, errorEnd)) {}
+        try ChildProcess.spawn(request) { [link, outputEnd, errorEnd, guardEnd, leftovers] result in
+            withExtendedLifetime((link, outputEnd, errorEnd, guardEnd)) {}
             switch result {
             case .success(let child):
-                let process = SpawnedProcess(child: child, pipes: [outputPipe, errorPipe], poller: order.poller)
+                let process = SpawnedProcess(child: child, pipes: [outputPipe, errorPipe], poller: order.poller) {
+                    leftovers.search(for: mark, process: child.processIdentifier) { found in
+                        order.leftBehind(child.processIdentifier, found)
+                    }
+                }
                 completion(.success(LaunchedWorker(stream: stream, process: process)))
             case .failure(let error):
                 completion(.failure(Self.failure(error)))
             }
+        }
+    }
+
+    func end(on poller: Poller) async {
+        await leftovers.finish()
+        await lock.withLock { processGuard.take() }?.end(on: poller)
+    }
+
+    // MARK: - bridge-launcher
+
+    /// Its path; nil if workers are started without it.
+    ///
+    /// Looked up anew for every start, as the workers' programs are.
+    private func findLauncher() throws -> String? {
+        switch start {
+        case .direct: return nil
+        case .through(let location): return try Self.path(of: location)
+        case .automatic:
+            let path = try CurrentProcess.executableDirectory() + "/bridge-launcher"
+            return CurrentProcess.isExecutableFile(path) ? path : nil
+        }
+    }
+
+    /// The way to the guard, which is started with the first worker, and again if somebody has killed it.
+    ///
+    /// Nil if there is none: the workers themselves end with this process all the same.
+    private func guardDescriptor(launcher: String, on poller: Poller) -> SharedDescriptor? {
+        lock.withLock {
+            if let descriptor = processGuard?.descriptor { return descriptor }
+            processGuard = try? ProcessGuard.start(launcher: launcher, mark: leftovers.mark, on: poller)
+            return processGuard?.descriptor
         }
     }
 
@@ -81,6 +133,7 @@ struct ProcessLauncher: WorkerLauncher {
 
     private static func environment(
         _ specification: ChildSpecification,
+        mark: String,
         cookie: String,
         hasOutbox: Bool,
         hasShelf: Bool
@@ -93,6 +146,7 @@ struct ProcessLauncher: WorkerLauncher {
         environment["EVENT_BRIDGE_FD"] = "\(linkDescriptor)"
         environment["EVENT_BRIDGE_NAME"] = specification.name
         environment["EVENT_BRIDGE_COOKIE"] = cookie
+        environment[MarkedProcesses.Mark.variable] = mark
         if hasOutbox { environment["EVENT_BRIDGE_OUTBOX_FD"] = "\(outboxDescriptor)" }
         if hasShelf { environment["EVENT_BRIDGE_SHELF_FD"] = "\(shelfDescriptor)" }
         return environment
@@ -120,11 +174,14 @@ private final class SpawnedProcess: WorkerProcess {
     private let child: ChildProcess
     private let pipes: [LinePipe]
     private let poller: Poller
+    private let ended: @Sendable () -> Void
 
-    init(child: ChildProcess, pipes: [LinePipe], poller: Poller) {
+    /// - Parameter ended: called when its status has been taken, and its group killed.
+    init(child: ChildProcess, pipes: [LinePipe], poller: Poller, ended: @escaping @Sendable () -> Void) {
         self.child = child
         self.pipes = pipes
         self.poller = poller
+        self.ended = ended
     }
 
     var processIdentifier: Int32 { child.processIdentifier }
@@ -136,12 +193,25 @@ private final class SpawnedProcess: WorkerProcess {
         _ = try? child.signal(signal.number)
     }
 
+    var usage: ResourceUsage? { child.usage.map(ResourceUsage.init) }
+
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws {
-        try child.onExit(on: poller) { [pipes] exit in
+        try child.onExit(on: poller) { [pipes, ended] exit in
+            ended()
             // What a grandchild goes on printing is no longer the worker's.
             for pipe in pipes { pipe.finish() }
             handler(ExitReason(exit.status))
         }
+    }
+}
+
+extension ResourceUsage {
+    fileprivate init(_ use: ResourceUse) {
+        self.init(
+            userTime: .microseconds(Int64(clamping: use.userMicroseconds)),
+            systemTime: .microseconds(Int64(clamping: use.systemMicroseconds)),
+            peakMemory: Int(clamping: use.peakResidentBytes)
+        )
     }
 }
 

@@ -51,6 +51,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     private var processIdentifier: Int32?
     private var isLinkEnded = false
     private var exit: ExitReason?
+    private var resourceUsage: ResourceUsage?
     private var hasSaidGoodbye = false
     /// Whether the host has asked for its end, or brought it about: then no event is to blame for it.
     private var isEndedByHost = false
@@ -108,6 +109,9 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     /// The number of its process, also after that has ended.
     var pid: Int32? { lock.withLock { processIdentifier } }
+
+    /// How its process has ended, and what it had used; nil before its end, and where there was none.
+    var ending: (exit: ExitReason?, usage: ResourceUsage?) { lock.withLock { (exit, resourceUsage) } }
 
     /// What it has left in the memory that it shared; nil before its end, and if there was none.
     var takenOver: TakeOver? { link.takenOver }
@@ -357,7 +361,11 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     private func processExited(_ reason: ExitReason) {
-        lock.withLock { exit = reason }
+        let usage = lock.withLock { process }?.usage
+        lock.withLock {
+            exit = reason
+            resourceUsage = usage
+        }
         // What it wrote is still read to the end; somebody else who holds the socket cannot delay that.
         link.peerIsGone()
         reportEnd()

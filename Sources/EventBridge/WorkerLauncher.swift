@@ -10,6 +10,15 @@ package protocol WorkerLauncher: Sendable {
         _ order: LaunchOrder,
         completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
     )
+
+    /// Ends what it needs beside the workers, all of which have ended.
+    ///
+    /// Called once; nothing is launched afterwards.
+    func end(on poller: Poller) async
+}
+
+extension WorkerLauncher {
+    package func end(on poller: Poller) async {}
 }
 
 /// What a launcher has to know.
@@ -21,7 +30,9 @@ package struct LaunchOrder: Sendable {
     package let limits: LinkLimits
     package let poller: Poller
     /// A line of the worker's standard output or error.
-    package let output: @Sendable (_ line: String, _ isError: Bool) -> Void
+    package let output: @Sendable (_ line: LinePipe.Line, _ isError: Bool) -> Void
+    /// The worker's process of this number has ended, and these, which it had left behind, were killed.
+    package let leftBehind: @Sendable (_ worker: Int32, _ found: [MarkedProcesses.Found]) -> Void
 }
 
 /// A worker that has been started: the stream to it, and the process behind it.
@@ -46,6 +57,13 @@ package protocol WorkerProcess: Sendable {
 
     /// Calls `handler` once when the process has ended.
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws
+
+    /// What it has used in its life; nil before its end, and where nobody knows.
+    var usage: ResourceUsage? { get }
+}
+
+extension WorkerProcess {
+    package var usage: ResourceUsage? { nil }
 }
 
 extension WorkerProcess {

@@ -38,6 +38,12 @@ public struct WorkerLimits: Sendable, Hashable {
     /// the shared memory has no deadline.
     public var handlerDeadline: Duration?
 
+    /// How much of what the worker prints is passed on, in bytes a second, each line with 64 bytes more; 1 MiB by default.
+    ///
+    /// Four times as much may come at once. What is more is read and left out, so that a worker that prints without end neither waits
+    /// nor takes the supervisor's memory; ``WorkerOutputDropped`` says how much it was.
+    public var output: Int
+
     /// Makes limits.
     public init(
         outbox: Int = 4 << 20,
@@ -45,7 +51,8 @@ public struct WorkerLimits: Sendable, Hashable {
         overflow: [String: OverflowPolicy] = [:],
         frame: Int = 16 << 20,
         strikes: Int = 3,
-        handlerDeadline: Duration? = nil
+        handlerDeadline: Duration? = nil,
+        output: Int = 1 << 20
     ) {
         self.outbox = outbox
         self.outboxHardLimit = outboxHardLimit
@@ -53,6 +60,7 @@ public struct WorkerLimits: Sendable, Hashable {
         self.frame = frame
         self.strikes = strikes
         self.handlerDeadline = handlerDeadline
+        self.output = output
     }
 
     func validate() -> [String] {
@@ -63,6 +71,9 @@ public struct WorkerLimits: Sendable, Hashable {
         }
         if frame < 64 << 10 || frame > 1 << 30 {
             mistakes.append("the frame limit is \(frame) bytes; 64 KiB to 1 GiB are possible")
+        }
+        if output < 1 << 10 || output > 1 << 30 {
+            mistakes.append("the output is limited to \(output) bytes a second; 1 KiB to 1 GiB are possible")
         }
         for (name, policy) in overflow.sorted(by: { $0.key < $1.key }) {
             if name.isEmpty || name.utf8.count > EventNames.maximumBytes {

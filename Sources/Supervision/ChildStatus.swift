@@ -63,11 +63,21 @@ public struct ChildDeath: Hashable, Sendable {
     /// Whether it was being stopped on request, or along with a sibling: the end then says nothing about its health.
     public var wasAsked: Bool
 
+    /// What its process had used; nil if there was none, or nobody knows.
+    public var usage: ResourceUsage?
+
     /// Makes an entry.
-    public init(time: Duration, incarnation: Int, reason: ExitReason, wasAsked: Bool) {
+    public init(
+        time: Duration,
+        incarnation: Int,
+        reason: ExitReason,
+        wasAsked: Bool,
+        usage: ResourceUsage? = nil
+    ) {
         self.time = time
         self.incarnation = incarnation
         self.reason = reason
         self.wasAsked = wasAsked
+        self.usage = usage
     }
 }

@@ -55,13 +55,30 @@ public enum ExitReason: Hashable, Sendable {
     }
 }
 
+extension ExitReason {
+    /// The limit for whose sake the operating system has killed it; nil if it was another reason, or nobody knows.
+    ///
+    /// Of memory nobody knows: a process that gets none has to end itself, and the system that has none left kills by SIGKILL, as
+    /// anybody can.
+    public var exceededLimit: ResourceLimit? {
+        guard case .signaled(let number, _) = self else { return nil }
+        return SystemConstants.limit(behind: number)
+    }
+
+    /// The name of the signal that it was killed by, such as `SIGKILL`.
+    public var signalName: String? {
+        guard case .signaled(let number, _) = self else { return nil }
+        return SystemConstants.signalName(number)
+    }
+}
+
 extension ExitReason: CustomStringConvertible {
     /// A phrase that goes on from the child's name, such as `exited with status 3` or `killed by SIGKILL (9)`.
     public var description: String {
         switch self {
         case .exited(let status): "exited with status \(status)"
         case .signaled(let number, let coreDumped):
-            "killed by \(SystemConstants.signalText(number))\(coreDumped ? ", core dumped" : "")"
+            "killed by \(SystemConstants.signalText(number))\(limitText)\(coreDumped ? ", core dumped" : "")"
         case .spawnFailed(let what, let errno?): "could not be started: \(what) (errno \(errno))"
         case .spawnFailed(let what, nil): "could not be started: \(what)"
         case .handshakeTimedOut(let time, nil): "was not ready \(time.text) after its start"
@@ -75,4 +92,6 @@ extension ExitReason: CustomStringConvertible {
         case .requested: "stopped on request"
         }
     }
+
+    private var limitText: String { exceededLimit.map { ", \($0)" } ?? "" }
 }

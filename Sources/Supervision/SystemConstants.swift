@@ -17,6 +17,17 @@ enum SystemConstants {
         return "\(name) (\(number))"
     }
 
+    static func signalName(_ number: Int32) -> String? { signalNames[number] }
+
+    /// The limit that a process has exceeded which was killed by this signal.
+    static func limit(behind signal: Int32) -> ResourceLimit? {
+        switch signal {
+        case SIGXCPU: .processorTime
+        case SIGXFSZ: .fileSize
+        default: nil
+        }
+    }
+
     private static let signalNames: [Int32: String] = [
         SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL", SIGTRAP: "SIGTRAP",
         SIGABRT: "SIGABRT", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGKILL: "SIGKILL", SIGUSR1: "SIGUSR1",

@@ -30,7 +30,8 @@ extension BenchmarkWork {
     }
 
     /// All of them, in the order in which they are done and shown.
-    static let all: [BenchmarkWork] = roundTrips + floods + blobs + starts + [codec, inProcess] + growth
+    static let all: [BenchmarkWork] =
+        roundTrips + floods + blobs + starts + supervision + [codec, inProcess] + growth
 
     private static let roundTrips = [
         BenchmarkWork(
@@ -150,6 +151,21 @@ extension BenchmarkWork {
             count: 5,
             quickCount: 1
         ) { try await StartWork.runForMemory(count: Int($0)) },
+    ]
+
+    private static let supervision = [
+        BenchmarkWork(
+            name: "supervision",
+            summary: "from a worker's death to its report, and to its replacement, with 1 ms of back-off",
+            count: 300,
+            quickCount: 3
+        ) { try await SupervisionWork.run(kills: Int($0)) },
+        BenchmarkWork(
+            name: "supervision-idle",
+            summary: "what so many idle workers cost their host",
+            count: 100,
+            quickCount: 2
+        ) { try await SupervisionWork.runIdle(workers: Int($0)) },
     ]
 
     private static let codec = BenchmarkWork(

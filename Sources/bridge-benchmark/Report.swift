@@ -66,6 +66,30 @@ enum Report {
         )
     }
 
+    /// From the kill of a worker to the report of its death, and until its replacement was ready.
+    static func deaths(noticed: [UInt64], replaced: [UInt64]) {
+        for (name, times) in [("noticed", noticed), ("replaced", replaced)] {
+            line(
+                "supervision-\(name)",
+                [
+                    ("p50_us", decimal(Double(percentile(50, of: times)) / 1_000)),
+                    ("p99_us", decimal(Double(percentile(99, of: times)) / 1_000)), ("n", "\(times.count)"),
+                ]
+            )
+        }
+    }
+
+    /// What idle workers cost their host: processor time, and memory for each.
+    static func idle(workers: Int, nanosecondsPerSecond: UInt64, bytesPerWorker: Int) {
+        line(
+            "supervision-idle",
+            [
+                ("idle_us_per_s", decimal(Double(nanosecondsPerSecond) / 1e3)), ("bytes", "\(bytesPerWorker)"),
+                ("n", "\(workers)"),
+            ]
+        )
+    }
+
     /// The memory that processes have had in RAM.
     static func residents(_ peer: String, _ bytes: [Int]) {
         let median = bytes.sorted()[bytes.count / 2]

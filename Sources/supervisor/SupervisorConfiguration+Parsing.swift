@@ -194,7 +194,7 @@ extension SupervisorConfiguration {
             "memory": "\"memory\" is not supported yet: a worker's memory cannot be limited; leave it out",
             "openFiles": "\"openFiles\" is not supported yet: a worker's open files cannot be limited; leave it out",
         ]
-        let keys = ["outbox", "overflow", "frame", "strikes", "handlerDeadline"]
+        let keys = ["outbox", "overflow", "frame", "strikes", "handlerDeadline", "output"]
         guard let limits = object.optional("limits")?.object(keys: keys, unsupported: unsupported) else { return }
         worker.limits.outbox =
             limits.optional("outbox")?.byteCount(in: leastOutbox...greatestSize) ?? worker.limits.outbox
@@ -204,6 +204,8 @@ extension SupervisorConfiguration {
         worker.limits.strikes = limits.optional("strikes")?.integer(in: 1...1_000) ?? worker.limits.strikes
         worker.limits.handlerDeadline =
             limits.optional("handlerDeadline")?.duration(in: durations, example: "30s")
+        worker.limits.output =
+            limits.optional("output")?.byteCount(in: 1 << 10...1 << 30, example: "1MiB") ?? worker.limits.output
     }
 }
 

@@ -73,6 +73,7 @@ extension SupervisorConfiguration.Worker {
         result.frame = limits.frame
         result.strikes = limits.strikes
         result.handlerDeadline = limits.handlerDeadline
+        result.output = limits.output
         return result
     }
 }

@@ -86,6 +86,8 @@ extension SupervisorConfiguration {
             var strikes = 3
             /// For how long the worker may have one event in its handlers; nil for as long as they like.
             var handlerDeadline: Duration?
+            /// Bytes of what it prints that are shown in a second.
+            var output = 1 << 20
         }
 
         var name: String

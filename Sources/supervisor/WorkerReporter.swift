@@ -12,6 +12,8 @@ struct WorkerReporter: Sendable {
         EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName, EventDeadLettered.eventName,
         DeadLettersFull.eventName, EventsLost.eventName, BridgeEnding.eventName,
         WorkerUnresponsive.eventName,
+        WorkerOutputDropped.eventName,
+        WorkerLeftBehind.eventName,
     ]
 
     /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
@@ -19,6 +21,9 @@ struct WorkerReporter: Sendable {
 
     /// How ``WorkerExited/next`` begins for a worker that stays down.
     private static let givingUp = "gave up"
+
+    /// How it begins for a worker that is started again.
+    private static let backingOff = "backing off"
 
     let diagnostics: Diagnostics
     let outcome: RunOutcome
@@ -42,6 +47,8 @@ struct WorkerReporter: Sendable {
             publisher.subscribe(to: BridgeEnding.self) { if isOurs() { ending($0) } },
             publisher.subscribe(to: EventsLost.self) { if isOurs() { lost($0) } },
             publisher.subscribe(to: WorkerOutput.self) { if isOurs() { diagnostics.pass($0.line, of: $0.worker) } },
+            publisher.subscribe(to: WorkerLeftBehind.self) { if isOurs() { leftBehind($0) } },
+            publisher.subscribe(to: WorkerOutputDropped.self) { if isOurs() { dropped($0) } },
             publisher.subscribe(to: EventDeadLettered.self) { if isOurs() { deadLettered($0) } },
             publisher.subscribe(to: DeadLettersFull.self) { if isOurs() { full($0) } },
             publisher.subscribe(to: EventRefused.self) { refused($0, reporter: Self.reporter(besides: host), host) },
@@ -66,23 +73,38 @@ struct WorkerReporter: Sendable {
     }
 
     private func exited(_ event: WorkerExited) {
-        let process = event.pid.map { " (process \($0))" } ?? ""
+        let usage = event.usage.map { "; \($0)" } ?? ""
+        let process = event.pid.map { " (process \($0)\(usage))" } ?? ""
         if !event.wasAsked, event.next == ChildState.stopped.description { outcome.workerStaysDown(event.worker) }
+        let worker = "worker \"\(event.worker)\"\(process)"
         if event.wasAsked, event.next == ChildState.dormant.description {
-            diagnostics.say(
-                "worker \"\(event.worker)\"\(process) had nothing to do and was stopped; the next event for it starts it"
-            )
+            diagnostics.say("\(worker) had nothing to do and was stopped; the next event for it starts it")
         } else if event.wasAsked {
-            diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason), as it was asked to")
+            // One that had to be killed has not done what it was asked to.
+            let isKilled = event.exit?.signal != nil
+            diagnostics.say(
+                "\(worker) \(event.reason)\(isKilled ? " while it was being stopped" : ", as it was asked to")"
+            )
         } else if !event.next.hasPrefix(Self.givingUp) {
-            diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason); \(event.next)")
+            diagnostics.say("\(worker) \(what(event)); \(next(event))")
         } else if !event.next.hasSuffix(event.reason) {
             // The sentence that it is given up follows, and does not say this.
-            diagnostics.say("worker \"\(event.worker)\"\(process) \(event.reason)")
+            diagnostics.say("\(worker) \(what(event))")
         }
         if let outbox = event.outbox { left(outbox, by: event.worker) }
         // Otherwise that sentence could come after the run's last one.
         if !event.next.hasPrefix(Self.givingUp) { statesChanged() }
+    }
+
+    /// A status of 0 alone does not say that something is wrong.
+    private func what(_ event: WorkerExited) -> String {
+        event.exit?.status == 0 && event.reason.hasPrefix("exited") ? "\(event.reason), unasked" : event.reason
+    }
+
+    /// What is done about it.
+    private func next(_ event: WorkerExited) -> String {
+        guard event.next.hasPrefix(Self.backingOff) else { return event.next }
+        return "it is started again after a pause\(event.next.dropFirst(Self.backingOff.count))"
     }
 
     private func left(_ outbox: WorkerExited.Outbox, by worker: String) {
@@ -130,6 +152,24 @@ struct WorkerReporter: Sendable {
         diagnostics.say("stopping all workers: \"\(event.worker)\" has ended, which is significant")
         // Where it was the last one, its own end came before this.
         statesChanged()
+    }
+
+    private func dropped(_ event: WorkerOutputDropped) {
+        let lines = event.lines == 1 ? "1 line" : "\(event.lines) lines"
+        diagnostics.say(
+            "worker \"\(event.worker)\" prints more than is shown: \(lines) (\(event.bytes) bytes) left out; it goes on unhindered"
+        )
+    }
+
+    private func leftBehind(_ event: WorkerLeftBehind) {
+        for process in event.processes {
+            diagnostics.say(
+                """
+                worker "\(event.worker)" (process \(event.pid)) had left process \(process.pid) behind (\(process.command)), \
+                which was killed
+                """
+            )
+        }
     }
 
     // MARK: - Events

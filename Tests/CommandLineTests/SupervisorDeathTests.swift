@@ -16,7 +16,7 @@ struct SupervisorDeathTests {
     /// The promise is a second. On a busy machine it may be more: what is tested is that the workers end though nobody ends them.
     private static let patience: UInt64 = 120_000_000_000
 
-    @Test("leaves no worker behind, whatever the worker is at", .timeLimit(.minutes(5)))
+    @Test("A13: leaves no worker behind, whatever the worker is at", .timeLimit(.minutes(5)))
     func noWorkerIsLeft() async throws {
         let workspace = try Workspace()
         // At rest, blocked in a handler, busy in a handler, deaf to every request to end, and with a full outbox.

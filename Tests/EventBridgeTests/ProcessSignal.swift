@@ -31,6 +31,14 @@ enum ProcessSignal {
 
     static func isAlive(_ pid: Int32) -> Bool { send(pid, 0) }
 
+    /// Whether it still does something, and has not only an exit status that nobody has taken.
+    static func isRunning(_ pid: Int32) -> Bool {
+        guard isAlive(pid) else { return false }
+        let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+        let state = status.flatMap { $0[($0.lastIndex(of: ")") ?? $0.startIndex)...].dropFirst(2).first }
+        return state != nil && state != "Z" && state != "X"
+    }
+
     private static func send(_ pid: Int32, _ signal: Int32) -> Bool {
         #if canImport(Glibc)
         Glibc.kill(pid, signal) == 0

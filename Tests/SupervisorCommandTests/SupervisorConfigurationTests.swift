@@ -55,7 +55,7 @@ struct SupervisorConfigurationTests {
                   handshake: "1.5s",
                   heartbeat: { every: "2s", tolerance: 4 },
                   shutdown: { grace: "0s" },
-                  limits: { outbox: "1MiB", overflow: { "*": "drop-oldest", Moved: { latest: "id" } }, frame: 65536, strikes: 5, handlerDeadline: "30s" }
+                  limits: { outbox: "1MiB", overflow: { "*": "drop-oldest", Moved: { latest: "id" } }, frame: 65536, strikes: 5, handlerDeadline: "30s", output: "64KiB" }
                 },
                 { name: "canvas", executable: "canvas-worker", subscribes: ["BoxOrdered"], publishes: [] }
               ]
@@ -80,7 +80,8 @@ struct SupervisorConfigurationTests {
                 overflow: ["*": .dropOldest, "Moved": .latest(by: "id")],
                 frame: 65_536,
                 strikes: 5,
-                handlerDeadline: .seconds(30)
+                handlerDeadline: .seconds(30),
+                output: 64 << 10
             )
         )
         var canvas = SupervisorConfiguration.Worker(name: "canvas", executable: "canvas-worker")
@@ -177,7 +178,7 @@ struct SupervisorConfigurationTests {
                 "workers[1].limits.memory (17): \"memory\" is not supported yet: a worker's memory cannot be limited; leave it out",
                 "workers[1].limits.openFiles (17): \"openFiles\" is not supported yet: "
                     + "a worker's open files cannot be limited; leave it out",
-                "workers[1].limits.files (17): unknown key \"files\"; known here are outbox, overflow, frame, strikes, handlerDeadline",
+                "workers[1].limits.files (17): unknown key \"files\"; known here are outbox, overflow, frame, strikes, handlerDeadline, output",
                 "workers[1].limits.strikes (17): found the number 0, expected an integer from 1 to 1000",
                 "workers[1].limits.handlerDeadline (18): found the string \"0s\", expected from 1ms to 168h",
                 "workers[2] (20): found the string \"third\", expected an object with \"name\", \"executable\", \"arguments\"",

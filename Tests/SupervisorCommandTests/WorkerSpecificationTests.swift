@@ -21,7 +21,8 @@ struct WorkerSpecificationTests {
                 name: "a", executable: "/bin/a", arguments: ["x"], environment: { K: "v" }, directory: "/tmp",
                 subscribes: ["E"], publishes: ["F"], restart: "transient", significant: true, backoff: { initial: "50ms", maximum: "9s" },
                 handshake: "2s", heartbeat: { every: "3s", tolerance: 4 }, shutdown: { grace: "6s" },
-                limits: { outbox: "128MiB", frame: "1MiB", strikes: 2, handlerDeadline: "20s" },
+                limits: { outbox: "128MiB", frame: "1MiB", strikes: 2, handlerDeadline: "20s",
+                          output: "64KiB" },
             }] }
             """
         )
@@ -53,7 +54,8 @@ struct WorkerSpecificationTests {
                 outboxHardLimit: 128 << 20,
                 frame: 1 << 20,
                 strikes: 2,
-                handlerDeadline: .seconds(20)
+                handlerDeadline: .seconds(20),
+                output: 64 << 10
             )
         )
         #expect(configuration.workerSpecifications == [expected])

@@ -110,6 +110,9 @@ int cbp_spawn(
 /// A descriptor that becomes readable when the child has exited: a pidfd, or a kqueue on Darwin.
 int cbp_process_open(int32_t pid);
 int cbp_process_signal(int descriptor, int32_t pid, int signal);
+/// Signals the process group that this process leads, or has led before it was removed from the process table. EINVAL where
+/// the system cannot do so without the group's number.
+int cbp_process_signal_group(int descriptor, int signal);
 
 enum cbp_exit_state { cbp_exit_still_running, cbp_exit_with_code, cbp_exit_by_signal, cbp_exit_by_signal_with_core };
 
@@ -124,6 +127,10 @@ typedef struct {
 /// Looks whether the child has exited, and removes it from the process table if `reap` says so. ECHILD when it is not
 /// there any more.
 int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *_Nonnull exit);
+
+/// The value of a variable in the environment that a process of this user was started with, cut off where `value` has no more
+/// room; its length, or -1 if there is none. `name` ends with "=".
+ptrdiff_t cbp_process_variable(int32_t pid, const char *_Nonnull name, char *_Nonnull value, size_t size);
 
 /// Asks for `signal` when the parent dies; ENOTSUP where the system has no such thing.
 int cbp_arm_parent_death_signal(int signal);

@@ -1,0 +1,114 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+package import Glibc
+#elseif canImport(Darwin)
+package import Darwin
+#endif
+
+/// Finds processes by a mark in the environment that they were started with, and kills them.
+///
+/// A process that leaves its process group, as daemons do, is nobody's child any more and in nobody's list. But it has the
+/// environment of the one that has started it, unless that was changed on purpose. Only processes of the same user can be found,
+/// and only on Linux, where /proc shows them.
+package enum MarkedProcesses {
+    /// A mark of all that one bridge starts; each worker adds a number of its own.
+    package struct Mark: Sendable, Equatable {
+        package static let variable = "EVENT_BRIDGE_WORKER"
+
+        private let text: String
+
+        /// A mark that nobody else has.
+        package init() {
+            let digits = String(randomUInt64(), radix: 16)
+            text = String(repeating: "0", count: 16 - digits.count) + digits
+        }
+
+        /// The variable's value for one worker.
+        package func value(_ number: UInt64) -> String { "\(text).\(number)" }
+
+        /// How the variable begins for all of them, with its name.
+        var beginning: String { "\(Self.variable)=\(text)." }
+    }
+
+    /// A process that was found, and killed.
+    package struct Found: Sendable, Equatable {
+        package let processIdentifier: pid_t
+        /// What it was started as: its program and arguments.
+        package let command: String
+    }
+
+    /// As much of a command as a person wants to read.
+    private static let longestCommand = 200
+
+    /// A process that is born while others are being killed is found in the next round.
+    private static let mostRounds = 10
+
+    /// Kills all that bear one of these values and are in another process group than the one named for it.
+    ///
+    /// - Parameter groups: the process group of each value's first bearer, which is left to others.
+    /// - Returns: Those that were killed, by value.
+    package static func kill(outside groups: [String: pid_t]) -> [String: [Found]] {
+        var all: [String: [Found]] = [:]
+        for _ in 0..<mostRounds {
+            let found = killOnce(groups)
+            for (value, found) in found {
+                let known = Set(all[value, default: []].map(\.processIdentifier))
+                all[value, default: []] += found.filter { !known.contains($0.processIdentifier) }
+            }
+            if found.isEmpty { break }
+        }
+        return all
+    }
+
+    private static func killOnce(_ groups: [String: pid_t]) -> [String: [Found]] {
+        var found: [String: [Found]] = [:]
+        for process in processes() {
+            guard let value = mark(of: process), let group = groups[value], getpgid(process) != group else { continue }
+            let command = command(of: process)
+            let number = cbp_process_open(process)
+            guard number >= 0 else { continue }
+            let handle = FileDescriptor(owning: number)
+            // Once more: the number may have been given to another process before the handle was opened.
+            guard mark(of: process) == value else { continue }
+            guard cbp_process_signal(handle.rawValue, process, SIGKILL) == 0 else { continue }
+            found[value, default: []].append(Found(processIdentifier: process, command: command))
+        }
+        return found
+    }
+
+    private static func processes() -> [pid_t] {
+        guard let directory = opendir("/proc") else { return [] }
+        defer { closedir(directory) }
+        let own = getpid()
+        var numbers: [pid_t] = []
+        while let entry = readdir(directory) {
+            let number = withUnsafeBytes(of: &entry.pointee.d_name) { name in
+                pid_t(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self))
+            }
+            if let number, number != own { numbers.append(number) }
+        }
+        return numbers
+    }
+
+    private static func mark(of process: pid_t) -> String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { value in
+            guard let start = value.baseAddress else { return nil }
+            let length = cbp_process_variable(process, "\(Mark.variable)=", start, value.count)
+            if length < 0 { return nil }
+            return String(decoding: UnsafeRawBufferPointer(start: start, count: length), as: UTF8.self)
+        }
+    }
+
+    private static func command(of process: pid_t) -> String {
+        let number = open("/proc/\(process)/cmdline", O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else { return "" }
+        let file = FileDescriptor(owning: number)
+        return withUnsafeTemporaryAllocation(byteCount: longestCommand, alignment: 1) { buffer in
+            let count = retryingInterrupted { read(file.rawValue, buffer.baseAddress, buffer.count) }
+            guard count > 0 else { return "" }
+            let words = buffer[..<count].split(separator: 0)
+            return words.map { String(decoding: $0, as: UTF8.self) }.joined(separator: " ")
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Locks
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A process that outlives this one by a moment, to kill what the processes started here have left in their groups.
+///
+/// The kernel can end a child with its parent, but not a child's children. The guard is a `bridge-launcher` of its own: each
+/// launcher tells it of its process group before its program begins, so that there is no moment in which somebody could be
+/// left behind unknown. It ends with this object; then there must be nobody left.
+///
+/// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
+package final class ProcessGuard: @unchecked Sendable {
+    /// The guard's number for its end of the connection.
+    private static let connection: CInt = 3
+
+    /// An end that takes longer is helped along: somebody else holds the connection, and there is nothing left to guard.
+    private static let endNanoseconds: UInt64 = 1_000_000_000
+
+    private let lock = Lock()
+    /// Launchers get copies of it; when the last one is closed, the guard has nothing left to wait for.
+    private var connection: SharedDescriptor?
+    private var child: ChildProcess?
+    /// Whether there is, or soon will be, a process.
+    private var isAlive = true
+    private var waiters: [@Sendable () -> Void] = []
+
+    private init(_ connection: SharedDescriptor) {
+        self.connection = connection
+    }
+
+    deinit {
+        // Closed before anybody waits for the end that this brings about.
+        connection = nil
+        guard isAlive, let child else { return }
+        // Without the thread it stays in the process table as long as this process lives.
+        try? PlatformThread.start(name: "guard", stackSize: 128 << 10) { _ = child.waitForExit() }
+    }
+
+    /// Starts a guard without waiting for it: what launchers have to say meanwhile waits for it.
+    ///
+    /// - Parameters:
+    ///   - launcher: the path of `bridge-launcher`.
+    ///   - mark: whose bearers are killed as well, whatever group they are in; see `MarkedProcesses`.
+    package static func start(
+        launcher: String,
+        mark: MarkedProcesses.Mark? = nil,
+        on poller: Poller
+    ) throws -> ProcessGuard {
+        let sockets = try UnixSocket.pair()
+        let far = SharedDescriptor(sockets.second)
+        let result = ProcessGuard(SharedDescriptor(sockets.first))
+        var request = SpawnRequest(executable: launcher)
+        request.arguments = ["--as", "guard", "--parent", "\(getpid())", "--guard", "\(connection)"]
+        if let mark { request.arguments += ["--mark", mark.beginning] }
+        request.descriptors = [.init(child: connection, parent: far.rawValue)]
+        try ChildProcess.spawn(request) { [result, far] answer in
+            withExtendedLifetime(far) {}
+            result.started(answer, on: poller)
+        }
+        return result
+    }
+
+    /// The descriptor for `SpawnRequest.Launcher`, open as long as somebody holds it; `nil` if the guard has gone.
+    package var descriptor: SharedDescriptor? {
+        lock.withLock { isAlive ? connection : nil }
+    }
+
+    /// Ends the guard, and returns when it has ended.
+    ///
+    /// Nobody may be left whom it guards.
+    package func end(on poller: Poller) async {
+        let kill = poller.schedule(after: Self.endNanoseconds) { [self] in
+            _ = try? lock.withLock { child }?.signal(SIGKILL)
+        }
+        await withCheckedContinuation { continuation in
+            let (closed, isOver) = lock.withLock {
+                if isAlive { waiters.append { continuation.resume() } }
+                return (connection.take(), !isAlive)
+            }
+            withExtendedLifetime(closed) {}
+            if isOver { continuation.resume() }
+        }
+        kill.cancelWithoutWaiting()
+    }
+
+    private func started(_ answer: Result<ChildProcess, SpawnError>, on poller: Poller) {
+        guard case .success(let child) = answer else { return ended() }
+        lock.withLock { self.child = child }
+        do {
+            try child.onExit(on: poller) { [weak self] _ in self?.ended() }
+        } catch {
+            // The poller has been stopped: the bridge is on its way out, and so is the guard.
+            ended()
+        }
+    }
+
+    private func ended() {
+        let waiters = lock.withLock {
+            isAlive = false
+            child = nil
+            defer { self.waiters = [] }
+            return self.waiters
+        }
+        for waiter in waiters { waiter() }
+    }
+}

@@ -1,0 +1,83 @@
+import BridgePlatform
+import Locks
+
+/// Looks, when a worker has ended, for processes that it has left behind outside its process group, and kills them.
+///
+/// The group itself is killed before the worker's status is taken. What has left it, as daemons do, is found by a mark in its
+/// environment, in a look at all processes, which has a thread of its own while there is something to look for: one look serves
+/// all workers that have ended until then.
+final class LeftoverSearch: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    typealias Report = @Sendable ([MarkedProcesses.Found]) -> Void
+
+    let mark = MarkedProcesses.Mark()
+    private let lock = Lock()
+    private var lastNumber: UInt64 = 0
+    /// By the value of the mark: the worker's process, and whom to tell.
+    private var wanted: [String: (group: Int32, report: Report)] = [:]
+    private var isSearching = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+
+    /// The value of the mark for one more worker.
+    func nextValue() -> String {
+        lock.withLock {
+            lastNumber += 1
+            return mark.value(lastNumber)
+        }
+    }
+
+    /// - Parameters:
+    ///   - process: the worker's, which led its group.
+    ///   - report: called with what was found and killed, if there was something, on the search's thread.
+    func search(for value: String, process: Int32, report: @escaping Report) {
+        let isFirst = lock.withLock {
+            wanted[value] = (process, report)
+            defer { isSearching = true }
+            return !isSearching
+        }
+        guard isFirst else { return }
+        do {
+            try PlatformThread.start(name: "leftovers") { [self] in run() }
+        } catch {
+            // Without a thread nobody is found this time; the guard finds them at the end.
+            lock.withLock { wanted = [:] }
+            finishSearching()
+        }
+    }
+
+    /// Returns when all that was to be searched for has been.
+    func finish() async {
+        await withCheckedContinuation { continuation in
+            let isIdle = lock.withLock {
+                if isSearching { waiters.append(continuation) }
+                return !isSearching
+            }
+            if isIdle { continuation.resume() }
+        }
+    }
+
+    private func run() {
+        while true {
+            let wanted = lock.withLock {
+                defer { self.wanted = [:] }
+                return self.wanted
+            }
+            if wanted.isEmpty, finishSearching() { return }
+            let found = MarkedProcesses.kill(outside: wanted.mapValues(\.group))
+            for (value, processes) in found { wanted[value]?.report(processes) }
+        }
+    }
+
+    /// - Returns: Whether nothing has come in between.
+    @discardableResult
+    private func finishSearching() -> Bool {
+        let waiters: [CheckedContinuation<Void, Never>]? = lock.withLock {
+            guard wanted.isEmpty else { return nil }
+            isSearching = false
+            defer { self.waiters = [] }
+            return self.waiters
+        }
+        for waiter in waiters ?? [] { waiter.resume() }
+        return waiters != nil
+    }
+}

@@ -1,0 +1,57 @@
+import BridgePlatform
+import DomainEvents
+import Locks
+
+/// Passes on what a worker prints, in all of its starts, as far as its rate allows, and says what it has left out.
+final class OutputGate: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    /// For how long what is left out is gathered before it is said.
+    private static let interval: UInt64 = 1_000_000_000
+
+    private let worker: String
+    private let publisher: EventPublisher
+    private let poller: Poller
+    private let closure: (@Sendable (WorkerOutput) -> Void)?
+    private let lock = Lock()
+    private var meter: OutputMeter
+    private var isToldLater = false
+
+    /// - Parameter closure: gets the lines; nil if they are published.
+    init(
+        worker: String,
+        rate: Int,
+        publisher: EventPublisher,
+        poller: Poller,
+        closure: (@Sendable (WorkerOutput) -> Void)?
+    ) {
+        self.worker = worker
+        self.publisher = publisher
+        self.poller = poller
+        self.closure = closure
+        meter = OutputMeter(rate: rate, at: MonotonicClock.now())
+    }
+
+    func take(_ line: LinePipe.Line, isError: Bool) {
+        let (passes, isFirst) = lock.withLock {
+            let passes = meter.passes(line.bytes.count, at: MonotonicClock.now())
+            defer { if !passes { isToldLater = true } }
+            return (passes, !passes && !isToldLater)
+        }
+        if passes {
+            let output = WorkerOutput(worker: worker, isError: isError, line: line.text)
+            if let closure { closure(output) } else { publisher.publish(output) }
+        }
+        if isFirst { poller.schedule(after: Self.interval) { [weak self] in self?.tell() } }
+    }
+
+    /// Says what was left out and not said yet.
+    func tell() {
+        let dropped = lock.withLock {
+            isToldLater = false
+            return meter.takeDropped()
+        }
+        guard let dropped else { return }
+        publisher.publish(WorkerOutputDropped(worker: worker, lines: dropped.lines, bytes: dropped.bytes))
+    }
+}

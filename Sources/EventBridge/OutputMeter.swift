@@ -1,0 +1,65 @@
+/// Decides which lines that a worker prints are passed on: so many bytes a second, and four seconds' worth at once.
+///
+/// Once it leaves lines out it does so until there is room for a second's worth again: what is passed on comes in pieces that one
+/// can read, and not as single lines out of a flood.
+struct OutputMeter {
+    /// What was left out.
+    struct Dropped: Equatable {
+        var lines = 0
+        var bytes = 0
+    }
+
+    /// What a line counts for beside its bytes, as an empty one takes its time too.
+    static let lineBytes = 64
+
+    private static let burstSeconds = 4
+    private static let second: UInt64 = 1_000_000_000
+
+    private let rate: Int
+    private var room: Int
+    private var last: UInt64
+    private var isDropping = false
+    private var dropped = Dropped()
+
+    /// - Parameters:
+    ///   - rate: bytes a second.
+    ///   - now: on the monotonic clock, in nanoseconds.
+    init(rate: Int, at now: UInt64) {
+        self.rate = rate
+        room = rate * Self.burstSeconds
+        last = now
+    }
+
+    /// Whether a line of so many bytes is passed on.
+    mutating func passes(_ bytes: Int, at now: UInt64) -> Bool {
+        refill(at: now)
+        if isDropping { isDropping = room < rate }
+        let cost = bytes + Self.lineBytes
+        // A line that is longer than all the room there can be passes when there is all of it.
+        if !isDropping, room >= min(cost, rate * Self.burstSeconds) {
+            room -= min(cost, room)
+            return true
+        }
+        isDropping = true
+        dropped.lines += 1
+        dropped.bytes += bytes
+        return false
+    }
+
+    /// What was left out since the last time; nil if it was nothing.
+    mutating func takeDropped() -> Dropped? {
+        defer { dropped = Dropped() }
+        return dropped.lines == 0 ? nil : dropped
+    }
+
+    private mutating func refill(at now: UInt64) {
+        guard now > last else { return }
+        let nanoseconds = min(now - last, UInt64(Self.burstSeconds) * Self.second)
+        // Whole bytes only: what is left of the time counts the next time.
+        let (product, overflow) = nanoseconds.multipliedReportingOverflow(by: UInt64(rate))
+        let bytes = overflow ? .max : product / Self.second
+        guard bytes > 0 else { return }
+        last = now
+        room = min(room + Int(clamping: min(bytes, UInt64(Int32.max))), rate * Self.burstSeconds)
+    }
+}

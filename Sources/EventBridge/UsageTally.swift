@@ -1,0 +1,34 @@
+import Locks
+import Supervision
+
+/// Keeps what the workers' last processes have used, as long as their deaths are kept.
+///
+/// Supervision decides by how a child has ended, never by what it has used; so that stands beside its tally of deaths, and comes
+/// together with it when somebody asks.
+final class UsageTally: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = Lock()
+    /// By child and incarnation.
+    private var usages: [Int: [Int: ResourceUsage]] = [:]
+
+    func add(_ usage: ResourceUsage?, index: Int, incarnation: Int) {
+        guard let usage else { return }
+        lock.withLock {
+            usages[index, default: [:]][incarnation] = usage
+            if let oldest = usages[index]?.keys.min(), incarnation - oldest >= ChildStatus.deathTallyLimit {
+                usages[index]?[oldest] = nil
+            }
+        }
+    }
+
+    func filling(in status: [ChildStatus]) -> [ChildStatus] {
+        let usages = lock.withLock { self.usages }
+        return status.enumerated().map { index, child in
+            var child = child
+            for death in child.deaths.indices {
+                child.deaths[death].usage = usages[index]?[child.deaths[death].incarnation]
+            }
+            return child
+        }
+    }
+}

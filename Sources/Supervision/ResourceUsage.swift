@@ -1,0 +1,50 @@
+/// What a child's process has used in its life, with those of its own children that it waited for.
+public struct ResourceUsage: Hashable, Sendable, Codable {
+    /// Processor time in its own code, of all threads together.
+    public var userTime: Duration
+
+    /// Processor time that the operating system spent on its behalf.
+    public var systemTime: Duration
+
+    /// The most memory that it had in RAM at once, in bytes; what it shared with others counts too.
+    public var peakMemory: Int
+
+    /// Makes a record.
+    public init(userTime: Duration, systemTime: Duration, peakMemory: Int) {
+        self.userTime = userTime
+        self.systemTime = systemTime
+        self.peakMemory = peakMemory
+    }
+}
+
+extension ResourceUsage: CustomStringConvertible {
+    /// A phrase such as `1.25 s of processor time, at most 14.0 MiB`.
+    public var description: String {
+        let (seconds, attoseconds) = (userTime + systemTime).components
+        let hundredths = attoseconds / 10_000_000_000_000_000
+        let tenths = (peakMemory % (1 << 20)) * 10 / (1 << 20)
+        return """
+            \(seconds).\(hundredths < 10 ? "0" : "")\(hundredths) s of processor time, \
+            at most \(peakMemory >> 20).\(tenths) MiB
+            """
+    }
+}
+
+/// A limit of the operating system, for whose sake it kills a process.
+public enum ResourceLimit: String, Hashable, Sendable, Codable {
+    /// RLIMIT_CPU: the process has used more processor time than it may.
+    case processorTime
+
+    /// RLIMIT_FSIZE: it has written more into one file than it may.
+    case fileSize
+}
+
+extension ResourceLimit: CustomStringConvertible {
+    /// A phrase such as `its limit of processor time`.
+    public var description: String {
+        switch self {
+        case .processorTime: "its limit of processor time"
+        case .fileSize: "its limit for the size of a file"
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// The guard: one process for all workers of a bridge. A worker is killed by the kernel when the bridge has gone; its children
+// are not, and nobody knows them but by their process group. The guard has been told of each group before the program in it
+// began, outlives the bridge by a moment, and kills the groups in that.
+
+#define _GNU_SOURCE
+
+#include "launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+
+/// Since Linux 6.9: the signal goes to the process group that the pidfd's process leads, or has led.
+#ifndef PIDFD_SIGNAL_PROCESS_GROUP
+#define PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
+#endif
+#endif
+
+struct group {
+    pid_t leader;
+    /// The leader's pidfd; -1 where there is none.
+    int handle;
+};
+
+static struct group *groups;
+static size_t group_count;
+static size_t group_room;
+
+/// Signals a group; 0 only looks whether there is one. False if it has nobody any more.
+static bool signal_group(struct group group, int signal) {
+#ifdef __linux__
+    if (group.handle >= 0) {
+        if (syscall(SYS_pidfd_send_signal, group.handle, signal, NULL, PIDFD_SIGNAL_PROCESS_GROUP) == 0) return true;
+        if (errno != EINVAL) return errno != ESRCH;
+        // An older kernel: the number is the group's own for as long as its leader has not been waited for.
+        if (syscall(SYS_pidfd_send_signal, group.handle, 0, NULL, 0) != 0) return false;
+    }
+#endif
+    return kill(-group.leader, signal) == 0 || errno != ESRCH;
+}
+
+static void forget_empty_groups(void) {
+    size_t kept = 0;
+    for (size_t index = 0; index < group_count; index++) {
+        if (signal_group(groups[index], 0)) {
+            groups[kept++] = groups[index];
+        } else if (groups[index].handle >= 0) {
+            close(groups[index].handle);
+        }
+    }
+    group_count = kept;
+}
+
+static void remember(struct group group) {
+    if (group_count == group_room) {
+        forget_empty_groups();
+        // At most half full afterwards, so that looking at all of them is rare.
+        if (group_count * 2 >= group_room) {
+            size_t room = group_room == 0 ? 32 : group_room * 2;
+            struct group *larger = realloc(groups, room * sizeof *groups);
+            if (larger != NULL) {
+                groups = larger;
+                group_room = room;
+            }
+        }
+        if (group_count == group_room) return;
+    }
+    groups[group_count++] = group;
+}
+
+static int received_descriptor(struct msghdr *message) {
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) return -1;
+    int descriptor;
+    memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+    return descriptor;
+}
+
+/// Takes what one worker has sent; false when there is nothing more to come, or nothing now.
+static bool take_notice(int socket) {
+    struct launch_notice notice = {0};
+    struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr aligned;
+    } control;
+    struct msghdr message = {
+        .msg_iov = &piece,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof control.bytes,
+    };
+    ssize_t count;
+    do count = recvmsg(socket, &message, MSG_DONTWAIT);
+    while (count < 0 && errno == EINTR);
+    if (count != (ssize_t)sizeof notice) return false;
+    struct group group = {.leader = notice.process, .handle = received_descriptor(&message)};
+    if (group.leader > 1) remember(group);
+    return true;
+}
+
+static void take_notices(int socket) {
+    while (take_notice(socket)) {}
+}
+
+/// What asks other processes to end does not concern it: it ends with its bridge, and not a moment earlier.
+static void ignore_requests(void) {
+    static const int requests[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
+    for (size_t index = 0; index < sizeof requests / sizeof requests[0]; index++) signal(requests[index], SIG_IGN);
+}
+
+/// Readable when the parent has ended; -1 where the end of the connection has to tell.
+static int open_parent(pid_t parent) {
+#ifdef __linux__
+    return (int)syscall(SYS_pidfd_open, parent, 0);
+#else
+    (void)parent;
+    return -1;
+#endif
+}
+
+static void wait_for_end(pid_t parent, int socket) {
+    struct pollfd watched[2] = {
+        {.fd = socket, .events = POLLIN},
+        {.fd = open_parent(parent), .events = POLLIN},
+    };
+    // Behind the line above: the parent's number cannot have been somebody else's then.
+    if (getppid() != parent) return;
+    while (true) {
+        if (poll(watched, 2, -1) < 0) continue;
+        take_notices(socket);
+        // Nobody can send any more: the bridge has ended, or its process.
+        if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0 || watched[1].revents != 0) return;
+    }
+}
+
+int guard(const struct plan *plan) {
+    ignore_requests();
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        // One descriptor for each worker.
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    // It keeps no directory busy.
+    if (chdir("/") != 0) return 1;
+    wait_for_end(plan->parent, plan->guard);
+    take_notices(plan->guard);
+    for (size_t index = 0; index < group_count; index++) signal_group(groups[index], SIGKILL);
+    // A bridge that has ended in good order has seen to that itself, and again does no harm.
+    if (plan->mark != NULL) kill_marked(plan->mark);
+    return 0;
+}

@@ -1,0 +1,72 @@
+// A worker from its first instruction to its program: it is tied to its parent's life before it can do anything that could
+// outlive it.
+
+#define _GNU_SOURCE
+
+#include "launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+extern char **environ;
+
+static void die_with_parent(void) {
+#ifdef __linux__
+    // Kept by exec, unless the program changes the user or has capabilities of its own.
+    prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL, 0UL, 0UL, 0UL);
+#endif
+}
+
+/// Tells the guard of this process group, which this process leads and all of its children will be in.
+///
+/// Behind the signal above: once the guard could come too late, this process does not get here.
+static void tell_guard(int guard) {
+    struct launch_notice notice = {.process = (int32_t)getpid()};
+    struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    int flags = 0;
+#ifdef __linux__
+    flags = MSG_NOSIGNAL;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr aligned;
+    } control;
+    // Names this very process, also when its number has long been given to another one.
+    int own = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (own >= 0) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &own, sizeof own);
+    }
+#endif
+    // A guard that has gone is no reason not to work.
+    while (sendmsg(guard, &message, flags) < 0 && errno == EINTR) {}
+}
+
+struct launch_report launch(const struct plan *plan) {
+    // The program has neither; how the bridge learns that it has begun.
+    if (fcntl(plan->status, F_SETFD, FD_CLOEXEC) != 0) return (struct launch_report){stage_usage, errno};
+    if (plan->guard >= 0 && fcntl(plan->guard, F_SETFD, FD_CLOEXEC) != 0) {
+        return (struct launch_report){stage_usage, errno};
+    }
+    die_with_parent();
+    // Behind it: a parent that died before has sent no signal.
+    if (getppid() != plan->parent) return (struct launch_report){stage_parent, ESRCH};
+    if (plan->guard >= 0) tell_guard(plan->guard);
+    execve(plan->program, plan->arguments, environ);
+    return (struct launch_report){stage_program, errno};
+}

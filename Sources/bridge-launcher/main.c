@@ -1,0 +1,27 @@
+// bridge-launcher: started by a bridge in the place of a worker, ties itself to the life of the bridge and then becomes the
+// worker. Started with --guard, waits for the end of the bridge and kills what is left of its workers.
+
+#include "launcher.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/// EX_USAGE of sysexits.h, and what shells say of a program that cannot be started.
+enum { exit_usage = 64, exit_not_started = 127 };
+
+static void report(int status, struct launch_report found) {
+    // Fewer bytes than a pipe takes in one piece. Whom it does not reach has gone.
+    while (write(status, &found, sizeof found) < 0 && errno == EINTR) {}
+}
+
+int main(int count, char **words) {
+    struct plan plan = {.parent = -1, .status = -1, .guard = -1};
+    if (!parse_command_line(count, words, &plan)) {
+        if (plan.status >= 0) report(plan.status, (struct launch_report){stage_usage, EINVAL});
+        return exit_usage;
+    }
+    if (plan.is_guard) return guard(&plan);
+    struct launch_report found = launch(&plan);
+    report(plan.status, found);
+    _exit(exit_not_started);
+}

@@ -1,0 +1,256 @@
+import BridgePlatform
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// Where the program `bridge-launcher` of this build is.
+func launcherPath() throws -> String {
+    try CurrentProcess.executableDirectory() + "/bridge-launcher"
+}
+
+extension SpawnRequest {
+    /// The same by way of `bridge-launcher`.
+    func throughLauncher(guardedBy guardDescriptor: CInt? = nil) throws -> SpawnRequest {
+        var request = self
+        request.launcher = .init(path: try launcherPath(), guardDescriptor: guardDescriptor)
+        return request
+    }
+}
+
+/// Whether there is such a process, and not only its exit status that nobody has fetched.
+private func isAlive(_ process: pid_t) -> Bool {
+    let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
+    if descriptor < 0 { return false }
+    defer { close(descriptor) }
+    let text = String(decoding: readToEnd(descriptor), as: UTF8.self)
+    guard let end = text.lastIndex(of: ")") else { return false }
+    let state = text[text.index(after: end)...].first { $0 != " " }
+    return state != nil && state != "Z" && state != "X"
+}
+
+extension PlatformTests {
+    @Suite("Through bridge-launcher a child is what it is without, and tied to its parent")
+    struct LauncherTests {
+        @Test
+        func theProgramGetsWhatWasAskedForAndNothingOfTheLaunchers() async {
+            await #expect(processExitsWith: .success) {
+                try leavingNothingBehind {
+                    try withTemporaryDirectory { directory in
+                        let link = try UnixSocket.pair()
+                        var request = SpawnRequest(executable: "/bin/sh")
+                        request.name = "a name"
+                        request.arguments = [
+                            "-c", "echo \"$0|$1|$#\"; pwd; ls /proc/self/fd | xargs", "zero", "--", "-x",
+                        ]
+                        request.environment = ["PATH": "/usr/bin:/bin"]
+                        request.workingDirectory = directory
+                        request.descriptors = [.init(child: 7, parent: link.first.rawValue)]
+                        let guarding = try UnixSocket.pair()
+                        let direct = try run(request)
+                        let launched = try run(request.throughLauncher(guardedBy: guarding.first.rawValue))
+                        #expect(launched.output == direct.output)
+                        #expect(launched.output.hasPrefix("zero|--|2\n\(directory)\n0 1 2 3 7"))
+                        #expect(launched.exit.status == .exited(code: 0))
+                    }
+                }
+            }
+        }
+
+        @Test("A7: a program that cannot be started is named, with the error, and nothing is left of the attempt")
+        func whatCannotBeStartedIsNamed() async {
+            await #expect(processExitsWith: .success) {
+                try withTemporaryDirectory { directory in
+                    for (name, mode) in [("plain", 0o644), ("garbage", 0o755)] {
+                        let file = open("\(directory)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, mode_t(mode))
+                        writeAll(file, Array("this is no program\n".utf8))
+                        close(file)
+                    }
+                    try leavingNothingBehind {
+                        let cases = [
+                            ("missing", ENOENT), ("plain", EACCES), ("garbage", ENOEXEC), ("garbage/below", ENOTDIR),
+                            (".", EACCES),
+                        ]
+                        for (name, code) in cases {
+                            let request = try SpawnRequest(executable: "\(directory)/\(name)").throughLauncher()
+                            let error = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
+                            #expect(
+                                error == .failed(SystemError(code: code, operation: "spawn of \(directory)/\(name)"))
+                            )
+                        }
+                        var request = try shell("exit 0").throughLauncher()
+                        request.workingDirectory = directory + "/missing"
+                        let error = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
+                        #expect(error?.description.contains("in the working directory \(directory)/missing") == true)
+                        request = shell("exit 0")
+                        request.launcher = .init(path: "\(directory)/no-launcher")
+                        let other = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
+                        #expect(other?.code == ENOENT)
+                        #expect(other?.description.contains("/bin/sh through \(directory)/no-launcher") == true)
+                    }
+                }
+            }
+        }
+
+        @Test("N14: a program that is being written is busy, and half of one is no program")
+        func aProgramThatIsBeingReplaced() async {
+            await #expect(processExitsWith: .success) {
+                try withTemporaryDirectory { directory in
+                    let path = "\(directory)/program"
+                    let source = open("/bin/true", O_RDONLY | O_CLOEXEC)
+                    let whole = readToEnd(source)
+                    close(source)
+                    for isLaunched in [false, true] {
+                        let direct = SpawnRequest(executable: path)
+                        let request = isLaunched ? try direct.throughLauncher() : direct
+                        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o755)
+                        writeAll(file, whole)
+                        let busy = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
+                        #expect(busy?.code == ETXTBSY)
+                        // Half of the head, which is what the kernel looks at.
+                        ftruncate(file, 32)
+                        close(file)
+                        let half = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
+                        #expect(half?.code == ENOEXEC)
+                        unlink(path)
+                    }
+                }
+            }
+        }
+
+        @Test(
+            "A command line that nobody has foreseen is refused with what was found and what was expected",
+            arguments: [
+                (["--as"], "--as: found , expected worker or guard"),
+                (["--as", "cook"], "--as: found cook, expected worker or guard"),
+                (["--parent", "12x"], "--parent: found 12x, expected the number"),
+                (["--parent", "99999999999999999999"], "--parent: found 99999999999999999999, expected"),
+                (["--parent", "0"], "--parent: found 0, expected the number"),
+                (["--parent", ""], "--parent: found , expected the number"),
+                (["--status", "2"], "--status: found 2, expected the number of a descriptor behind"),
+                (["--status", "-1"], "--status: found -1, expected the number of a descriptor behind"),
+                (["--parent", "7", "--parent", "7"], "--parent: found it twice, expected it once"),
+                (["--program", ""], "--program: found , expected the path of a program"),
+                (["--limit", "7"], "a bridge starts this program, nobody else: found --limit, expected an option"),
+                ([], "--parent: found nothing, expected it always"),
+                (["--parent", "7"], "--status: found nothing, expected it with --as worker"),
+                (["--parent", "7", "--as", "guard"], "--guard: found nothing, expected it with --as guard"),
+                (["--parent", "7", "--status", "9"], "--program: found nothing, expected it with --as worker"),
+                (
+                    ["--parent", "7", "--status", "9", "--program", "/bin/true"],
+                    "--: found nothing behind it, expected"
+                ),
+                (["--parent", "7", "--status", "9", "--program", "/bin/true", "--"], "--: found nothing behind it"),
+            ] as [([String], String)]
+        )
+        func wrongCommandLine(arguments: [String], sentence: String) throws {
+            let pipe = try FileDescriptor.pipe()
+            var request = SpawnRequest(executable: try launcherPath())
+            request.arguments = arguments
+            request.standardError = .descriptor(pipe.writing.rawValue)
+            let child = try ChildProcess.spawn(request)
+            pipe.writing.close()
+            let text = String(decoding: readToEnd(pipe.reading.rawValue), as: UTF8.self)
+            #expect(text.hasPrefix("bridge-launcher: \(sentence)"), "\(text)")
+            #expect(text.hasSuffix("\n"))
+            #expect(child.waitForExit().status == .exited(code: 64))
+        }
+
+        #if os(Linux)
+        @Test
+        func aLauncherWhoseParentIsAnotherProcessStartsNothing() throws {
+            let pipe = try FileDescriptor.pipe()
+            var request = SpawnRequest(executable: try launcherPath())
+            request.arguments = [
+                "--as", "worker", "--parent", "1", "--status", "9", "--program", "/bin/sh", "--", "sh",
+            ]
+            request.descriptors = [.init(child: 9, parent: pipe.writing.rawValue)]
+            let child = try ChildProcess.spawn(request)
+            pipe.writing.close()
+            let report = readToEnd(pipe.reading.rawValue).withUnsafeBytes { $0.bindMemory(to: Int32.self).map { $0 } }
+            #expect(report == [2, ESRCH])
+            #expect(child.waitForExit().status == .exited(code: 127))
+        }
+
+        @Test("B4: a child lives on when the thread that asked for it ends, though it is to die with its parent")
+        func theChildOutlivesTheThreadThatAskedForIt() async {
+            await #expect(processExitsWith: .success) {
+                try leavingNothingBehind {
+                    let input = try FileDescriptor.pipe()
+                    let output = try FileDescriptor.pipe()
+                    var request = try SpawnRequest(executable: "/bin/cat").throughLauncher()
+                    request.standardInput = .descriptor(input.reading.rawValue)
+                    request.standardOutput = .descriptor(output.writing.rawValue)
+                    let asked = request
+                    let spawned = Mailbox<ChildProcess>()
+                    let thread = try PlatformThread.startJoinable(name: "asker") {
+                        if let child = try? ChildProcess.spawn(asked) { spawned.put(child) }
+                    }
+                    let child = try spawned.wait()[0]
+                    thread.join()
+                    var byte: UInt8 = 0
+                    for number in 1..<20 as Range<UInt8> {
+                        writeAll(input.writing.rawValue, [number])
+                        #expect(read(output.reading.rawValue, &byte, 1) == 1 && byte == number)
+                    }
+                    input.writing.close()
+                    #expect(child.waitForExit().status == .exited(code: 0))
+                }
+            }
+        }
+        #endif
+    }
+
+    @Suite("A guard kills what is left of those it was told of, and nobody else")
+    struct ProcessGuardTests {
+        /// Starts a shell that leaves a process behind, and waits until the shell has ended and was waited for.
+        private static func leaveBehind(_ guarding: ProcessGuard) throws -> pid_t {
+            let descriptor = try #require(guarding.descriptor)
+            var request = try shell("sleep 1000 >/dev/null & echo $!").throughLauncher(guardedBy: descriptor.rawValue)
+            request.killsGroupOnExit = false
+            let (output, exit) = try run(request)
+            withExtendedLifetime(descriptor) {}
+            #expect(exit.status == .exited(code: 0))
+            return try #require(pid_t(output.prefix { $0.isNumber }))
+        }
+
+        @Test
+        func whatIsLeftOfAGroupWhoseLeaderIsGoneIsKilled() async {
+            await #expect(processExitsWith: .success) {
+                let poller = try Poller(name: "guard test")
+                let guarding = try ProcessGuard.start(launcher: try launcherPath(), on: poller)
+                // More than it has room for at first, most of which is soon forgotten.
+                let left = try (0..<3).map { _ in try Self.leaveBehind(guarding) }
+                for _ in 0..<100 {
+                    let descriptor = try #require(guarding.descriptor)
+                    _ = try run(shell("exit 0").throughLauncher(guardedBy: descriptor.rawValue))
+                }
+                let stranger = try ChildProcess.spawn(shell("exec sleep 1000"))
+                #expect(left.allSatisfy(isAlive))
+                await guarding.end(on: poller)
+                #expect(guarding.descriptor == nil)
+                // Killed before the guard ends; whoever takes their status is not this process.
+                for process in left { while isAlive(process) { await Task.yield() } }
+                #expect(stranger.isRunning)
+                try stranger.signal(SIGKILL)
+                #expect(stranger.waitForExit().status == .signaled(signal: SIGKILL, coreDumped: false))
+                poller.stop()
+                var information = siginfo_t()
+                #expect(waitid(P_ALL, 0, &information, WEXITED | WNOHANG | WNOWAIT) == -1 && errno == ECHILD)
+            }
+        }
+
+        @Test
+        func withoutAGuardTheChildBeginsAllTheSame() async {
+            await #expect(processExitsWith: .success) {
+                let guarding = try UnixSocket.pair()
+                guarding.second.close()
+                let request = try shell("echo here").throughLauncher(guardedBy: guarding.first.rawValue)
+                #expect(try run(request).output == "here\n")
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+import BridgePlatform
+import Testing
+
+/// What a person who runs `supervisor` with a worker that goes wrong in one way is told, and what becomes of the run.
+struct MisbehaviourCase: Sendable, CustomTestStringConvertible {
+    let name: String
+    let status: CInt
+    /// What stands on standard error, each in a line of its own, in this order; `#` stands for anything.
+    let sentences: [String]
+    /// Whether it takes a second one, as nothing else would end the run.
+    var isStopped = false
+
+    var testDescription: String { name }
+}
+
+@Suite("supervisor run tells in plain sentences what a worker did and what was done about it", .serialized)
+struct MisbehaviourTests {
+    private static let used = "process #; # s of processor time, at most # MiB"
+    private static let leaves = "worker \"w\" (\(used)) exited with status 0, as it was asked to"
+    private static let ready = "worker \"w\" is ready (process #)"
+    private static let again = "; it is started again after a pause (attempt 1)"
+    private static let gone = "stopping: no worker is left"
+    private static let lost = "worker \"w\" may have lost events that it had published (# before): #"
+
+    private static func dies(_ reason: String) -> String { "worker \"w\" (\(used)) \(reason)" }
+
+    private static func givenUp(_ last: String) -> String {
+        "worker \"w\" was given up: 2 restarts within #; last: \(last)"
+    }
+
+    /// An event that a worker dies of each time.
+    private static func deadly(_ name: String, _ reason: String) -> MisbehaviourCase {
+        MisbehaviourCase(
+            name: name,
+            status: 75,
+            sentences: [
+                ready, dies(reason + again), "worker \"w\" left unfinished events: host-#",
+                "WorkRequested (#) for worker \"w\" is put aside as dead letter 1 after 3 crashes over it: #",
+            ]
+        )
+    }
+
+    private static func harmless(_ name: String, _ sentences: [String] = []) -> MisbehaviourCase {
+        MisbehaviourCase(name: name, status: 0, sentences: [ready] + sentences + [leaves])
+    }
+
+    private static let deadline = "had not finished WorkRequested (#) after 500 ms"
+
+    static let cases: [MisbehaviourCase] = [
+        harmless("none"),
+        harmless("flood"),
+        harmless("slow:5ms"),
+        MisbehaviourCase(
+            name: "crash-before-hello",
+            status: 69,
+            sentences: [dies("killed by SIGABRT (6)#" + again), givenUp("killed by SIGABRT (6)#"), gone]
+        ),
+        MisbehaviourCase(
+            name: "exit-early",
+            status: 69,
+            sentences: [dies("exited with status 0, unasked" + again), givenUp("exited with status 0"), gone]
+        ),
+        MisbehaviourCase(
+            name: "no-hello",
+            status: 69,
+            sentences: [dies("was not ready # after its start" + again), givenUp("was not ready #"), gone]
+        ),
+        MisbehaviourCase(
+            name: "bad-version",
+            status: 69,
+            sentences: [
+                "worker \"w\" was given up: was refused in the handshake: the worker speaks protocol version 7000 to 7001 #",
+                gone,
+            ]
+        ),
+        MisbehaviourCase(
+            name: "garbage",
+            status: 69,
+            sentences: [dies("broke the protocol: a frame of # bytes was announced; the limit is #" + again), gone]
+        ),
+        MisbehaviourCase(
+            name: "huge-frame",
+            status: 69,
+            sentences: [
+                ready, lost, dies("broke the protocol: a frame of # bytes was announced; the limit is #" + again),
+                givenUp("broke the protocol: #"),
+            ]
+        ),
+        MisbehaviourCase(
+            name: "flood-window",
+            status: 69,
+            sentences: [
+                ready, lost, dies("broke the protocol: event # exceeds the window: #" + again),
+                givenUp("broke the protocol: #"),
+            ]
+        ),
+        MisbehaviourCase(
+            name: "torn-frame",
+            status: 75,
+            sentences: [ready, lost, dies("exited with status 0, unasked" + again)]
+        ),
+        MisbehaviourCase(
+            name: "deep-payload",
+            status: 69,
+            sentences: [
+                ready, lost, dies("gave no sign of life for #" + again), givenUp("gave no sign of life for #"),
+            ]
+        ),
+        MisbehaviourCase(
+            name: "ignore-sigterm",
+            status: 75,
+            sentences: [
+                ready, "stopping: the workers finish what they have", lost,
+                dies("killed by SIGKILL (9) while it was being stopped"),
+            ],
+            isStopped: true
+        ),
+        harmless("burst", [dies("killed by SIGKILL (9)" + again)]),
+        harmless("burst-held", [dies("killed by SIGKILL (9)" + again)]),
+        MisbehaviourCase(
+            name: "scribble",
+            status: 75,
+            sentences: [
+                ready, "worker \"w\" # that it had published (# before): its outbox is damaged: #",
+                dies("killed by SIGKILL (9)" + again),
+            ]
+        ),
+        MisbehaviourCase(
+            name: "burst-outside",
+            status: 0,
+            sentences: [ready, dies("killed by SIGKILL (9)#")]
+        ),
+        harmless(
+            "flood-stdout",
+            ["worker \"w\" prints more than is shown: # lines (# bytes) left out; it goes on unhindered"]
+        ),
+        deadly("hang", deadline),
+        deadly("spin", deadline),
+        deadly("hang-on:t1", deadline),
+        harmless("hang-once-on:t1", [dies(deadline + again)]),
+        harmless("grandchild"),
+        harmless("leak-descriptor"),
+        // Found on a thread of its own: before or after the worker's own end is told.
+        MisbehaviourCase(
+            name: "daemon",
+            status: 0,
+            sentences: [
+                ready, "worker \"w\" (process #) had left process # behind (sleep 300), which was killed",
+            ]
+        ),
+        MisbehaviourCase(
+            name: "write-after-death",
+            status: 0,
+            sentences: [ready, "worker \"w\" (process #) had left process # behind (#), which was killed"]
+        ),
+        deadly("exceed-file-size", "killed by SIGXFSZ (25), its limit for the size of a file#"),
+        deadly("crash-on:t1", "killed by SIGABRT (6)#"),
+        harmless("crash-once-on:t1", [dies("killed by SIGABRT (6)#" + again)]),
+        deadly("crash-beside:t1", "killed by SIGABRT (6)#"),
+        deadly("crash-unless:/nonexistent", "killed by SIGABRT (6)#"),
+        deadly("trap-on:t1", "killed by SIG#"),
+        deadly("exit-on:t1", "exited with status 0, unasked"),
+        MisbehaviourCase(
+            name: "throw-on:t1",
+            status: 75,
+            sentences: [ready, "w refused WorkRequested: work 300 (\"t1\") is refused on purpose", leaves]
+        ),
+    ]
+
+    @Test("What is said, and how the run ends", .timeLimit(.minutes(5)), arguments: cases)
+    func sentences(_ misbehaviour: MisbehaviourCase) async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Self.configuration(misbehaviour.name))
+        // One is enough for who hangs over each, and takes its time for that.
+        let works = ["hang", "spin"].contains(misbehaviour.name) ? [(300, "t1")] : [(300, "t1"), (2, "t2")]
+        let input = works.map { number, text in
+            #"{"type": "WorkRequested", "data": {"number": \#(number), "text": "\#(text)"}}"# + "\n"
+        }
+        let result = try await workspace.run(
+            "run",
+            "bridge.json5",
+            "--input",
+            "-",
+            "--exit-when-idle",
+            input: input.joined()
+        ) { program, line in
+            if misbehaviour.isStopped, line.contains("is ready") { program.terminate() }
+        }
+        #expect(result.status == .exited(code: misbehaviour.status), "\(result.errors)")
+        var rest = result.errors[...]
+        for sentence in misbehaviour.sentences {
+            guard let index = rest.firstIndex(where: { Self.matches($0, sentence) }) else {
+                Issue.record("no \"\(sentence)\" in \(rest.joined(separator: "\n"))")
+                return
+            }
+            rest = rest[(index + 1)...]
+        }
+    }
+
+    /// The deadlines that a case is about are short, and no other case comes near them.
+    private static func configuration(_ name: String) -> String {
+        let handshake = name == "no-hello" ? "500ms" : "4m"
+        let heartbeat = name == "deep-payload" ? #"{ every: "200ms" }"# : #"{ every: "1m" }"#
+        let deadline = name.hasPrefix("hang") || name == "spin" ? #"handlerDeadline: "500ms", "# : ""
+        let grace = name == "ignore-sigterm" ? "100ms" : "4m"
+        let sanitizer = CurrentProcess.environment("TSAN_OPTIONS") ?? ""
+        return """
+            { intensity: { restarts: 2, within: "1h" }, workers: [ {
+                name: "w", executable: "faulty-worker", arguments: ["--misbehave", "\(name)"], subscribes: ["WorkRequested"],
+                environment: { SWIFT_BACKTRACE: "enable=no", TSAN_OPTIONS: "\(sanitizer)" },
+                backoff: { initial: "1ms", maximum: "2ms" }, handshake: "\(handshake)", heartbeat: \(heartbeat),
+                shutdown: { grace: "\(grace)" }, limits: { \(deadline)output: "4KiB" },
+            } ] }
+            """
+    }
+
+    /// Whether the line ends with the sentence, whose `#` stands for anything.
+    private static func matches(_ line: String, _ sentence: String) -> Bool {
+        let parts = sentence.split(separator: "#", omittingEmptySubsequences: false)
+        var rest = line[...]
+        for (index, part) in parts.enumerated() where !part.isEmpty {
+            if index == parts.count - 1 { return rest.hasSuffix(part) }
+            guard let found = rest.firstRange(of: part) else { return false }
+            rest = rest[found.upperBound...]
+        }
+        return parts.last?.isEmpty == true
+    }
+}
