@@ -202,6 +202,16 @@ let package = Package(
             ],
             path: "Fixtures/ExampleServices"
         ),
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "BridgeProtocol",
+                "CBOR",
+                "DomainEvents",
+                "JSONText",
+            ],
+            path: "Fixtures/FuzzTargets"
+        ),
         .executableTarget(
             name: "canvas-worker",
             dependencies: [
@@ -312,9 +322,11 @@ let package = Package(
         .testTarget(
             name: "CBORTests",
             dependencies: [
+                "BridgePlatform",
                 "BridgeProtocol",
                 "CBOR",
                 "DomainEvents",
+                "FuzzTargets",
             ]
         ),
         .testTarget(
@@ -331,6 +343,13 @@ let package = Package(
                 "chaos-worker",
                 "faulty-worker",
                 "provisioning-worker",
+                "supervisor",
+            ]
+        ),
+        .testTarget(
+            name: "CorpusTests",
+            dependencies: [
+                "FuzzTargets",
                 "supervisor",
             ]
         ),
@@ -439,6 +458,36 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Set by .ci/fuzz: the programs that libFuzzer brings the main function of, and only what they need. What they read with `supervisor` is a
+// library there, because a program cannot be linked into another one.
+if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
+    let needed = [
+        "BridgePlatform", "BridgeProtocol", "CBOR", "CBridgePlatform", "DomainEvents", "FuzzTargets", "JSONText",
+        "Locks",
+    ]
+    package.products = []
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.targets += [
+        .target(
+            name: "supervisor",
+            dependencies: ["BridgePlatform", "CBOR", "DomainEvents", "JSONText"],
+            sources: [
+                "InputEvent.swift", "ProgramSearch.swift", "SupervisorConfiguration.swift",
+                "SupervisorConfiguration+Overflow.swift", "SupervisorConfiguration+Parsing.swift",
+                "SupervisorConfigurationError.swift",
+            ]
+        ),
+        .executableTarget(name: "fuzz-cbor", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-cbor"),
+        .executableTarget(
+            name: "fuzz-configuration",
+            dependencies: ["FuzzTargets", "supervisor"],
+            path: "Fixtures/fuzz-configuration"
+        ),
+        .executableTarget(name: "fuzz-frames", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-frames"),
+        .executableTarget(name: "fuzz-link", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-link"),
+    ]
+}
 
 // Keep this after all targets: every Swift target is built with the same settings.
 let swiftSettings: [SwiftSetting] = [

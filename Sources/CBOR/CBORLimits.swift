@@ -7,9 +7,12 @@ package struct CBORLimits: Sendable, Hashable {
     /// How many data items one decoded value may hold in all, keys included.
     package var maximumItems: Int
 
+    /// The deepest nesting that can be asked for: so many levels can be read, compared, written and let go on the 512 KiB of stack that some
+    /// threads have, in a debug build too.
+    package static let greatestDepth = 128
+
     package init(maximumDepth: Int = 64, maximumItems: Int = 1 << 24) {
-        // 512 is the most that any limit in this project may be set to; it also bounds the frame stacks below.
-        self.maximumDepth = min(max(maximumDepth, 1), 512)
+        self.maximumDepth = min(max(maximumDepth, 1), CBORLimits.greatestDepth)
         self.maximumItems = max(maximumItems, 1)
     }
 

@@ -17,11 +17,17 @@ package import CBOR
 /// | tag 32, URL, and any other tag | what is tagged |
 /// | undefined and unassigned simple values | `null` |
 /// | keys that are not text | the text that they become, or else their JSON |
+/// | arrays, maps and tagged values as keys inside such a key | the base64 text of their CBOR |
 ///
 /// The text has no line break unless it is `pretty`. The writer recurses once a level: values come from decoders that
 /// limit it.
 package struct JSONWriter: Sendable {
     package var pretty: Bool
+
+    /// Whether what is written becomes a key, in quotation marks and with each of its own escaped.
+    ///
+    /// A key in a key in a key would double at each step: 40 bytes of CBOR would fill the memory.
+    private var isKey = false
 
     package init(pretty: Bool = false) {
         self.pretty = pretty
@@ -85,12 +91,22 @@ package struct JSONWriter: Sendable {
     }
 
     private func writeKey(_ key: CBORValue, to output: inout [UInt8]) {
-        if case .text(let text) = key {
+        switch key {
+        case .text(let text):
             JSONEscaping.append(text, to: &output)
             return
+        case .array, .map, .tagged:
+            if isKey {
+                // It was nested no deeper than a decoder allows, and what a decoder has read can be written.
+                Base64Text.append((try? key.encoded()) ?? [], quoted: true, to: &output)
+                return
+            }
+        default: break
         }
         var json: [UInt8] = []
-        JSONWriter().write(key, to: &json)
+        var writer = JSONWriter()
+        writer.isKey = true
+        writer.write(key, to: &json)
         if json.first == UInt8(ascii: "\"") {
             output += json
         } else {

@@ -249,7 +249,7 @@ struct ControlMessageTests {
         #expect(refusal(acknowledgement([5, 4])) == "5 to 4 is no range")
     }
 
-    @Test("a count that the bytes cannot hold is refused before memory is taken")
+    @Test("D11: a count that the bytes cannot hold is refused before memory is taken")
     func impossibleCounts() {
         for count: [UInt8] in [
             [0x9A, 0xFF, 0xFF, 0xFF, 0xFF], [0x9B, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
@@ -259,7 +259,7 @@ struct ControlMessageTests {
         }
     }
 
-    @Test("200,000 mutants of every message and event are read or refused", .timeLimit(.minutes(5)))
+    @Test("D20: 200,000 mutants of every message and event are read or refused", .timeLimit(.minutes(5)))
     func mutants() {
         var random = SeededGenerator.announced()
         let originals =

@@ -75,7 +75,7 @@ struct FrameDecoderTests {
     }
 
     @Test(
-        "a length within the limit is accepted, and says how many bytes are needed",
+        "D1: a length within the limit is accepted, and says how many bytes are needed",
         arguments: [1, 2, 255, 256, 65_535, 65_536]
     )
     func lengthWithinLimit(length: Int) throws {
@@ -85,7 +85,7 @@ struct FrameDecoderTests {
     }
 
     @Test(
-        "a length beyond the limit is refused with both numbers, before a byte of the body has come",
+        "D1: a length beyond the limit is refused with both numbers, before a byte of the body has come",
         arguments: [
             [0, 1, 0, 1], [0x7B, 0, 0, 0], [0x7F, 0xFF, 0xFF, 0xFF], [0x80, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF],
         ]
@@ -97,14 +97,14 @@ struct FrameDecoderTests {
         }
     }
 
-    @Test("a frame without a body is refused")
+    @Test("D1: a frame without a body is refused")
     func emptyFrame() {
         #expect(throws: FrameError.empty) {
             try [UInt8](repeating: 0, count: 9).withUnsafeBytes { try FrameDecoder(limit: 10).next(in: $0) }
         }
     }
 
-    @Test("a stream that ends inside a frame says how much of it had come")
+    @Test("D3: a stream that ends inside a frame says how much of it had come")
     func truncated() throws {
         let whole = frame(.drain(graceMilliseconds: 70_000))
         let decoder = FrameDecoder(limit: 100)

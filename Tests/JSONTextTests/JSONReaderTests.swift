@@ -168,7 +168,7 @@ struct JSONReaderTests {
         .init([0x22, 0x61, 0xF0, 0x9F, 0x98], .invalidUTF8, 2), .init([0x5B, 0x31, 0x2C, 0xFE, 0x5D], .invalidUTF8, 3),
     ]
 
-    @Test("refuses what RFC 8259 does not allow, and says at which byte", arguments: rejected)
+    @Test("D19: refuses what RFC 8259 does not allow, and says at which byte", arguments: rejected)
     private func rejects(_ example: Rejected) throws {
         let error = try #require(throws: JSONError.self) { try JSONReader().read(example.bytes) }
         #expect(error.kind == example.kind, "\(error)")
@@ -257,7 +257,7 @@ struct JSONReaderLoadTests {
         #expect(error.offset == limit)
     }
 
-    @Test("nesting of 100,000 is refused at the limit", arguments: ["[", "{\"a\":", "[{\"a\":"])
+    @Test("D19: nesting of 100,000 is refused at the limit", arguments: ["[", "{\"a\":", "[{\"a\":"])
     func refusesGreatDepth(opening: String) throws {
         let error = try #require(throws: JSONError.self) {
             try JSONReader(dialect: .json5, maximumDepth: .max).read(String(repeating: opening, count: 100_000))
@@ -265,7 +265,7 @@ struct JSONReaderLoadTests {
         #expect(error.kind == .tooDeep)
     }
 
-    @Test("a number of a million digits is refused as an integer and rounded with a fraction", .timeLimit(.minutes(5)))
+    @Test("D19: a million digits are refused as an integer and rounded with a fraction", .timeLimit(.minutes(5)))
     func readsEndlessNumbers() throws {
         let digits = String(repeating: "7", count: 1_000_000)
         let error = try #require(throws: JSONError.self) { try JSONReader().read("[\(digits)]") }

@@ -1,0 +1,179 @@
+import BridgeProtocol
+import CBOR
+
+/// Frames: of any stream the same bodies come out in whatever pieces it arrives, and of every kind what was read is written and read
+/// again as the same.
+package final class FrameTarget: FuzzTarget {
+    private let limits = LinkLimits()
+    private let buffer = CBORBuffer()
+
+    package init() {}
+
+    package func run(_ input: UnsafeRawBufferPointer) throws {
+        try checkBody(input)
+        try checkStream(input)
+    }
+
+    // MARK: - The stream
+
+    /// Small, so that lengths beyond it are frequent.
+    private static let frameLimit = 1 << 12
+
+    private func checkStream(_ input: UnsafeRawBufferPointer) throws {
+        let decoder = FrameDecoder(limit: Self.frameLimit)
+        let (bodies, end) = try cut(input, decoder)
+        for body in bodies { try checkBody(UnsafeRawBufferPointer(rebasing: input[body])) }
+        let left = UnsafeRawBufferPointer(rebasing: input[end...])
+        do throws(FrameError) {
+            try decoder.end(with: left)
+        } catch {
+            switch error {
+            case .truncated(let have, let need):
+                try require(have == left.count && have < need, "\(error) where \(left.count) bytes are left")
+                try require(need <= Self.frameLimit + FrameDecoder.headBytes, "\(error) beyond the limit")
+            case .tooLarge(let declared, let limit):
+                try require(declared > limit && limit == Self.frameLimit, "\(error)")
+            case .empty: break
+            }
+        }
+        try checkPieces(input, decoder, bodies)
+    }
+
+    /// Where the bodies of the frames are that are whole, and where they end.
+    private func cut(_ input: UnsafeRawBufferPointer, _ decoder: FrameDecoder) throws -> ([Range<Int>], Int) {
+        var bodies: [Range<Int>] = []
+        var position = 0
+        while true {
+            let left = UnsafeRawBufferPointer(rebasing: input[position...])
+            guard case .frame(let length)? = try? decoder.next(in: left) else { return (bodies, position) }
+            try require(
+                length > FrameDecoder.headBytes && length <= left.count,
+                "a frame of \(length) in \(left.count)"
+            )
+            bodies.append(position + FrameDecoder.headBytes..<position + length)
+            position += length
+        }
+    }
+
+    /// The same through the memory that a link reads into, in pieces whose sizes the input says.
+    private func checkPieces(_ input: UnsafeRawBufferPointer, _ decoder: FrameDecoder, _ bodies: [Range<Int>]) throws {
+        guard !bodies.isEmpty else { return }
+        var memory = ReceiveBuffer()
+        var position = 0
+        var found = 0
+        while position < input.count {
+            let piece = min(Int(input[position] & 31) + 1, input.count - position, memory.writable.count)
+            memory.writable.copyMemory(from: UnsafeRawBufferPointer(rebasing: input[position..<position + piece]))
+            memory.wasFilled(by: piece)
+            position += piece
+            frames: while true {
+                guard let step = try? decoder.next(in: memory.readable) else {
+                    try require(found == bodies.count, "\(found) frames in pieces, \(bodies.count) at once")
+                    return
+                }
+                switch step {
+                case .needsBytes(let total):
+                    memory.makeRoom(for: total)
+                    break frames
+                case .frame(let length):
+                    let body = memory.readable[FrameDecoder.headBytes..<length]
+                    try require(
+                        found < bodies.count && body.elementsEqual(input[bodies[found]]),
+                        "frame \(found) is another in pieces"
+                    )
+                    memory.consume(length)
+                    found += 1
+                }
+            }
+        }
+        try require(found == bodies.count, "\(found) frames in pieces, \(bodies.count) at once")
+    }
+
+    // MARK: - A body
+
+    private func checkBody(_ body: UnsafeRawBufferPointer) throws {
+        var readers = 0
+        if try checkMessage(body) { readers += 1 }
+        if try checkEvent(body) { readers += 1 }
+        if try checkGap(body) { readers += 1 }
+        if try checkPlaced(body) { readers += 1 }
+        try require(readers <= 1, "\(readers) kinds of frame in one")
+    }
+
+    /// Reads, as a link does, what may be of any kind; nil for a refusal, whose error is looked at.
+    private func read<T>(_ body: UnsafeRawBufferPointer, _ read: () throws -> T) throws -> T? {
+        do {
+            return try read()
+        } catch let error as CBORError {
+            try require((0...body.count).contains(error.offset), "\(error) lies outside \(body.count) bytes")
+        } catch let error as LinkViolation {
+            try require(!error.description.isEmpty && error.description.utf8.count < 2_000, "\(error)")
+        }
+        return nil
+    }
+
+    /// The body of the frame that was just written, whose length has to be right.
+    private func writtenBody() throws -> UnsafeRawBufferPointer {
+        let frame = buffer.bytes
+        let step = try FrameDecoder(limit: 1 << 20).next(in: frame)
+        try require(step == .frame(length: frame.count), "wrote a frame of \(frame.count) bytes that says \(step)")
+        return UnsafeRawBufferPointer(rebasing: frame[FrameDecoder.headBytes...])
+    }
+
+    private func checkMessage(_ body: UnsafeRawBufferPointer) throws -> Bool {
+        guard let read = try read(body, { try ControlMessage(decoding: body, limits: limits) }) else { return false }
+        // One level more than what is inside a frame may have.
+        var reader = CBORReader(body, limits: CBORLimits(maximumDepth: CBORLimits.standard.maximumDepth + 1))
+        try reader.skipItem()
+        try require(reader.isAtEnd, "a message with \(reader.bytesLeft) bytes behind it")
+        guard let message = read else { return true }
+        buffer.removeAll()
+        message.encode(into: buffer)
+        let again = try ControlMessage(decoding: try writtenBody(), limits: limits)
+        try require(again == message, "\(message) came back as \(String(describing: again))")
+        return true
+    }
+
+    private func checkEvent(_ body: UnsafeRawBufferPointer) throws -> Bool {
+        guard let (head, offset) = try read(body, { try EventFrame.decode(body, limits: limits) }) else { return false }
+        try require(offset > 0 && offset < body.count, "a payload at \(offset) of \(body.count)")
+        // As many bytes as leave the short way of reading out of it.
+        let cut = UnsafeRawBufferPointer(rebasing: body[...offset])
+        let (general, generalOffset) = try EventFrame.decode(cut, limits: limits)
+        try require(general == head && generalOffset == offset, "read as \(head), with less behind it as \(general)")
+        buffer.removeAll()
+        EventFrame.encodeHead(head, payloadBytes: body.count - offset, into: buffer)
+        buffer.append(UnsafeRawBufferPointer(rebasing: body[offset...]))
+        let written = try writtenBody()
+        let (again, start) = try EventFrame.decode(written, limits: limits)
+        try require(again == head, "\(head) came back as \(again)")
+        try require(written[start...].elementsEqual(body[offset...]), "the payload of \(head) came back as another")
+        return true
+    }
+
+    private func checkGap(_ body: UnsafeRawBufferPointer) throws -> Bool {
+        guard let gap = try read(body, { try GapFrame(decoding: body, limits: limits) }) else { return false }
+        buffer.removeAll()
+        gap.encode(into: buffer)
+        let again = try GapFrame(decoding: try writtenBody(), limits: limits)
+        try require(again == gap, "\(gap) came back as \(again)")
+        return true
+    }
+
+    private func checkPlaced(_ body: UnsafeRawBufferPointer) throws -> Bool {
+        guard let placed = try read(body, { try PlacedFrame(decoding: body) }) else { return false }
+        buffer.removeAll()
+        buffer.advance(by: placed.encode(at: buffer.reserve(PlacedFrame.maximumBytes)))
+        let again = try PlacedFrame(decoding: try writtenBody())
+        try require(again == placed, "\(placed) came back as \(again)")
+        for byteCount in [0, 5, 4_096, 1 << 20, Int.max] {
+            guard let range = try? placed.range(in: byteCount, limit: Self.frameLimit) else { continue }
+            try require(range.lowerBound >= 0 && range.upperBound <= byteCount, "\(range) of \(byteCount) bytes")
+            try require(range.count <= Self.frameLimit + FrameDecoder.headBytes, "\(range) is beyond the limit")
+            // What lies there is the input itself, or nothing that could be an event.
+            guard range.upperBound <= body.count else { continue }
+            _ = try? placed.check(UnsafeRawBufferPointer(rebasing: body[range]), limits: limits)
+        }
+        return true
+    }
+}

@@ -1,0 +1,67 @@
+import BridgeProtocol
+import CBOR
+import DomainEvents
+import Testing
+
+@Suite("Frames in their two forms, and at their limits")
+struct FrameFormTests {
+    private static let numbers: [UInt64] = [1, 23, 24, 255, 256, 65_535, 65_536, 1 << 32 - 1, 1 << 32, .max]
+
+    @Test("the short way of writing an event's head writes what the general one does", arguments: numbers)
+    func plainHeads(sequence: UInt64) {
+        for number in Self.numbers {
+            for name in [0, 300, .max] as [UInt64] {
+                let plain = EventFrame.PlainHead(
+                    sequence: sequence,
+                    number: number,
+                    nanosecondsSinceEpoch: number ^ name,
+                    name: name
+                )
+                let written = [UInt8](unsafeUninitializedCapacity: plain.length) { buffer, count in
+                    if let start = buffer.baseAddress { plain.encode(at: start, payloadBytes: 1_000) }
+                    count = plain.length
+                }
+                let head = EventHead(
+                    sequence: sequence,
+                    id: .sender(number: number),
+                    nanosecondsSinceEpoch: number ^ name,
+                    name: .number(name)
+                )
+                let buffer = CBORBuffer()
+                EventFrame.encodeHead(head, payloadBytes: 1_000, into: buffer)
+                #expect(written == buffer.copied())
+            }
+        }
+    }
+
+    @Test("a receipt that names more processes than the limit is refused")
+    func manyProcesses() throws {
+        var limits = LinkLimits()
+        limits.processNames = 2
+        func receipt(_ count: Int) -> [UInt8] {
+            let names = (0..<count).map { "worker \($0)" }
+            return bodyOf(frame(.receipt(Receipt(id: .sender(number: 1), process: "canvas", passedOnTo: names))))
+        }
+        #expect(try decodeMessage(receipt(2), limits: limits) != nil)
+        let error = #expect(throws: LinkViolation.self) { try decodeMessage(receipt(3), limits: limits) }
+        #expect(error?.description == "a receipt names at most 2 further processes")
+        let empty = bodyOf(frame(.receipt(Receipt(id: .sender(number: 1), process: ""))))
+        #expect(throws: LinkViolation.self) { try decodeMessage(empty) }
+    }
+
+    @Test("gaps of several origins are one gap with a range for each, up to 64")
+    func mergedGaps() {
+        func gap(_ origin: Int, _ number: UInt64) -> Gap {
+            let source = EventSource(origin: "origin \(origin)", incarnation: 1)
+            return Gap(EventID(source: source, number: number), name: "a", reason: .policy)
+        }
+        var merged = gap(0, 5)
+        for origin in 0..<70 {
+            merged.merge(gap(origin, 3))
+            merged.merge(gap(origin, 9))
+        }
+        #expect(merged.count == 141)
+        #expect(merged.ranges.count == Gap.maximumRanges)
+        #expect(merged.ranges.allSatisfy { $0.first.number == 3 && $0.last == 9 })
+    }
+}

@@ -1,0 +1,52 @@
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import Testing
+
+/// An event that nests as deep as it likes: each doll is a map and an array.
+private struct DollMade: DomainEvent {
+    let inner: [DollMade]
+
+    static func ofSize(_ size: Int) -> DollMade {
+        (1..<size).reduce(DollMade(inner: [])) { doll, _ in DollMade(inner: [doll]) }
+    }
+
+    var size: Int { 1 + (inner.first?.size ?? 0) }
+}
+
+@Suite("Events that cannot be encoded", .timeLimit(.minutes(5)))
+struct UnencodableEventTests {
+    private let publisher = EventPublisher()
+
+    @Test("D10: an event nested too deep is an error to its sender, is announced if published, and the next one goes")
+    func tooDeep() async throws {
+        let sizes = Collected<Int>()
+        let dropped = Collected<EventsDropped>()
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("shelf", subscribes: [DollMade.self]) { publisher in
+                    [publisher.subscribe(to: DollMade.self) { sizes.add($0.size) }]
+                }
+            ]
+        )
+        let reports = publisher.subscribe(to: EventsDropped.self) { dropped.add($0) }
+        await #expect {
+            try await publisher.send(DollMade.ofSize(33))
+        } throws: { error in
+            let error = error as? DeliveryError
+            return error?.code == .notEncodable
+                && error?.description.contains("more than 64 levels deep at inner[0]") == true
+        }
+        publisher.publish(DollMade.ofSize(40))
+        await dropped.wait { !$0.isEmpty }
+        #expect(dropped.all.map(\.event) == [DollMade.eventName])
+        #expect(dropped.all.map(\.count) == [1])
+        #expect(dropped.all[0].reason.contains("more than 64 levels deep"))
+        try await publisher.send(DollMade.ofSize(32))
+        await bridge.waitUntilIdle()
+        #expect(sizes.all == [32])
+        reports.cancel()
+        await bridge.shutdown()
+    }
+}
