@@ -29,6 +29,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     init(
         publisher: EventPublisher,
         specifications: [WorkerSpecification],
+        pools: [RoutePool?],
         strategy: RestartStrategy,
         intensity: RestartIntensity,
         launcher: any WorkerLauncher,
@@ -61,6 +62,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
                 poller: poller
             )
         }
+        for (route, pool) in zip(routes, pools) { route.pool = pool }
         incarnations = Array(repeating: nil, count: specifications.count)
         supervisorBox = Supervisor(
             specifications: specifications.map(\.child),
@@ -75,6 +77,11 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     var hostIncarnation: UInt64 { publisher.source.incarnation }
 
     var status: [ChildStatus] { supervisor?.status ?? [] }
+
+    /// Of the worker of this name, or of all members of the pool.
+    func indices(of worker: String) -> [Int] {
+        routes.indices.filter { routes[$0].peerName == worker || routes[$0].pool?.name == worker }
+    }
 
     // MARK: - Requests
 

@@ -19,6 +19,7 @@ public struct InMemoryWorker: Sendable {
     ///   - backoff: the wait before that.
     ///   - shutdown: how it is stopped.
     ///   - limits: how much the link to it holds and takes.
+    ///   - pool: how many of it run, and which of them gets an event; one by default.
     ///   - body: what the worker program hands to `BridgeWorker.main`.
     public init(
         _ name: String = "worker",
@@ -27,6 +28,7 @@ public struct InMemoryWorker: Sendable {
         backoff: Backoff = .exponential(),
         shutdown: ShutdownSequence = .draining(),
         limits: WorkerLimits = WorkerLimits(),
+        pool: WorkerPool? = nil,
         body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
     ) {
         specification = WorkerSpecification(
@@ -36,9 +38,16 @@ public struct InMemoryWorker: Sendable {
             restart: restart,
             backoff: backoff,
             shutdown: shutdown,
-            limits: limits
+            limits: limits,
+            pool: pool
         )
         self.body = body
+    }
+
+    /// Its own name, or those of its pool's members.
+    var names: [String] {
+        let name = specification.name
+        return specification.pool.map { pool in (1...max(1, pool.members)).map { "\(name).\($0)" } } ?? [name]
     }
 }
 

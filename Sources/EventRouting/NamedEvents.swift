@@ -14,16 +14,29 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
 
     /// Who gets the events, as one immutable value: a change puts another in its place.
     final class Fanout: Sendable {
+        /// All who want the events, whether each of them or their share.
         let targets: [Route]
+        /// Which of them get an event; nil if all do.
+        let pooled: PooledTargets?
         let receiver: (any EventReceiver)?
 
-        init(targets: [Route], receiver: (any EventReceiver)?) {
+        init(targets: [Route], pooled: PooledTargets?, receiver: (any EventReceiver)?) {
             self.targets = targets
+            self.pooled = pooled
             self.receiver = receiver
         }
 
         /// Whether a peer other than this one wants the events.
-        func isWanted(otherThan route: Route) -> Bool { targets.contains { $0 !== route } }
+        func isWanted(otherThan route: Route) -> Bool {
+            pooled?.isWanted(otherThan: route) ?? targets.contains { $0 !== route }
+        }
+
+        /// Who gets an event.
+        ///
+        /// - Parameter origin: the peer that it came from; nil if it was published here.
+        func targets(of payload: UnsafeRawBufferPointer, _ context: EventContext, except origin: Route?) -> [Route] {
+            pooled?.targets(of: payload, context, except: origin) ?? targets
+        }
 
         /// Hands an event to the subscribers of this process.
         func deliverHere(
@@ -37,7 +50,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     }
 
     private let lock = Lock()
-    @exclusivity(unchecked) private var current = Fanout(targets: [], receiver: nil)
+    @exclusivity(unchecked) private var current = Fanout(targets: [], pooled: nil, receiver: nil)
     /// The ``PayloadCoder`` of the type with this name, once that is known: there is one at the most.
     @exclusivity(unchecked) private var knownCoder: AnyObject?
 
@@ -52,7 +65,8 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     var targets: [Route] { fanout.targets }
 
     func setTargets(_ routes: [Route]) {
-        lock.withLock { current = Fanout(targets: routes, receiver: current.receiver) }
+        let pooled = PooledTargets(routes, name: name, router: router)
+        lock.withLock { current = Fanout(targets: routes, pooled: pooled, receiver: current.receiver) }
     }
 
     /// Hands the events to the subscribers of a channel from now on.
@@ -63,18 +77,22 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
             return TypedReceiver(channel: channel, coder: entry(of: type).coder, publisher: publisher)
         }
         let receiver = open(channel.eventType)
-        lock.withLock { current = Fanout(targets: current.targets, receiver: receiver) }
+        lock.withLock {
+            current = Fanout(targets: current.targets, pooled: current.pooled, receiver: receiver)
+        }
     }
 
     /// Who gets events of this type, and how they are encoded.
     ///
     /// One type at the most has the name in a publisher, which sees to that.
-    private func entry<E: DomainEvent>(of type: E.Type) -> (targets: [Route], coder: PayloadCoder<E>) {
-        let (targets, known) = lock.withLock { (current.targets, knownCoder) }
-        if let known { return (targets, unsafeDowncast(known, to: PayloadCoder<E>.self)) }
+    private func entry<E: DomainEvent>(
+        of type: E.Type
+    ) -> (targets: [Route], pooled: PooledTargets?, coder: PayloadCoder<E>) {
+        let (targets, pooled, known) = lock.withLock { (current.targets, current.pooled, knownCoder) }
+        if let known { return (targets, pooled, unsafeDowncast(known, to: PayloadCoder<E>.self)) }
         let made = PayloadCoder<E>()
         lock.withLock { knownCoder = made }
-        return (targets, made)
+        return (targets, pooled, made)
     }
 
     // MARK: - Out
@@ -87,8 +105,9 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     ) -> Forwarded {
         if let refusal = router.refusal(of: name, context) { return refused(refusal, context, intake) }
         do {
-            let (targets, coder) = entry(of: E.self)
+            let (wanting, pooled, coder) = entry(of: E.self)
             return try PayloadScratch.current.withEncoded(event, by: coder) { payload in
+                let targets = pooled?.targets(of: event, payload, context) ?? wanting
                 if let tap = router.tap {
                     tap(PassingEvent(name: name, context: context, payload: payload, sender: nil))
                 }
@@ -239,7 +258,18 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         return true
     }
 
-    func waitForRoom() async throws {
-        for target in targets { try await target.waitForRoom(for: name) }
+    func waitForRoom<E: DomainEvent>(for event: E) async throws {
+        for target in targets(of: event) { try await target.waitForRoom(for: name) }
+    }
+
+    /// Who is going to get an event; of a pool without keys, who would get it now.
+    private func targets<E: DomainEvent>(of event: E) -> [Route] {
+        let (wanting, pooled, coder) = entry(of: E.self)
+        guard let pooled else { return wanting }
+        let found = try? PayloadScratch.current.withEncoded(event, by: coder) { payload in
+            pooled.targets(of: event, payload, nil)
+        }
+        // What cannot be encoded is refused when it is published.
+        return found ?? []
     }
 }

@@ -9,7 +9,7 @@ struct WorkerReporter: Sendable {
     static let reports: Set<String> = [
         WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
         EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName, EventDeadLettered.eventName,
-        DeadLettersFull.eventName, EventsLost.eventName,
+        DeadLettersFull.eventName, EventsLost.eventName, EventKeyMissing.eventName,
     ]
 
     /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
@@ -39,6 +39,7 @@ struct WorkerReporter: Sendable {
             publisher.subscribe(to: EventsLost.self) { if isOurs() { lost($0) } },
             publisher.subscribe(to: WorkerOutput.self) { if isOurs() { diagnostics.pass($0.line, of: $0.worker) } },
             publisher.subscribe(to: EventDeadLettered.self) { if isOurs() { deadLettered($0) } },
+            publisher.subscribe(to: EventKeyMissing.self) { if isOurs() { keyMissing($0) } },
             publisher.subscribe(to: DeadLettersFull.self) { if isOurs() { full($0) } },
             publisher.subscribe(to: EventRefused.self) { refused($0, reporter: Self.reporter(besides: host), host) },
             publisher.subscribe(to: EventsDropped.self) { dropped($0, reporter: Self.reporter(besides: host)) },
@@ -153,6 +154,15 @@ struct WorkerReporter: Sendable {
             """
             worker "\(event.worker)" gets no more events: \(event.letters) dead letters (\(event.bytes) bytes) are as many as \
             can be kept
+            """
+        )
+    }
+
+    private func keyMissing(_ event: EventKeyMissing) {
+        diagnostics.say(
+            """
+            \(event.event) \(event.id) has no key for the pool \"\(event.worker)\": \
+            events without one all go to \"\(event.member)\"
             """
         )
     }
