@@ -171,11 +171,11 @@ struct PoolTests {
     func missingKey() async throws {
         let done = Collected<PoolJobDone>()
         let missing = Collected<EventKeyMissing>()
-        let refused = Collected<EventRefused>()
+        let letters = Collected<EventDeadLettered>()
         let subscriptions = [
             publisher.subscribe(to: PoolJobDone.self) { done.add($0) },
             publisher.subscribe(to: EventKeyMissing.self) { missing.add($0) },
-            publisher.subscribe(to: EventRefused.self) { refused.add($0) },
+            publisher.subscribe(to: EventDeadLettered.self) { letters.add($0) },
         ]
         let bridge = try await BridgeHost.inMemory(
             publisher,
@@ -189,8 +189,8 @@ struct PoolTests {
         #expect(missing.all.map(\.worker) == ["pool"] && missing.all.map(\.member) == ["pool.1"])
         // No map at all: whoever gets it says so.
         _ = bridge.publish(name: PoolJob.eventName, payload: [0xFF, 0x00])
-        await refused.wait { $0.count == 1 }
-        #expect(refused.all.map(\.worker) == ["pool.1"])
+        await letters.wait { $0.count == 1 }
+        #expect(letters.all.map(\.worker) == ["pool.1"])
         #expect(bridge.deadLetters.map(\.worker) == ["pool.1"])
         await bridge.shutdown()
         for subscription in subscriptions { subscription.cancel() }
