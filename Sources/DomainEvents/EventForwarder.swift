@@ -18,8 +18,8 @@ package protocol EventForwarder: AnyObject, Sendable {
     /// Whether every outbox that wants the events has room below its limit.
     var hasRoom: Bool { get }
 
-    /// Returns when every outbox that wants the events has room, or throws why there will be none.
-    func waitForRoom() async throws
+    /// Returns when every outbox that this event goes to has room, or throws why there will be none.
+    func waitForRoom<E: DomainEvent>(for event: E) async throws
 }
 
 /// What becomes of an event for which some outbox has no room.

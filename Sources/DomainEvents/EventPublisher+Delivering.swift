@@ -25,7 +25,7 @@ extension EventPublisher {
 
     /// Apart from ``send(_:)``, so that this takes no memory for what mostly is not needed.
     private func sendWhenRoom<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
-        let reserved = try await reserveRoom(in: channel)
+        let reserved = try await reserveRoom(for: event, in: channel)
         defer { for room in reserved { room.giveBack() } }
         let context = makeContext(causedBy: EventContext.current)
         guard let routes = channel.currentRoutes() else { return context.id }
@@ -59,11 +59,11 @@ extension EventPublisher {
     }
 
     /// - Returns: Where a place is kept for the event until it is given back.
-    private func reserveRoom<E: DomainEvent>(in channel: EventChannel<E>) async throws -> [Room] {
+    private func reserveRoom<E: DomainEvent>(for event: E, in channel: EventChannel<E>) async throws -> [Room] {
         // Every handler returns, and so makes room at last: none of them waits for any.
         if DeliveryThread.current.isDelivering || EventContext.handledByTask != nil { return [] }
         guard let routes = channel.currentRoutes() else { return [] }
-        for forwarder in routes.forwarders where !forwarder.hasRoom { try await forwarder.waitForRoom() }
+        for forwarder in routes.forwarders where !forwarder.hasRoom { try await forwarder.waitForRoom(for: event) }
         var reserved: [Room] = []
         do {
             // All take them in the order of subscribing: nobody waits in a circle.
@@ -138,7 +138,7 @@ extension EventPublisher {
     ) async throws -> Value {
         defer { ledger.close() }
         return try await wait.value(within: limit, clock: clock, timeout: timeout) { [self] in
-            let reserved = try await reserveRoom(in: channel)
+            let reserved = try await reserveRoom(for: event, in: channel)
             defer { for room in reserved { room.giveBack() } }
             // Nobody waits any more.
             try Task.checkCancellation()

@@ -92,7 +92,8 @@ public final class BridgeHost: Sendable {
         }
         core = HostCore(
             publisher: publisher,
-            specifications: workers,
+            specifications: workers.flatMap(\.members),
+            pools: workers.flatMap { worker in [RoutePool?](repeating: worker.routePool, count: worker.members.count) },
             strategy: strategy,
             intensity: intensity,
             automaticShutdown: automaticShutdown,
@@ -161,9 +162,10 @@ public final class BridgeHost: Sendable {
     public var status: [ChildStatus] { core.status }
 
     /// Starts a worker anew, with its failures forgotten; one that runs is stopped first.
+    ///
+    /// The name of a pool stands for all its members.
     public func restart(_ worker: String) {
-        guard let index = core.status.firstIndex(where: { $0.name == worker }) else { return }
-        core.restart(index)
+        for index in core.indices(of: worker) { core.restart(index) }
     }
 
     /// Returns when nothing is on its way: every event that was published has been handled by every worker that wants it, and

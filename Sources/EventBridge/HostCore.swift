@@ -32,6 +32,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     init(
         publisher: EventPublisher,
         specifications: [WorkerSpecification],
+        pools: [RoutePool?],
         strategy: RestartStrategy,
         intensity: RestartIntensity,
         automaticShutdown: AutomaticShutdown = .never,
@@ -77,6 +78,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
                 closure: output
             )
         }
+        for (route, pool) in zip(routes, pools) { route.pool = pool }
         incarnations = Array(repeating: nil, count: specifications.count)
         supervisorBox = Supervisor(
             specifications: specifications.map(\.child),
@@ -93,6 +95,11 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     var hostIncarnation: UInt64 { publisher.source.incarnation }
 
     var status: [ChildStatus] { usages.filling(in: supervisor?.status ?? []) }
+
+    /// Of the worker of this name, or of all members of the pool.
+    func indices(of worker: String) -> [Int] {
+        routes.indices.filter { routes[$0].peerName == worker || routes[$0].pool?.name == worker }
+    }
 
     // MARK: - Requests
 

@@ -28,6 +28,9 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// How much the link to the worker holds and takes.
     public var limits: WorkerLimits
 
+    /// How many workers run by this specification, and which of them gets an event; nil for one, which has the specification's name.
+    public var pool: WorkerPool?
+
     /// The worker's name: 1 to 64 of the characters A to Z, a to z, 0 to 9, `.`, `_` and `-`, and not `host`.
     public var name: String { child.name }
 
@@ -47,7 +50,8 @@ public struct WorkerSpecification: Sendable, Hashable {
         handshakeTimeout: Duration = .seconds(10),
         heartbeat: Heartbeat = Heartbeat(),
         shutdown: ShutdownSequence = .draining(),
-        limits: WorkerLimits = WorkerLimits()
+        limits: WorkerLimits = WorkerLimits(),
+        pool: WorkerPool? = nil
     ) {
         self.init(
             child: ChildSpecification(
@@ -66,7 +70,8 @@ public struct WorkerSpecification: Sendable, Hashable {
             ),
             subscribes: subscribes.map { $0.eventName },
             publishes: publishes.map { $0.map { $0.eventName } },
-            limits: limits
+            limits: limits,
+            pool: pool
         )
     }
 
@@ -75,8 +80,10 @@ public struct WorkerSpecification: Sendable, Hashable {
         child: ChildSpecification,
         subscribes: [String],
         publishes: [String]? = nil,
-        limits: WorkerLimits = WorkerLimits()
+        limits: WorkerLimits = WorkerLimits(),
+        pool: WorkerPool? = nil
     ) {
+        self.pool = pool
         self.child = child
         self.subscribes = subscribes
         self.publishes = publishes
@@ -112,6 +119,21 @@ public struct WorkerSpecification: Sendable, Hashable {
                 )
             }
             mistakes += specification.limits.validate().map { "worker \"\(specification.name)\": \($0)" }
+        }
+        return mistakes + validatePools(specifications)
+    }
+
+    private static func validatePools(_ specifications: [WorkerSpecification]) -> [String] {
+        var mistakes: [String] = []
+        for specification in specifications {
+            let (name, pool) = (specification.name, specification.pool)
+            let found = pool?.validate(name: name, subscribes: specification.subscribes) ?? []
+            mistakes += found.map { "worker \"\(name)\": \($0)" }
+            guard let pool, found.isEmpty else { continue }
+            let members = Set(pool.memberNumbers.map { "\(name).\($0)" })
+            for other in specifications where members.contains(other.name) {
+                mistakes.append("worker \"\(other.name)\": a member of the pool \"\(name)\" has this name")
+            }
         }
         return mistakes
     }

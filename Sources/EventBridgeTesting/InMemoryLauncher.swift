@@ -11,7 +11,8 @@ struct InMemoryLauncher: WorkerLauncher {
     private let bodies: [String: @Sendable (EventPublisher) async throws -> [Subscription]]
 
     init(_ workers: [InMemoryWorker]) {
-        bodies = Dictionary(workers.map { ($0.specification.name, $0.body) }) { first, _ in first }
+        let bodies = workers.flatMap { worker in worker.names.map { ($0, worker.body) } }
+        self.bodies = Dictionary(bodies) { first, _ in first }
     }
 
     func launch(

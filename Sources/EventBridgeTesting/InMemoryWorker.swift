@@ -22,6 +22,7 @@ public struct InMemoryWorker: Sendable {
     ///   - handshakeTimeout: the time from its start until it has to be ready.
     ///   - shutdown: how it is stopped.
     ///   - limits: how much the link to it holds and takes.
+    ///   - pool: how many of it run, and which of them gets an event; one by default.
     ///   - body: what the worker program hands to `BridgeWorker.main`.
     public init(
         _ name: String = "worker",
@@ -33,6 +34,7 @@ public struct InMemoryWorker: Sendable {
         handshakeTimeout: Duration = .seconds(10),
         shutdown: ShutdownSequence = .draining(),
         limits: WorkerLimits = WorkerLimits(),
+        pool: WorkerPool? = nil,
         body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
     ) {
         specification = WorkerSpecification(
@@ -45,9 +47,16 @@ public struct InMemoryWorker: Sendable {
             backoff: backoff,
             handshakeTimeout: handshakeTimeout,
             shutdown: shutdown,
-            limits: limits
+            limits: limits,
+            pool: pool
         )
         self.body = body
+    }
+
+    /// Its own name, or those of its pool's members.
+    var names: [String] {
+        let name = specification.name
+        return specification.pool.map { pool in (1...max(1, pool.members)).map { "\(name).\($0)" } } ?? [name]
     }
 }
 

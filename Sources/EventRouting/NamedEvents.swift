@@ -14,19 +14,37 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
 
     /// Who gets the events, as one immutable value: a change puts another in its place.
     final class Fanout: Sendable {
+        /// All who want the events, whether each of them or their share.
         let targets: [Route]
+        /// Which of them get an event; nil if all do.
+        let pooled: PooledTargets?
         let receiver: (any EventReceiver)?
         /// The ``PayloadCoder`` of the type with this name, once that is known: there is one at the most.
         fileprivate let coder: (any AnyObject & Sendable)?
 
-        init(targets: [Route], receiver: (any EventReceiver)?, coder: (any AnyObject & Sendable)?) {
+        init(
+            targets: [Route],
+            pooled: PooledTargets?,
+            receiver: (any EventReceiver)?,
+            coder: (any AnyObject & Sendable)?
+        ) {
             self.targets = targets
+            self.pooled = pooled
             self.receiver = receiver
             self.coder = coder
         }
 
         /// Whether a peer other than this one wants the events.
-        func isWanted(otherThan route: Route) -> Bool { targets.contains { $0 !== route } }
+        func isWanted(otherThan route: Route) -> Bool {
+            pooled?.isWanted(otherThan: route) ?? targets.contains { $0 !== route }
+        }
+
+        /// Who gets an event.
+        ///
+        /// - Parameter origin: the peer that it came from; nil if it was published here.
+        func targets(of payload: UnsafeRawBufferPointer, _ context: EventContext, except origin: Route?) -> [Route] {
+            pooled?.targets(of: payload, context, except: origin) ?? targets
+        }
 
         /// Hands an event to the subscribers of this process.
         func deliverHere(
@@ -40,7 +58,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     }
 
     private let lock = Lock()
-    @exclusivity(unchecked) private var current = Fanout(targets: [], receiver: nil, coder: nil)
+    @exclusivity(unchecked) private var current = Fanout(targets: [], pooled: nil, receiver: nil, coder: nil)
 
     init(name: String, number: UInt64, router: EventRouter) {
         self.name = name
@@ -53,7 +71,10 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     var targets: [Route] { fanout.targets }
 
     func setTargets(_ routes: [Route]) {
-        lock.withLock { current = Fanout(targets: routes, receiver: current.receiver, coder: current.coder) }
+        let pooled = PooledTargets(routes, name: name, router: router)
+        lock.withLock {
+            current = Fanout(targets: routes, pooled: pooled, receiver: current.receiver, coder: current.coder)
+        }
     }
 
     /// Hands the events to the subscribers of a channel from now on.
@@ -64,7 +85,14 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
             return TypedReceiver(channel: channel, coder: coder(of: type, in: fanout), publisher: publisher)
         }
         let receiver = open(channel.eventType)
-        lock.withLock { current = Fanout(targets: current.targets, receiver: receiver, coder: current.coder) }
+        lock.withLock {
+            current = Fanout(
+                targets: current.targets,
+                pooled: current.pooled,
+                receiver: receiver,
+                coder: current.coder
+            )
+        }
     }
 
     /// How events of this type are encoded.
@@ -74,7 +102,14 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         if let known = fanout.coder { return unsafeDowncast(known, to: PayloadCoder<E>.self) }
         // Without the lock: a layout is its type's own code. Should two threads make one each, either does.
         let made = PayloadCoder<E>()
-        lock.withLock { current = Fanout(targets: current.targets, receiver: current.receiver, coder: made) }
+        lock.withLock {
+            current = Fanout(
+                targets: current.targets,
+                pooled: current.pooled,
+                receiver: current.receiver,
+                coder: made
+            )
+        }
         return made
     }
 
@@ -90,8 +125,8 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         do {
             let fanout = fanout
             let coder = coder(of: E.self, in: fanout)
-            let targets = fanout.targets
             return try PayloadScratch.current.withEncoded(event, by: coder) { payload in
+                let targets = fanout.pooled?.targets(of: event, payload, context) ?? fanout.targets
                 if let tap = router.tap {
                     tap(PassingEvent(name: name, context: context, payload: payload, sender: nil))
                 }
@@ -251,7 +286,19 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
 
     var hasRoom: Bool { targets.allSatisfy { $0.hasRoom(for: name) } }
 
-    func waitForRoom() async throws {
-        for target in targets { try await target.waitForRoom(for: name) }
+    func waitForRoom<E: DomainEvent>(for event: E) async throws {
+        for target in targets(of: event) { try await target.waitForRoom(for: name) }
+    }
+
+    /// Who is going to get an event; of a pool without keys, who would get it now.
+    private func targets<E: DomainEvent>(of event: E) -> [Route] {
+        let fanout = fanout
+        guard let pooled = fanout.pooled else { return fanout.targets }
+        let coder = coder(of: E.self, in: fanout)
+        let found = try? PayloadScratch.current.withEncoded(event, by: coder) { payload in
+            pooled.targets(of: event, payload, nil)
+        }
+        // What cannot be encoded is refused when it is published.
+        return found ?? []
     }
 }

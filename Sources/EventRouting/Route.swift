@@ -19,6 +19,8 @@ package final class Route: @unchecked Sendable {
     let lock = Lock()
     @exclusivity(unchecked) var current: Link
     @exclusivity(unchecked) private var closedBecause: String?
+    /// With whom the peer shares events; set before the router knows the route.
+    package var pool: RoutePool?
     /// What became of the events of links that have ended.
     private var past = LinkTally()
     @exclusivity(unchecked) private var rejected: UInt64 = 0
@@ -140,6 +142,9 @@ package final class Route: @unchecked Sendable {
     }
 
     package var closedReason: String? { lock.withLock { closedBecause } }
+
+    /// With the lock held.
+    var closedReasonNow: String? { closedBecause }
 
     /// Whether the peer was given up: nothing is taken for it until somebody asks for its restart.
     var isGivenUp: Bool { lock.withLock { isGivenUpNow } }

@@ -81,7 +81,9 @@ extension SupervisorConfiguration {
             value.report("found an empty array, expected at least one worker")
         }
         var firstLines: [String: Int] = [:]
-        return elements.compactMap { worker($0, programs, automaticShutdown, firstLines: &firstLines) }
+        let workers = elements.compactMap { worker($0, programs, automaticShutdown, firstLines: &firstLines) }
+        reportNames(takenByPoolsOf: workers, firstLines, in: value)
+        return workers
     }
 
     private static func worker(
@@ -93,7 +95,7 @@ extension SupervisorConfiguration {
         let keys = [
             "name", "executable", "arguments", "environment", "directory", "subscribes", "publishes", "restart",
             "backoff",
-            "handshake", "heartbeat", "shutdown", "limits", "significant", "onDemand",
+            "handshake", "heartbeat", "shutdown", "limits", "significant", "onDemand", "pool",
         ]
         guard let object = value.object(keys: keys) else { return nil }
         let name = object.required("name", expected: "a name such as \"canvas\"")
@@ -108,6 +110,7 @@ extension SupervisorConfiguration {
         worker.directory = object.optional("directory")?.systemString(example: "/var/lib/canvas")
         worker.subscribes = object.optional("subscribes")?.uniqueNames(example: "BoxOrdered") ?? worker.subscribes
         worker.publishes = object.optional("publishes")?.uniqueNames(example: "BoxProvisioned")
+        worker.pool = object.optional("pool").flatMap { [worker] in pool($0, of: worker) }
         readSupervision(of: &worker, from: object)
         readLife(of: &worker, from: object, automaticShutdown)
         readLimits(of: &worker, from: object)

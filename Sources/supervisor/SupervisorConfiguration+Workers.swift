@@ -60,7 +60,8 @@ extension SupervisorConfiguration.Worker {
             ),
             subscribes: subscribes,
             publishes: publishes,
-            limits: workerLimits
+            limits: workerLimits,
+            pool: pool
         )
     }
 

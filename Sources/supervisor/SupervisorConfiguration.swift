@@ -1,4 +1,5 @@
 import DomainEvents
+import EventBridge
 
 /// What a configuration file says: the workers, and how they are supervised.
 ///
@@ -113,5 +114,7 @@ extension SupervisorConfiguration {
         var heartbeat = Heartbeat()
         var shutdown = Shutdown()
         var limits = Limits()
+        /// How many of it run, and which of them gets an event; nil for one that gets all.
+        var pool: WorkerPool?
     }
 }

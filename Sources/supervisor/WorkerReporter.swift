@@ -14,6 +14,7 @@ struct WorkerReporter: Sendable {
         WorkerUnresponsive.eventName,
         WorkerOutputDropped.eventName,
         WorkerLeftBehind.eventName,
+        EventKeyMissing.eventName,
     ]
 
     /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
@@ -50,6 +51,7 @@ struct WorkerReporter: Sendable {
             publisher.subscribe(to: WorkerLeftBehind.self) { if isOurs() { leftBehind($0) } },
             publisher.subscribe(to: WorkerOutputDropped.self) { if isOurs() { dropped($0) } },
             publisher.subscribe(to: EventDeadLettered.self) { if isOurs() { deadLettered($0) } },
+            publisher.subscribe(to: EventKeyMissing.self) { if isOurs() { keyMissing($0) } },
             publisher.subscribe(to: DeadLettersFull.self) { if isOurs() { full($0) } },
             publisher.subscribe(to: EventRefused.self) { refused($0, reporter: Self.reporter(besides: host), host) },
             publisher.subscribe(to: EventsDropped.self) { dropped($0, reporter: Self.reporter(besides: host)) },
@@ -218,6 +220,15 @@ struct WorkerReporter: Sendable {
             """
             worker "\(event.worker)" gets no more events: \(event.letters) dead letters (\(event.bytes) bytes) are as many as \
             can be kept
+            """
+        )
+    }
+
+    private func keyMissing(_ event: EventKeyMissing) {
+        diagnostics.say(
+            """
+            \(event.event) \(event.id) has no key for the pool \"\(event.worker)\": \
+            events without one all go to \"\(event.member)\"
             """
         )
     }

@@ -174,7 +174,7 @@ private final class Carrier: EventForwarder {
 
     var hasRoom: Bool { room.isSet }
 
-    func waitForRoom() async throws {
+    func waitForRoom<E: DomainEvent>(for event: E) async throws {
         waits.add()
         try Task.checkCancellation()
     }

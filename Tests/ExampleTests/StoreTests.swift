@@ -192,5 +192,5 @@ private final class SpyingLink: EventForwarder, @unchecked Sendable {
 
     var hasRoom: Bool { true }
 
-    func waitForRoom() async throws {}
+    func waitForRoom<E: DomainEvent>(for event: E) async throws {}
 }

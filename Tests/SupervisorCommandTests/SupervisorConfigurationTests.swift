@@ -1,4 +1,5 @@
 import DomainEvents
+import EventBridge
 import JSONText
 import Testing
 
@@ -182,6 +183,46 @@ struct SupervisorConfigurationTests {
                 "workers[1].limits.strikes (17): found the number 0, expected an integer from 1 to 1000",
                 "workers[1].limits.handlerDeadline (18): found the string \"0s\", expected from 1ms to 168h",
                 "workers[2] (20): found the string \"third\", expected an object with \"name\", \"executable\", \"arguments\"",
+            ]
+        )
+    }
+
+    @Test("a pool is a count, or says for each event how its member is found")
+    func pools() throws {
+        let configuration = try parse(
+            """
+            { workers: [
+              { name: "a", executable: "x", pool: 4 },
+              { name: "b", executable: "x", subscribes: ["E", "F"],
+                pool: { members: 2, keys: { E: { field: "id" }, F: "every-member", "*": "any-member" } } },
+              { name: "c", executable: "x" },
+            ] }
+            """
+        )
+        #expect(
+            configuration.workers.map(\.pool) == [
+                WorkerPool(4), WorkerPool(2, keys: ["E": .field("id"), "F": .everyMember, "*": .anyMember]), nil,
+            ]
+        )
+        #expect(configuration.workerSpecifications.map(\.pool) == configuration.workers.map(\.pool))
+    }
+
+    @Test("names the mistakes of a pool")
+    func poolMistakes() {
+        #expect(!workerMistakes("pool: 0").isEmpty)
+        #expect(!workerMistakes("pool: 257").isEmpty)
+        #expect(!workerMistakes("pool: 'many'").isEmpty)
+        #expect(!workerMistakes("pool: {}").isEmpty)
+        #expect(!workerMistakes("pool: {members: 2, keys: {E: 'first-member'}}, subscribes: ['E']").isEmpty)
+        #expect(!workerMistakes("pool: {members: 2, keys: {E: {field: ''}}}, subscribes: ['E']").isEmpty)
+        #expect(
+            workerMistakes("pool: {members: 2, keys: {F: 'any-member'}}, subscribes: ['E']") == [
+                "workers[0].pool.keys.F (1): found a key for \"F\", expected one of the events that the worker subscribes to, or \"*\""
+            ]
+        )
+        #expect(
+            mistakes("{workers: [{name: 'a', executable: 'x', pool: 2}, {name: 'a.2', executable: 'x'}]}") == [
+                "workers (1): a member of the pool \"a\" has the name of the worker \"a.2\" at line 1"
             ]
         )
     }

@@ -1,0 +1,166 @@
+public import DomainEvents
+import EventRouting
+import Supervision
+
+/// How many workers run by one specification, and which of them gets an event.
+///
+/// ```swift
+/// WorkerSpecification(
+///     "render", executable: .beside("render-worker"),
+///     subscribes: [RenderRequested.self, TileChanged.self, ThemeChanged.self],
+///     pool: WorkerPool(4)
+///         .keyed(RenderRequested.self, by: \.documentID)
+///         .keyed(TileChanged.self, byField: "documentID")
+///         .toEveryMember(ThemeChanged.self)
+/// )
+/// ```
+///
+/// The members are workers of their own, named `render.1` to `render.4`: each is started, watched and restarted by itself, and has its own
+/// line in ``BridgeHost/statistics`` and ``BridgeHost/status``. Of the events that the specification subscribes to each goes to exactly
+/// one of them. Events with equal keys, also of different types, go to the same one, in order, also across its restarts; which one depends
+/// on the key and on the number of members alone, so that it is the same in every run.
+public struct WorkerPool: Sendable, Hashable {
+    /// How many workers run.
+    public var members: Int
+
+    /// How the key of an event is found, by event name; `*` stands for what is not named.
+    ///
+    /// What is not named at all is ``PoolKey/anyMember``.
+    public var keys: [String: PoolKey]
+
+    /// Describes a pool.
+    public init(_ members: Int, keys: [String: PoolKey] = [:]) {
+        self.members = members
+        self.keys = keys
+    }
+
+    /// A pool in which a function of the event says the key.
+    ///
+    /// Where another worker publishes the event, the host decodes it for that: on the host's thread that reads that worker's link.
+    public func keyed<E: DomainEvent, Key: Encodable & SendableMetatype>(
+        _ type: E.Type,
+        by key: @escaping @Sendable (E) -> Key
+    ) -> WorkerPool {
+        with(PoolKey(kind: .found(PoolKey.Function(TypedKeyFinder(key)))), for: E.eventName)
+    }
+
+    /// A pool in which a field of the event has the key.
+    ///
+    /// The name is that under which the event is encoded. Found without decoding the event.
+    public func keyed(_ type: any DomainEvent.Type, byField field: String) -> WorkerPool {
+        with(.field(field), for: type.eventName)
+    }
+
+    /// A pool of which every member gets these events.
+    public func toEveryMember(_ types: any DomainEvent.Type...) -> WorkerPool {
+        types.reduce(self) { $0.with(.everyMember, for: $1.eventName) }
+    }
+
+    private func with(_ key: PoolKey, for name: String) -> WorkerPool {
+        var result = self
+        result.keys[name] = key
+        return result
+    }
+}
+
+/// How a pool finds the member for an event.
+public struct PoolKey: Sendable, Hashable {
+    /// A finder, compared by identity.
+    final class Function: Sendable, Hashable {
+        let finder: any EventKeyFinder
+
+        init(_ finder: any EventKeyFinder) {
+            self.finder = finder
+        }
+
+        static func == (left: Function, right: Function) -> Bool { left === right }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    }
+
+    enum Kind: Sendable, Hashable {
+        case field(String)
+        case found(Function)
+        case anyMember
+        case everyMember
+    }
+
+    let kind: Kind
+
+    /// By the value of the event's field of this name.
+    ///
+    /// Found in the encoded event, at its top level. Integers are equal if their values are, texts if their bytes are; everything else
+    /// if it is encoded alike. Events without the field, or with null in it, all go to one and the same member, and ``EventKeyMissing``
+    /// says so once.
+    public static func field(_ name: String) -> PoolKey { PoolKey(kind: .field(name)) }
+
+    /// To the member for which the fewest events wait, of those that are not given up or stopped.
+    ///
+    /// Nothing is promised about the order of two such events.
+    public static let anyMember = PoolKey(kind: .anyMember)
+
+    /// To every member.
+    public static let everyMember = PoolKey(kind: .everyMember)
+}
+
+extension PoolKey {
+    var key: EventKey {
+        switch kind {
+        case .field(let name): .field(name)
+        case .found(let function): .found(function.finder)
+        case .anyMember: .anyMember
+        case .everyMember: .everyMember
+        }
+    }
+}
+
+extension WorkerPool {
+    /// As many as a machine has use for; each is a process.
+    private static let memberRange = 1...256
+
+    /// Finds every mistake, each as a phrase; empty if there is none.
+    ///
+    /// - Parameter subscribes: what the specification subscribes to.
+    func validate(name: String, subscribes: [String]) -> [String] {
+        guard Self.memberRange.contains(members) else {
+            return [
+                "a pool has \(Self.memberRange.lowerBound) to \(Self.memberRange.upperBound) members; found \(members)"
+            ]
+        }
+        var mistakes: [String] = []
+        let longest = "\(name).\(members)"
+        if longest.utf8.count > 64 {
+            mistakes.append("its last member's name would be \"\(longest)\", longer than 64 characters")
+        }
+        for (event, key) in keys.sorted(by: { $0.key < $1.key }) {
+            if key.kind == .field("") { mistakes.append("the key of \(event) is the value of a field without a name") }
+            guard event != EventRouter.everything, !subscribes.contains(event),
+                !subscribes.contains(EventRouter.everything)
+            else { continue }
+            mistakes.append("its pool says how the key of \(event) is found, but it does not subscribe to \(event)")
+        }
+        return mistakes
+    }
+}
+
+extension WorkerSpecification {
+    /// The workers that run by this specification: itself, or the members of its pool.
+    var members: [WorkerSpecification] {
+        guard let pool else { return [self] }
+        return pool.memberNumbers.map { number in
+            var member = self
+            member.child.name = "\(name).\(number)"
+            member.pool = nil
+            return member
+        }
+    }
+
+    /// What its members share; nil if it has no pool.
+    var routePool: RoutePool? {
+        pool.map { RoutePool(name: name, count: $0.members, keys: $0.keys.mapValues(\.key)) }
+    }
+}
+
+extension WorkerPool {
+    var memberNumbers: ClosedRange<Int> { 1...max(1, members) }
+}

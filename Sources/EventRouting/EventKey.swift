@@ -1,0 +1,121 @@
+import BridgeProtocol
+import CBOR
+package import DomainEvents
+import Locks
+
+/// How the key of a pool's events is found, by which each event gets its member.
+package enum EventKey: Sendable {
+    /// The value of a top-level field of the payload.
+    case field(String)
+    /// What a function of the event says.
+    case found(any EventKeyFinder)
+    /// None: to the member for which the fewest events wait.
+    case anyMember
+    /// The event is for all of them.
+    case everyMember
+}
+
+/// Finds the key of events whose type this process knows.
+package protocol EventKeyFinder: AnyObject, Sendable {
+    var eventType: any DomainEvent.Type { get }
+
+    /// The key's place of an encoded event; nil if it cannot be decoded, or has no key.
+    func place(of payload: UnsafeRawBufferPointer) -> KeyPlace?
+}
+
+/// Finds the key of one type's events.
+package final class TypedKeyFinder<E: DomainEvent>: EventKeyFinder {
+    private let coder = PayloadCoder<E>()
+    private let encode: @Sendable (E, CBOREncoder, CBORBuffer) throws -> Void
+
+    /// - Parameter encode: appends the event's key, encoded.
+    package init<Key: Encodable & SendableMetatype>(_ key: @escaping @Sendable (E) -> Key) {
+        encode = { event, encoder, buffer in try encoder.encode(key(event), into: buffer) }
+    }
+
+    package var eventType: any DomainEvent.Type { E.self }
+
+    func place(ofEvent event: E) -> KeyPlace? {
+        KeyScratch.current.withBuffer { encoder, buffer in
+            guard (try? encode(event, encoder, buffer)) != nil else { return nil }
+            return KeyPlace(buffer.bytes)
+        }
+    }
+
+    package func place(of payload: UnsafeRawBufferPointer) -> KeyPlace? {
+        // Whoever gets the event says what is wrong with it.
+        guard let event = try? PayloadScratch.current.decode(payload, by: coder) else { return nil }
+        return place(ofEvent: event)
+    }
+}
+
+/// Where a key lies among all keys, evenly spread: the same for the same value, however it is encoded and in whichever process.
+package struct KeyPlace: Sendable, Hashable {
+    private let hash: UInt64
+
+    /// Of longer keys only so much is looked at, and how long they are.
+    private static let hashedBytes = 1_024
+
+    /// Nil for null and undefined, which are no keys, and for what is no item.
+    ///
+    /// - Parameter key: the key, encoded.
+    package init?(_ key: UnsafeRawBufferPointer) {
+        var reader = CBORReader(key)
+        guard let head = try? reader.readHead() else { return nil }
+        switch head.majorType {
+        case .unsigned, .negative:
+            hash = Self.mix(head.argument &+ UInt64(head.majorType.rawValue) &* 0x9E37_79B9_7F4A_7C15)
+        case .simpleOrFloat where key[0] == 0xF6 || key[0] == 0xF7: return nil
+        case .text, .bytes:
+            // The length of the length is the encoder's choice.
+            let content = head.isIndefinite ? key[...] : key[reader.position...]
+            hash = Self.hash(content, startingFrom: UInt64(head.majorType.rawValue))
+        default: hash = Self.hash(key[...], startingFrom: 0xFF)
+        }
+    }
+
+    /// One of `count` places.
+    func index(among count: Int) -> Int { Int(hash.multipliedFullWidth(by: UInt64(count)).high) }
+
+    /// FNV-1a: keys are short.
+    private static func hash(_ bytes: Slice<UnsafeRawBufferPointer>, startingFrom start: UInt64) -> UInt64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ start
+        for byte in bytes.prefix(hashedBytes) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        return mix(hash ^ UInt64(bytes.count))
+    }
+
+    /// The finalizer of SplitMix64: the places of neighbours are far apart.
+    private static func mix(_ value: UInt64) -> UInt64 {
+        var mixed = value &+ 0x9E37_79B9_7F4A_7C15
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// A thread's encoder and buffer for keys, beside those of its events: a key is found while its event is encoded.
+private final class KeyScratch {
+    private let encoder = CBOREncoder()
+    private let buffer = CBORBuffer(minimumCapacity: 64)
+    @exclusivity(unchecked) private var isInUse = false
+
+    private static let slot = ThreadSpecific<KeyScratch>()
+
+    static var current: KeyScratch {
+        if let existing = slot.value { return existing }
+        let made = KeyScratch()
+        slot.value = made
+        return made
+    }
+
+    /// What finds a key is the user's, and may publish in its turn: then there is another one for the occasion.
+    func withBuffer<R>(_ body: (CBOREncoder, CBORBuffer) -> R) -> R {
+        guard !isInUse else { return KeyScratch().withBuffer(body) }
+        isInUse = true
+        defer {
+            buffer.removeAll()
+            isInUse = false
+        }
+        return body(encoder, buffer)
+    }
+}

@@ -1,0 +1,185 @@
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Locks
+import Synchronization
+
+/// Peers of one specification that share its events: each event goes to one of them, and the same one for the same key.
+package final class RoutePool: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`, or atomic.
+
+    package let name: String
+    /// How many members it has, down or not: what a key's member depends on, beside the key.
+    package let count: Int
+    /// By event name; `*` stands for the rest.
+    private let keys: [String: EventKey]
+    /// Where the search for the member with the fewest events begins.
+    private let turns = Atomic<Int>(0)
+
+    private let lock = Lock()
+    /// The names of events that came without a key, which was said.
+    private var reported: Set<String> = []
+
+    package init(name: String, count: Int, keys: [String: EventKey]) {
+        self.name = name
+        self.count = count
+        self.keys = keys
+    }
+
+    func key(of name: String) -> EventKey { keys[name] ?? keys[EventRouter.everything] ?? .anyMember }
+
+    /// Whether this is the first event of its name that has no key.
+    func isNews(keyMissingOf name: String) -> Bool { lock.withLock { reported.insert(name).inserted } }
+
+    /// The member for which the fewest events wait, of those that take any.
+    func leastBusy(of members: [Route]) -> Route {
+        let start = Int(UInt(bitPattern: turns.wrappingAdd(1, ordering: .relaxed).oldValue) % UInt(members.count))
+        var best = members[start]
+        var least = best.waitingEvents
+        for step in 1..<members.count where least != 0 {
+            let member = members[(start + step) % members.count]
+            guard let waiting = member.waitingEvents, waiting < least ?? .max else { continue }
+            (best, least) = (member, waiting)
+        }
+        return best
+    }
+}
+
+/// Those who want the events of one name, where some of them share them.
+///
+/// An immutable value; see ``NamedEvents/Fanout``.
+final class PooledTargets: Sendable {
+    /// One pool's part.
+    struct Group: Sendable {
+        let pool: RoutePool
+        let key: EventKey
+        /// In the order of their numbers.
+        let members: [Route]
+        /// Each of them alone, so that nothing is made for an event.
+        let alone: [[Route]]
+    }
+
+    private let eventName: String
+    /// Those who get each of the events.
+    private let plain: [Route]
+    private let groups: [Group]
+    // Unsafe: the router owns its names, and they this.
+    private unowned(unsafe) let router: EventRouter
+
+    /// Nil if nobody among them shares the events.
+    ///
+    /// - Parameter targets: those who want the events.
+    init?(_ targets: [Route], name: String, router: EventRouter) {
+        var plain: [Route] = []
+        var groups: [Group] = []
+        for target in targets {
+            guard let pool = target.pool(sharing: name) else {
+                plain.append(target)
+                continue
+            }
+            guard !groups.contains(where: { $0.pool === pool }) else { continue }
+            let members = targets.filter { $0.pool === pool }
+            // Before all are known, a key's member is not.
+            guard members.count == pool.count else { continue }
+            groups.append(Group(pool: pool, key: pool.key(of: name), members: members, alone: members.map { [$0] }))
+        }
+        guard plain.count < targets.count else { return nil }
+        self.eventName = name
+        self.plain = plain
+        self.groups = groups
+        self.router = router
+    }
+
+    /// Whether a peer wants the events that does not share them with this one.
+    func isWanted(otherThan route: Route) -> Bool {
+        plain.contains { $0 !== route } || groups.contains { $0.pool !== route.pool }
+    }
+
+    /// Who gets an event of this process.
+    ///
+    /// - Parameter context: nil if it is not published now.
+    func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer, _ context: EventContext?) -> [Route] {
+        targets(context, except: nil) { key in
+            guard case .found(let finder) = key, finder.eventType == E.self else { return self.place(key, payload) }
+            // The only kind of finder there is, of the type that was asked for.
+            return unsafeDowncast(finder, to: TypedKeyFinder<E>.self).place(ofEvent: event)
+        }
+    }
+
+    /// Who gets an event of which there are only the bytes.
+    ///
+    /// - Parameter origin: who has published it, if it was a peer: then its own handlers have had the event, and no other member gets it.
+    func targets(
+        of payload: UnsafeRawBufferPointer,
+        _ context: EventContext,
+        except origin: Route? = nil
+    ) -> [Route] {
+        targets(context, except: origin) { self.place($0, payload) }
+    }
+
+    private func targets(
+        _ context: EventContext?,
+        except origin: Route?,
+        _ place: (EventKey) -> KeyPlace?
+    ) -> [Route] {
+        if plain.isEmpty, groups.count == 1, origin?.pool == nil { return member(of: groups[0], context, place) }
+        var targets = plain
+        for group in groups where origin == nil || group.pool !== origin?.pool {
+            targets += member(of: group, context, place)
+        }
+        return targets
+    }
+
+    private func member(of group: Group, _ context: EventContext?, _ place: (EventKey) -> KeyPlace?) -> [Route] {
+        switch group.key {
+        case .anyMember: return [group.pool.leastBusy(of: group.members)]
+        case .everyMember: return group.members
+        case .field, .found:
+            guard let place = place(group.key) else {
+                if let context, group.pool.isNews(keyMissingOf: eventName) { report(group, context) }
+                // They keep their order, as if they all had one and the same key.
+                return group.alone[0]
+            }
+            return group.alone[place.index(among: group.alone.count)]
+        }
+    }
+
+    private func place(_ key: EventKey, _ payload: UnsafeRawBufferPointer) -> KeyPlace? {
+        switch key {
+        case .found(let finder): return finder.place(of: payload)
+        case .field(let name):
+            guard let range = PayloadField.range(of: name, in: payload) else { return nil }
+            return KeyPlace(UnsafeRawBufferPointer(rebasing: payload[range]))
+        case .anyMember, .everyMember: return nil
+        }
+    }
+
+    private func report(_ group: Group, _ context: EventContext) {
+        router.publisher.publish(
+            EventKeyMissing(
+                event: eventName,
+                worker: group.pool.name,
+                id: context.id.description,
+                member: group.members[0].peerName
+            ),
+            causedBy: context
+        )
+    }
+}
+
+extension Route {
+    /// The pool in which the peer shares the events of this name; nil if it gets each of them.
+    ///
+    /// What a member asks for beyond its specification it alone gets: answers to its requests, for one. Under the router's lock.
+    func pool(sharing name: String) -> RoutePool? {
+        guard let pool, isSpecified(name, isSelfReport: false) else { return nil }
+        if case .everyMember = pool.key(of: name) { return nil }
+        return pool
+    }
+
+    /// How many events wait for the peer or are with it; nil if it takes none.
+    fileprivate var waitingEvents: Int? {
+        let (link, isClosed) = lock.withLock { (current, closedReasonNow != nil) }
+        return isClosed ? nil : link.outboxDepth.events
+    }
+}
