@@ -19,6 +19,10 @@ struct Killer {
     private(set) var histogram = Histogram()
     private(set) var stops = 0
     private(set) var earlyKills = 0
+    private var turns = 0
+
+    /// Each kill waits until much is on its way, but for one of so many, which takes the worker as it is.
+    private static let turnsBetweenIdleKills = 10
 
     init(bridge: BridgeHost, watch: WorkerWatch, board: Board, mischief: Mischief, seed: UInt64) {
         self.bridge = bridge
@@ -34,6 +38,8 @@ struct Killer {
         guard let process = watch.waitForProcess(of: worker) else { return false }
         makeMischief()
         pause()
+        turns += 1
+        if !turns.isMultiple(of: Self.turnsBetweenIdleKills) { guard waitForLoad(of: worker) else { return false } }
         // A worker that is stopped dies of SIGKILL all the same.
         if Int.random(in: 0..<4, using: &random) == 0 { stop(process) }
         kill(process, of: worker)
@@ -71,6 +77,19 @@ struct Killer {
         usleep(UInt32.random(in: 0...UInt32(milliseconds * 1_000), using: &random))
     }
 
+    /// Whether a kill meets events on their way is not left to chance: a run of few kills would sometimes prove little.
+    private func waitForLoad(of worker: String) -> Bool {
+        while eventsOnTheirWay(to: worker) < Histogram.leastLoad {
+            guard watch.found.unexpected.isEmpty else { return false }
+            usleep(200)
+        }
+        return true
+    }
+
+    private func eventsOnTheirWay(to worker: String) -> Int {
+        bridge.leftovers.first { $0.worker == worker }?.events ?? 0
+    }
+
     private mutating func stop(_ process: Int32) {
         stops += 1
         _ = Signal.send(SIGSTOP, to: process)
@@ -82,7 +101,7 @@ struct Killer {
 
     private mutating func kill(_ process: Int32, of worker: String) {
         watch.forget(worker)
-        histogram.add(bridge.leftovers.first { $0.worker == worker }?.events ?? 0)
+        histogram.add(eventsOnTheirWay(to: worker))
         board.kills += 1
         _ = Signal.send(SIGKILL, to: process)
     }

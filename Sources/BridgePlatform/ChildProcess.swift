@@ -163,8 +163,7 @@ package final class ChildProcess: @unchecked Sendable {
         while true {
             if let exit = collectExit() { return exit }
             guard let handle else { continue }
-            var entry = pollfd(fd: handle.rawValue, events: Int16(POLLIN), revents: 0)
-            _ = retryingInterrupted { poll(&entry, 1, -1) }
+            waitUntilReady(handle.rawValue, for: POLLIN)
         }
     }
 

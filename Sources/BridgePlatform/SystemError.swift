@@ -50,6 +50,12 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     }
 }
 
+/// Returns when a descriptor is ready for one of these events, or at its end; the call that follows says which.
+func waitUntilReady(_ descriptor: CInt, for events: CInt) {
+    var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+    _ = retryingInterrupted { poll(&entry, 1, -1) }
+}
+
 /// Makes a call again for as long as it returns -1 because a signal interrupted it.
 package func retryingInterrupted<Value: FixedWidthInteger & SignedInteger>(_ call: () -> Value) -> Value {
     while true {

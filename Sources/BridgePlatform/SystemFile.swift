@@ -60,7 +60,7 @@ package final class SystemFile: Sendable {
                 switch errno {
                 case EINTR: continue
                 // Somebody who shares the terminal may have switched it to not waiting.
-                case EAGAIN: waitUntilReady(Int16(POLLIN))
+                case EAGAIN: waitUntilReady(number, for: POLLIN)
                 default:
                     failure = errno
                     return
@@ -86,17 +86,12 @@ package final class SystemFile: Sendable {
                 }
                 switch errno {
                 case EINTR: continue
-                case EAGAIN: waitUntilReady(Int16(POLLOUT))
+                case EAGAIN: waitUntilReady(number, for: POLLOUT)
                 default: return false
                 }
             }
             return true
         }
-    }
-
-    private func waitUntilReady(_ events: Int16) {
-        var entry = pollfd(fd: number, events: events, revents: 0)
-        _ = retryingInterrupted { poll(&entry, 1, -1) }
     }
 }
 

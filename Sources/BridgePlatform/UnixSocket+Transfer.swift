@@ -40,11 +40,7 @@ extension UnixSocket {
     }
 
     /// Returns when there is something to receive, or the stream has ended.
-    package static func waitUntilReadable(_ socket: CInt) {
-        var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        // Whatever it says, receiving says it better.
-        _ = retryingInterrupted { poll(&entry, 1, -1) }
-    }
+    package static func waitUntilReadable(_ socket: CInt) { waitUntilReady(socket, for: POLLIN) }
 
     /// Receives what is there.
     ///

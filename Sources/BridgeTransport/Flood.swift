@@ -22,7 +22,10 @@ enum Flood {
     ///   - events: how many that has brought.
     ///   - isRepeated: whether a write of gathered events was shortly before.
     static func gathering(after gathered: UInt64, brought events: UInt64, isRepeated: Bool) -> UInt64? {
-        if gathered == 0 { return events >= worthwhileEvents ? shortest : events > 0 && isRepeated ? longest : nil }
+        guard gathered > 0 else {
+            if events >= worthwhileEvents { return shortest }
+            return events > 0 && isRepeated ? longest : nil
+        }
         switch events {
         case 0: return nil
         case ..<worthwhileEvents: return min(gathered * 2, longest)

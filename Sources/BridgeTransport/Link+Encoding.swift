@@ -17,11 +17,16 @@ extension Link {
         _ context: EventContext,
         name: String,
         number: UInt64 = 0,
-        attempt: UInt64,
-        wantsReceipt: Bool,
+        attempt: UInt64 = 1,
+        wantsReceipt: Bool = false,
         strikes: [String]? = nil,
         payload: UnsafeRawBufferPointer
     ) -> Bool {
+        if attempt == 1, !wantsReceipt, strikes == nil,
+            let isAppended = appendPlain(context, name: name, number: number, payload: payload)
+        {
+            return isAppended
+        }
         var head = EventHead(
             sequence: outbox.lastSequence &+ 1,
             id: wireID(context.id),
@@ -56,15 +61,18 @@ extension Link {
         return true
     }
 
-    /// Encodes the frame of an event that goes out for the first time.
+    /// The same for an event whose head has no options and a number for a name, as most have: it is written in place.
     ///
-    /// Most have no options and a number for a name: their heads are written in place.
-    func append(_ context: EventContext, name: String, number: UInt64, payload: UnsafeRawBufferPointer) -> Bool {
+    /// - Returns: Nil if it has not, and nothing was encoded.
+    private func appendPlain(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        payload: UnsafeRawBufferPointer
+    ) -> Bool? {
         guard context.cause == nil, context.traceparent == nil, context.id.source === ownSource,
             let peerNumber = peerNumber(of: name, number: number), !isSettledMarkDue
-        else {
-            return append(context, name: name, number: number, attempt: 1, wantsReceipt: false, payload: payload)
-        }
+        else { return nil }
         eventsSinceSettledMark += 1
         let head = EventFrame.PlainHead(
             sequence: outbox.lastSequence &+ 1,

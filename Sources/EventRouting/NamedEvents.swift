@@ -193,19 +193,13 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         if targets.count == 1, receipts == nil, !targets[0].hasPolicies {
             return targets[0].send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
         }
-        var reservations: [Link.Reservation] = []
-        reservations.reserveCapacity(targets.count)
+        let reservations: [Link.Reservation]
         do throws(DeliveryError) {
-            for target in targets {
-                let kept = try target.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom)
-                guard let kept else {
-                    for reservation in reservations { reservation.cancel() }
-                    return .awaitsRoom
-                }
-                reservations.append(kept)
+            guard let kept = try reserve(for: payload, at: targets, ifThereIsRoom: ifThereIsRoom) else {
+                return .awaitsRoom
             }
+            reservations = kept
         } catch {
-            for reservation in reservations { reservation.cancel() }
             return .failed(error)
         }
         if let receipts, !targets.isEmpty {
@@ -223,6 +217,25 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         // A worker that was given up between the two has lost it as it has lost all that lies in its outbox.
         for loss in sent.losses { router.announce(loss, of: name) }
         return .taken
+    }
+
+    /// Keeps room at all of them, or at none.
+    ///
+    /// - Returns: Nil if it is to be kept only if there is room, and waiting has begun at one.
+    private func reserve(
+        for payload: UnsafeRawBufferPointer,
+        at targets: [Route],
+        ifThereIsRoom: Bool
+    ) throws(DeliveryError) -> [Link.Reservation]? {
+        var kept: [Link.Reservation] = []
+        kept.reserveCapacity(targets.count)
+        defer { if kept.count < targets.count { for reservation in kept { reservation.cancel() } } }
+        for target in targets {
+            let reservation = try target.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom)
+            guard let reservation else { return nil }
+            kept.append(reservation)
+        }
+        return kept
     }
 
     /// Into every outbox first, then written: nobody sees an effect before its cause.

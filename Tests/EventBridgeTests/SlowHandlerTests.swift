@@ -1,9 +1,6 @@
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
-import ExampleDomain
-import Locks
-import Supervision
 import Testing
 
 @Suite("A slow handler slows its own link's handlers, and nobody else", .timeLimit(.minutes(5)))

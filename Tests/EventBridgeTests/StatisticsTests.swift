@@ -1,8 +1,6 @@
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
-import ExampleDomain
-import Locks
 import Supervision
 import Testing
 

@@ -1,0 +1,134 @@
+import BridgeProtocol
+package import DomainEvents
+import Locks
+
+/// Events on their way out: into the outbox, or why not.
+extension Link {
+    /// What became of an event that was offered.
+    package enum Enqueued: Sendable, Hashable {
+        /// It lies in the outbox under this sequence; crowded is one beyond the limit where waiting begins.
+        case accepted(sequence: UInt64, isCrowded: Bool)
+        /// The link has ended; the next incarnation's takes the event.
+        case ended
+        /// A policy has dropped it.
+        case dropped
+        /// The outbox is at this limit, in bytes.
+        case full(limit: Int)
+        /// It was to be taken only if there was room below the limit where waiting begins, or nobody waited.
+        case crowded
+        /// The frame would be larger than the peer takes.
+        case tooLarge(size: Int, limit: Int)
+    }
+
+    /// Puts an event into the outbox; ``flush(at:isGathered:)`` then writes it.
+    ///
+    /// - Parameter number: by which this process knows the name; 0 if it does not.
+    /// - Parameter isHeld: whether the event stays until ``release(_:at:)``, because it goes to other links as well and must lie in
+    ///   all their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
+    /// - Parameter isAccepted: whether another process has accepted it for this peer: then the hard limit does not keep it out. How many
+    ///   such events there are is bounded by the windows of those who send them.
+    /// - Parameter reservation: the room that was kept for it here.
+    /// - Parameter displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
+    package func enqueue(
+        _ context: EventContext,
+        name: String,
+        number: UInt64 = 0,
+        attempt: UInt64 = 1,
+        isHeld: Bool = false,
+        wantsReceipt: Bool = false,
+        isAccepted: Bool = false,
+        reservation: Reservation? = nil,
+        payload: UnsafeRawBufferPointer,
+        displaced: inout [Displaced]
+    ) -> Enqueued {
+        lock.lock()
+        defer { lock.unlock() }
+        guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else { return .ended }
+        if !use(reservation), let problem = problem(with: payload, name: name, isAccepted: isAccepted) {
+            return problem
+        }
+        if !limits.overflow.isPlain {
+            let event = OverflowQueue.Waiting(
+                name: name,
+                context: context,
+                attempt: attempt,
+                wantsReceipt: wantsReceipt,
+                payload: payload
+            )
+            acceptedEvents += 1
+            return offer(event, isHeld: isHeld, displaced: &displaced)
+        }
+        // What is missing before it is said before it.
+        if !queue.isEmpty { promoteGaps() }
+        guard queue.isEmpty,
+            append(
+                context,
+                name: name,
+                number: number,
+                attempt: attempt,
+                wantsReceipt: wantsReceipt,
+                payload: payload
+            )
+        else { return .full(limit: limits.outboxHardBytes) }
+        acceptedEvents += 1
+        if isHeld { held.append(outbox.lastSequence) }
+        return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
+    }
+
+    /// Puts an event that goes nowhere else into the outbox and has it written; only where every event waits for room.
+    ///
+    /// - Parameters:
+    ///   - number: by which this process knows the name.
+    ///   - ifThereIsRoom: whether it is not taken where waiting begins.
+    package func send(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        payload: UnsafeRawBufferPointer,
+        ifThereIsRoom: Bool
+    ) -> Enqueued {
+        lock.lock()
+        if ifThereIsRoom, end == nil, !hasRoomNow {
+            lock.unlock()
+            return .crowded
+        }
+        guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else {
+            lock.unlock()
+            return .ended
+        }
+        if let problem = problem(with: payload, name: name) {
+            lock.unlock()
+            return problem
+        }
+        if !queue.isEmpty { promoteGaps() }
+        guard queue.isEmpty, append(context, name: name, number: number, payload: payload) else {
+            lock.unlock()
+            return .full(limit: limits.outboxHardBytes)
+        }
+        acceptedEvents += 1
+        let sequence = outbox.lastSequence
+        let way = wayToFlush(at: context.nanosecondsSinceEpoch)
+        lock.unlock()
+        flush(way)
+        return .accepted(sequence: sequence, isCrowded: false)
+    }
+
+    /// Whether so much waits for the peer's handlers that others' events are not taken off their hands.
+    ///
+    /// What its handlers are done with does not count, though it is kept until what they published has arrived: that may itself wait for
+    /// room at another peer, which waits for room here, and all would wait for ever.
+    ///
+    /// With the lock held.
+    var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
+
+    /// Lets a held event, and those behind it, leave.
+    ///
+    /// - Parameter now: the time in its context.
+    /// - Returns: Whether the line is busy.
+    package func release(_ sequence: UInt64, at now: UInt64) -> Bool {
+        lock.withLock {
+            if limits.overflow.isPlain { held.removeAll { $0 == sequence } } else { queue.release(sequence) }
+            return isBusy(at: now)
+        }
+    }
+}
