@@ -157,7 +157,7 @@ let package = Package(
                 "Supervision",
             ]
         ),
-        .executableTarget(name: "bridge-launcher"),
+        .executableTarget(name: "bridge-launcher", dependencies: ["CBridgePlatform"]),
         .executableTarget(
             name: "supervisor",
             dependencies: [

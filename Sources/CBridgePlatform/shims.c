@@ -598,13 +598,57 @@ static char *read_environment(int32_t pid, size_t *length) {
     close(file);
     return text;
 }
+
+/// Whether a process is about to become another program: its old environment is gone, and the new one is not there yet.
+static bool is_becoming_another_program(int32_t pid) {
+    enum { state_field = 3, flags_field = 9, environment_end_field = 51 };
+    const unsigned long kernel_thread = 0x00200000;
+    char path[40], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t length;
+    do length = read(file, text, sizeof text - 1);
+    while (length < 0 && errno == EINTR);
+    close(file);
+    if (length <= 0) return false;
+    text[length] = '\0';
+    // Its name stands in parentheses, and may have some of its own, and spaces.
+    const char *field = strrchr(text, ')');
+    for (int number = state_field; field != NULL && number <= environment_end_field; number++) {
+        field = strchr(field, ' ');
+        if (field == NULL) return false;
+        field++;
+        if (number == state_field && (*field == 'Z' || *field == 'X')) return false;
+        if (number == flags_field && (strtoul(field, NULL, 10) & kernel_thread) != 0) return false;
+        if (number == environment_end_field) return strtoul(field, NULL, 10) == 0;
+    }
+    return false;
+}
+
+/// What a process has in its environment, read again while it has none only for a moment.
+static char *read_whole_environment(int32_t pid, size_t *length) {
+    static const useconds_t pause = 500;
+    // A fifth of a second: longer, and somebody else would wait for one that is stuck.
+    static const int most_pauses = 400;
+    char *text = read_environment(pid, length);
+    for (int pauses = 0; text != NULL && *length == 0 && pauses < most_pauses; pauses++) {
+        bool is_wait = is_becoming_another_program(pid);
+        if (is_wait) usleep(pause);
+        free(text);
+        text = read_environment(pid, length);
+        // Otherwise it is over since the first look, or there is nothing in it.
+        if (!is_wait) break;
+    }
+    return text;
+}
 #endif
 
 ptrdiff_t cbp_process_variable(int32_t pid, const char *name, char *value, size_t size) {
     ptrdiff_t found = -1;
 #ifdef __linux__
     size_t length, wanted = strlen(name);
-    char *text = read_environment(pid, &length);
+    char *text = read_whole_environment(pid, &length);
     if (text == NULL) return -1;
     for (size_t start = 0; start + wanted <= length;) {
         const char *end = memchr(text + start, '\0', length - start);

@@ -31,11 +31,6 @@ final class SupervisorProgram: @unchecked Sendable {
     private var rest = 3
     private var status = BridgePlatform.ExitStatus.exited(code: -1)
     private var continuation: CheckedContinuation<Result, Never>?
-    private let onError: @Sendable (SupervisorProgram, String) -> Void
-
-    private init(onError: @escaping @Sendable (SupervisorProgram, String) -> Void) {
-        self.onError = onError
-    }
 
     /// Where the programs of this build are.
     static func products() throws -> String {
@@ -54,6 +49,7 @@ final class SupervisorProgram: @unchecked Sendable {
     ///   - name: another program of this build than `supervisor`.
     ///   - waitsForInput: whether more input follows, with ``finishInput(_:)``.
     ///   - readsOutput: whether somebody reads what it prints.
+    ///   - onOutput: called for each line on standard output, when it comes.
     ///   - onError: called for each line on standard error, when it comes.
     static func run(
         _ arguments: [String],
@@ -62,9 +58,10 @@ final class SupervisorProgram: @unchecked Sendable {
         input: String = "",
         waitsForInput: Bool = false,
         readsOutput: Bool = true,
+        onOutput: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in },
         onError: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in }
     ) async throws -> Result {
-        let program = SupervisorProgram(onError: onError)
+        let program = SupervisorProgram()
         let poller = try Poller(name: "program")
         defer { poller.stop() }
         let inputPipe = try FileDescriptor.pipe()
@@ -93,7 +90,10 @@ final class SupervisorProgram: @unchecked Sendable {
             _ = try LinePipe.capture(
                 outputPipe.reading,
                 on: poller,
-                onLine: { line in program.lock.withLock { program.output.append(line.text) } },
+                onLine: { line in
+                    program.lock.withLock { program.output.append(line.text) }
+                    onOutput(program, line.text)
+                },
                 onEnd: program.onePartEnded
             )
         } else {
@@ -105,7 +105,7 @@ final class SupervisorProgram: @unchecked Sendable {
             on: poller,
             onLine: { line in
                 program.lock.withLock { program.errors.append(line.text) }
-                program.onError(program, line.text)
+                onError(program, line.text)
             },
             onEnd: program.onePartEnded
         )

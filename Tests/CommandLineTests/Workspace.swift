@@ -26,6 +26,7 @@ final class Workspace: Sendable {
         input: String = "",
         waitsForInput: Bool = false,
         readsOutput: Bool = true,
+        onOutput: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in },
         onError: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in }
     ) async throws -> SupervisorProgram.Result {
         try await SupervisorProgram.run(
@@ -34,6 +35,7 @@ final class Workspace: Sendable {
             input: input,
             waitsForInput: waitsForInput,
             readsOutput: readsOutput,
+            onOutput: onOutput,
             onError: onError
         )
     }

@@ -129,7 +129,8 @@ typedef struct {
 int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *_Nonnull exit);
 
 /// The value of a variable in the environment that a process of this user was started with, cut off where `value` has no more
-/// room; its length, or -1 if there is none. `name` ends with "=".
+/// room; its length, or -1 if there is none. `name` is how the variable begins. Waits a little for a process that is just
+/// becoming another program.
 ptrdiff_t cbp_process_variable(int32_t pid, const char *_Nonnull name, char *_Nonnull value, size_t size);
 
 /// Asks for `signal` when the parent dies; ENOTSUP where the system has no such thing.
