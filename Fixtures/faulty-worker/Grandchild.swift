@@ -24,7 +24,8 @@ enum Grandchild {
         system("setsid sleep 300 </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- & echo \"daemon $!\"")
     }
 
-    /// Leaves a process behind, in a session of its own, that writes to the link as soon as this one is dead.
+    /// Leaves a process behind, in a session of its own, that writes to the link as soon as this one is dead, and outlives that
+    /// whether or not anybody still reads it.
     static func leaveWriter() {
         guard let link = CurrentProcess.environment("EVENT_BRIDGE_FD").flatMap({ CInt($0) }),
             let pipe = try? FileDescriptor.pipe()
@@ -33,7 +34,8 @@ enum Grandchild {
         let reading = dup(pipe.reading.rawValue)
         system(
             """
-            setsid sh -c 'cat <&\(reading) >/dev/null; printf "\\0\\0\\0\\7garbage" >&\(link); exec sleep 300' >/dev/null 2>&1 &
+            setsid sh -c 'trap "" PIPE; cat <&\(reading) >/dev/null; printf "\\0\\0\\0\\7garbage" >&\(link); exec sleep 300' \
+            >/dev/null 2>&1 &
             """
         )
         close(reading)

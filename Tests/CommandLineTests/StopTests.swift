@@ -59,15 +59,16 @@ struct StopTests {
             "bridge.json5",
             "--input",
             "in.jsonl",
-            onOutput: { program, line in if isFirst(line) { program.terminate() } }
-        ) { program, line in
-            guard line.contains("stopping: ") else { return }
-            Task {
-                // So that it is not taken for an echo of the first.
-                try await Task.sleep(for: .milliseconds(200))
-                program.terminate()
+            onOutput: { program, line in if isFirst(line) { program.terminate() } },
+            onError: { program, line in
+                guard line.contains("stopping: ") else { return }
+                Task {
+                    // So that it is not taken for an echo of the first.
+                    try await Task.sleep(for: .milliseconds(200))
+                    program.terminate()
+                }
             }
-        }
+        )
         #expect(result.errors.contains { $0.contains("hurrying: the workers are not waited for any more") })
         #expect(result.errors.filter { $0.contains("killed by SIGTERM (15)") }.count <= 2)
     }
