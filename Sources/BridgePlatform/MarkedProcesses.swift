@@ -91,7 +91,8 @@ package enum MarkedProcesses {
         return numbers
     }
 
-    private static func mark(of process: pid_t) -> String? {
+    /// The value that a process bears; nil if it bears none, or has ended, or is another user's.
+    package static func mark(of process: pid_t) -> String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { value in
             guard let start = value.baseAddress else { return nil }
             let length = cbp_process_variable(process, "\(Mark.variable)=", start, value.count)
