@@ -56,6 +56,8 @@ struct FrameStore: ~Copyable {
             }
             return chunks[last].base + chunks[last].used
         }
+        // One that was kept to begin again in, and is of no use for this frame, would never become empty a second time.
+        if first < chunks.count, chunks[first].frames == 0 { retireFirst() }
         guard var chunk = takeFromShelf(length) ?? makeChunk(length) else { return nil }
         if let region {
             let last = first < chunks.count ? chunks.last.map { ($0.base, $0.used, $0.capacity) } : nil
@@ -110,12 +112,6 @@ struct FrameStore: ~Copyable {
             // Too small each, but together they may make the room.
             for spare in spares { region.giveBack(frames: spare.base, capacity: spare.capacity) }
             (spares, spareBytes) = ([], 0)
-            if first < chunks.count, chunks[first].frames == 0 {
-                // The only chunk, which is kept to begin again in.
-                region.listBegins(with: nil)
-                region.giveBack(frames: chunks[first].base, capacity: chunks[first].capacity)
-                first += 1
-            }
             taken = region.takeChunk(capacity: length)
         }
         guard let taken, let base = taken.baseAddress else { return nil }
@@ -134,6 +130,11 @@ struct FrameStore: ~Copyable {
             chunks[first].used = 0
             return
         }
+        retireFirst()
+    }
+
+    /// Puts the first chunk, which is empty, aside for later, or gives it back.
+    private mutating func retireFirst() {
         var empty = chunks[first]
         empty.used = 0
         first += 1

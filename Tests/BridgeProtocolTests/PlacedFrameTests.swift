@@ -333,6 +333,23 @@ struct ShelvingOutboxTests {
         #expect(found.placed == 3)
     }
 
+    @Test("what was settled makes room again, when large and small take turns", arguments: [true, false])
+    func takingTurns(isShelf: Bool) throws {
+        let sender = PlacingSender(isShelf: isShelf)
+        sender.beginPlacing()
+        if isShelf { sender.shelve() }
+        for sequence: UInt64 in 1...400 {
+            let isLarge = sequence.isMultiple(of: 2)
+            let length = isLarge ? 300_000 : 8
+            sender.put(length)
+            let found = try read(sender.compose(), from: sender, length: length)
+            sender.composedWasWritten()
+            #expect(found.numbers == [PlacingSender.mark(of: sequence)])
+            #expect(found.placed == (isLarge ? 1 : 0))
+            try sender.settle(through: sequence)
+        }
+    }
+
     @Test("large and small, settled in any order and as often as it may be, never meet")
     func longLife() throws {
         let sender = makeSender()
