@@ -474,7 +474,8 @@ if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
             dependencies: ["BridgePlatform", "CBOR", "DomainEvents", "JSONText"],
             sources: [
                 "InputEvent.swift", "ProgramSearch.swift", "SupervisorConfiguration.swift",
-                "SupervisorConfiguration+Overflow.swift", "SupervisorConfiguration+Parsing.swift",
+                "SupervisorConfiguration+Lives.swift", "SupervisorConfiguration+Overflow.swift",
+                "SupervisorConfiguration+Parsing.swift", "SupervisorConfiguration+Pools.swift",
                 "SupervisorConfigurationError.swift",
             ]
         ),

@@ -20,6 +20,9 @@ extension Link {
     /// What the outbox holds, in charged bytes and in events.
     package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (keptBytes, keptEvents) } }
 
+    /// Whether the outbox is at the limit where waiting begins, and how many events it holds.
+    package var load: (isFull: Bool, events: Int) { lock.withLock { (keptBytes >= limits.outboxBytes, keptEvents) } }
+
     /// Whether the peer has acknowledged everything, and everything of it is handled.
     package var isQuiet: Bool { lock.withLock { isQuietNow } }
 

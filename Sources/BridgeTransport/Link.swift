@@ -172,13 +172,19 @@ package final class Link: @unchecked Sendable {
             demandWaiter = nil
             copies = peerMemory(of: stream).map(FrameCopies.init)
             if let memory { sharedHead = outbox.share(memory) }
-            if phase.role == .host, let shelf = stream.shelf?.soleMapping { outbox.shelve(in: shelf) }
         }
         inlineLane.head = sharedHead
         lastRead.store(MonotonicClock.now(), ordering: .relaxed)
         let reader = FrameReader(limit: limits.handshakeFrameBytes)
         lock.withLock { self.reader = reader }
-        try PlatformThread.start(name: "link \(peerName)") { self.read(stream, with: reader) }
+        do {
+            try PlatformThread.start(name: "link \(peerName)") { self.read(stream, with: reader) }
+        } catch {
+            // As before: the next peer may have better luck.
+            lock.withLock { (self.stream, self.reader, self.delegate, copies) = (nil, nil, nil, nil) }
+            throw error
+        }
+        if phase.role == .host, let shelf = stream.shelf?.soleMapping { lock.withLock { outbox.shelve(in: shelf) } }
         pump()
     }
 

@@ -9,17 +9,13 @@ public struct EventKeyMissing: DomainEvent, SelfReport {
     /// The name of the pool.
     public let worker: String
 
-    /// The identity of the event.
-    public let id: String
-
     /// The member that gets the event.
     public let member: String
 
     /// Makes the event.
-    public init(event: String, worker: String, id: String, member: String) {
+    public init(event: String, worker: String, member: String) {
         self.event = event
         self.worker = worker
-        self.id = id
         self.member = member
     }
 }

@@ -9,7 +9,8 @@ import Supervision
 extension BridgeHost {
     /// Tells `handler` the states of all workers now, and then each change.
     ///
-    /// The handler is called before this returns, and from then on where the changes happen: it has to be quick.
+    /// The handler is called before this returns, or soon after if this is called by an event's handler, and from then on where the changes
+    /// happen: it has to be quick.
     public func subscribeToStatus(
         _ handler: @escaping @Sendable (WorkerStatusUpdate) -> Void
     ) -> Subscription {

@@ -142,7 +142,7 @@ public final class BridgeHost: Sendable {
     public func shutdown(drainingWithin limit: Duration = .seconds(5)) async -> ShutdownReport {
         guard phase.end() else { return ShutdownReport(core.leftovers) }
         core.router.closeIntake()
-        await settle(within: limit)
+        await core.settle(within: limit)
         await core.stop()
         return ShutdownReport(core.leftovers)
     }
@@ -201,34 +201,6 @@ public final class BridgeHost: Sendable {
 
     /// Returns when every worker that wants the events of this name has room for one more, or is not going to have any.
     package func waitForRoom(name: String) async { await core.router.waitForRoom(name: name) }
-
-    private func settle(within limit: Duration) async {
-        await withCheckedContinuation { continuation in
-            let first = FirstCaller(continuation)
-            let timer = core.poller.schedule(after: limit.nanoseconds) { first.resume() }
-            // Ends at the latest when the links do.
-            Task { [core] in
-                await core.waitUntilIdle()
-                timer.cancelWithoutWaiting()
-                first.resume()
-            }
-        }
-    }
-}
-
-/// Resumes a continuation for whoever comes first.
-private final class FirstCaller: @unchecked Sendable {
-    // Sendable: guarded by `lock`.
-    private let lock = Lock()
-    private var continuation: CheckedContinuation<Void, Never>?
-
-    init(_ continuation: CheckedContinuation<Void, Never>) {
-        self.continuation = continuation
-    }
-
-    func resume() {
-        lock.withLock { continuation.take() }?.resume()
-    }
 }
 
 /// Where a bridge is in its life: started once, shut down once.

@@ -16,7 +16,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     let poller: Poller
     let statusBoard: StatusBoard
     private let specifications: [WorkerSpecification]
-    private let routes: [Route]
+    let routes: [Route]
     private let launcher: any WorkerLauncher
     private let usages = UsageTally()
     private let outputs: [OutputGate]
@@ -94,7 +94,9 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
 
     var hostIncarnation: UInt64 { publisher.source.incarnation }
 
-    var status: [ChildStatus] { usages.filling(in: supervisor?.status ?? []) }
+    var status: [ChildStatus] {
+        (supervisor?.status ?? []).enumerated().map { usages.filling(in: $0.element, of: $0.offset) }
+    }
 
     /// Of the worker of this name, or of all members of the pool.
     func indices(of worker: String) -> [Int] {
@@ -121,6 +123,10 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
             if isDone { continuation.resume() } else { supervisor?.stopRequested() }
         }
         await launcher.end(on: poller)
+        // What has been read of their output by now is counted.
+        await withCheckedContinuation { continuation in
+            if !poller.perform({ continuation.resume() }) { continuation.resume() }
+        }
         for output in outputs { output.tell() }
     }
 
@@ -158,28 +164,6 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     }
 
     var statistics: [WorkerStatistics] { routes.map { WorkerStatistics(worker: $0.peerName, $0.statistics) } }
-
-    /// Returns when every link has been quiet at one and the same look: nothing on its way, nothing in a handler.
-    func waitUntilIdle() async {
-        while true {
-            for route in routes where route.closedReason == nil { await wait(for: route) }
-            // An event can pass from a link that is looked at later to one that was looked at before.
-            let before = routes.map(\.link.activity)
-            let isQuiet = routes.allSatisfy { $0.closedReason != nil || $0.link.isQuiet }
-            if isQuiet, routes.map(\.link.activity) == before { return }
-        }
-    }
-
-    private func wait(for route: Route) async {
-        let link = route.link
-        await withCheckedContinuation { continuation in
-            link.whenQuiet { continuation.resume() }
-            // A worker that is given up handles nothing any more: nobody waits for it, whichever of the two came first.
-            if route.closedReason != nil { link.wakeWaiters() }
-        }
-        // A link that ended counts as quiet; its successor has taken over what was left.
-        if link.hasEnded { route.renew(after: link) }
-    }
 
     // MARK: - SupervisorEnvironment
 
@@ -265,7 +249,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     }
 
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
-        statusBoard.changed(index, to: status)
+        statusBoard.changed(index, to: usages.filling(in: status, of: index))
         if case .gaveUp(let why) = status.state {
             routes[index].close(because: "it was given up: \(why)", isGivenUp: true)
             router.peerIsUnavailable(routes[index])
@@ -320,6 +304,10 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         // Nothing new is taken: nobody is started again for it.
         router.closeIntake()
         publisher.publish(BridgeEnding(worker: specifications[index].name))
+        Task {
+            await settle(within: Self.drainingTime)
+            supervisor?.stopRequested()
+        }
     }
 
     func allStopped() {

@@ -40,8 +40,7 @@ final class LeftoverSearch: @unchecked Sendable {
             try PlatformThread.start(name: "leftovers") { [self] in run() }
         } catch {
             // Without a thread nobody is found this time; the guard finds them at the end.
-            lock.withLock { wanted = [:] }
-            finishSearching()
+            finishSearching(leaving: true)
         }
     }
 
@@ -68,10 +67,12 @@ final class LeftoverSearch: @unchecked Sendable {
         }
     }
 
+    /// - Parameter leaving: whether what is wanted is left to the guard.
     /// - Returns: Whether nothing has come in between.
     @discardableResult
-    private func finishSearching() -> Bool {
+    private func finishSearching(leaving: Bool = false) -> Bool {
         let waiters: [CheckedContinuation<Void, Never>]? = lock.withLock {
+            if leaving { wanted = [:] }
             guard wanted.isEmpty else { return nil }
             isSearching = false
             defer { self.waiters = [] }

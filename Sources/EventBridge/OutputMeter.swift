@@ -59,7 +59,7 @@ struct OutputMeter {
         let (product, overflow) = nanoseconds.multipliedReportingOverflow(by: UInt64(rate))
         let bytes = overflow ? .max : product / Self.second
         guard bytes > 0 else { return }
-        last = now
+        last = overflow ? now : now - product % Self.second / UInt64(rate)
         room = min(room + Int(clamping: min(bytes, UInt64(Int32.max))), rate * Self.burstSeconds)
     }
 }

@@ -1,3 +1,5 @@
+import Dispatch
+import DomainEvents
 import Locks
 import Supervision
 
@@ -17,13 +19,11 @@ final class StatusBoard: @unchecked Sendable {
     }
 
     func add(_ feed: StatusFeed) {
-        let isOver = lock.withLock {
+        lock.withLock {
             feed.append(WorkerStatusUpdate(workers: workers, changed: nil))
-            if !hasEnded { feeds.append(feed) }
-            return hasEnded
+            if hasEnded { feed.appendEnd() } else { feeds.append(feed) }
         }
-        feed.deliver()
-        if isOver { feed.finish() }
+        feed.begin()
     }
 
     func remove(_ feed: StatusFeed) {
@@ -47,16 +47,26 @@ final class StatusBoard: @unchecked Sendable {
             defer { feeds = [] }
             return feeds
         }
-        for feed in told { feed.finish() }
+        for feed in told {
+            feed.appendEnd()
+            feed.deliver()
+        }
     }
 }
 
 /// One who is told of the workers' states: updates in a line, handed over by one thread at a time.
 final class StatusFeed: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
+    private enum Entry {
+        case update(WorkerStatusUpdate)
+        /// Nothing follows.
+        case end
+    }
+
     private let lock = Lock()
-    private var line: [WorkerStatusUpdate] = []
-    private var isDelivering = false
+    private var line: [Entry] = []
+    /// From the beginning: the snapshot is handed over by whoever asked for it.
+    private var isDelivering = true
     private let sink: @Sendable (WorkerStatusUpdate) -> Bool
     private let end: @Sendable () -> Void
 
@@ -69,7 +79,16 @@ final class StatusFeed: @unchecked Sendable {
     }
 
     func append(_ update: WorkerStatusUpdate) {
-        lock.withLock { line.append(update) }
+        lock.withLock { line.append(.update(update)) }
+    }
+
+    func appendEnd() {
+        lock.withLock { line.append(.end) }
+    }
+
+    /// Hands over what waits for the first time.
+    func begin() {
+        _ = handOver()
     }
 
     /// Hands over what waits, unless another thread does, which then takes this along.
@@ -81,18 +100,29 @@ final class StatusFeed: @unchecked Sendable {
             defer { isDelivering = true }
             return !isDelivering
         }
-        guard isMine else { return true }
+        return !isMine || handOver()
+    }
+
+    private func handOver() -> Bool {
+        guard !DeliveryThread.current.isDelivering else {
+            // Whatever is published here comes behind the event whose handler is running, and so behind what other threads are told meanwhile.
+            DispatchQueue.global().async { _ = self.handOver() }
+            return true
+        }
         var isHeard = true
-        while let update = next() { isHeard = sink(update) }
+        while let entry = next() {
+            switch entry {
+            case .update(let update): isHeard = sink(update)
+            case .end: end()
+            }
+        }
         return isHeard
     }
 
-    private func next() -> WorkerStatusUpdate? {
+    private func next() -> Entry? {
         lock.withLock {
             isDelivering = !line.isEmpty
             return line.isEmpty ? nil : line.removeFirst()
         }
     }
-
-    func finish() { end() }
 }

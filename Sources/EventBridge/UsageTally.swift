@@ -21,14 +21,11 @@ final class UsageTally: @unchecked Sendable {
         }
     }
 
-    func filling(in status: [ChildStatus]) -> [ChildStatus] {
-        let usages = lock.withLock { self.usages }
-        return status.enumerated().map { index, child in
-            var child = child
-            for death in child.deaths.indices {
-                child.deaths[death].usage = usages[index]?[child.deaths[death].incarnation]
-            }
-            return child
-        }
+    /// The status of the child at this index, with what its last processes have used.
+    func filling(in status: ChildStatus, of index: Int) -> ChildStatus {
+        let usages = lock.withLock { self.usages[index] }
+        var status = status
+        for death in status.deaths.indices { status.deaths[death].usage = usages?[status.deaths[death].incarnation] }
+        return status
     }
 }

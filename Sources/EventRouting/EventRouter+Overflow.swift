@@ -29,9 +29,14 @@ extension EventRouter {
             name = known
         }
         guard let gap = link.gap(frame, named: name) else { return }
+        let isSelfReport = isSelfReport(name)
         for target in named(name)?.targets ?? [] where target !== route {
             // Of what a member of a pool publishes the others get nothing that they share.
-            if let pool = target.pool, pool === route.pool, target.pool(sharing: name) != nil { continue }
+            if let pool = target.pool, pool === route.pool,
+                target.pool(sharing: name, isSelfReport: isSelfReport) != nil
+            {
+                continue
+            }
             target.link.note(gap)
         }
         publisher.channel(named: name)?.eventsWereMissed(Int(clamping: gap.count))

@@ -196,7 +196,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
             for entry in entries {
                 let isSelfReport = selfReports.contains(entry.name)
                 let targets = routes.filter { $0.wants(entry.name, isSelfReport: isSelfReport) }
-                entry.setTargets(targets)
+                entry.setTargets(targets, isSelfReport: isSelfReport)
                 publisher.setForwarding(of: entry.name, to: entry, wanted: !targets.isEmpty || isTapped(entry.name))
             }
             return updateInterest(in: entries)
@@ -326,7 +326,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
             context: context,
             except: route,
             wantsReceipt: head.wantsReceipt,
-            to: fanout.targets(of: payload, context, except: route)
+            to: fanout.targets(of: payload, except: route)
         )
         if !sent.crowded.isEmpty, link.wasReadToEnd {
             // No window slows a peer that is gone: what it has left behind waits here, and its events are settled.
@@ -415,7 +415,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         let context = context ?? publisher.makeContext(causedBy: nil)
         tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
         if let refusal = refusal(of: name, context) { return .failure(refusal) }
-        let peers = entry.fanout.targets(of: payload, context, except: nil)
+        let peers = entry.fanout.targets(of: payload, except: nil)
         let targets = peers.count
         let outcome = entry.sendToAll(payload, context: context, receipts: nil, to: peers)
         if case .failed(let failure) = outcome { return .failure(failure) }

@@ -42,8 +42,8 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         /// Who gets an event.
         ///
         /// - Parameter origin: the peer that it came from; nil if it was published here.
-        func targets(of payload: UnsafeRawBufferPointer, _ context: EventContext, except origin: Route?) -> [Route] {
-            pooled?.targets(of: payload, context, except: origin) ?? targets
+        func targets(of payload: UnsafeRawBufferPointer, except origin: Route?) -> [Route] {
+            pooled?.targets(of: payload, except: origin) ?? targets
         }
 
         /// Hands an event to the subscribers of this process.
@@ -70,8 +70,8 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
 
     var targets: [Route] { fanout.targets }
 
-    func setTargets(_ routes: [Route]) {
-        let pooled = PooledTargets(routes, name: name, router: router)
+    func setTargets(_ routes: [Route], isSelfReport: Bool) {
+        let pooled = PooledTargets(routes, name: name, isSelfReport: isSelfReport, router: router)
         lock.withLock {
             current = Fanout(targets: routes, pooled: pooled, receiver: current.receiver, coder: current.coder)
         }
@@ -126,7 +126,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
             let fanout = fanout
             let coder = coder(of: E.self, in: fanout)
             return try PayloadScratch.current.withEncoded(event, by: coder) { payload in
-                let targets = fanout.pooled?.targets(of: event, payload, context) ?? fanout.targets
+                let targets = fanout.pooled?.targets(of: event, payload, isPublished: true) ?? fanout.targets
                 if let tap = router.tap {
                     tap(PassingEvent(name: name, context: context, payload: payload, sender: nil))
                 }
@@ -309,7 +309,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         guard let pooled = fanout.pooled else { return fanout.targets }
         let coder = coder(of: E.self, in: fanout)
         let found = try? PayloadScratch.current.withEncoded(event, by: coder) { payload in
-            pooled.targets(of: event, payload, nil)
+            pooled.targets(of: event, payload, isPublished: false)
         }
         // What cannot be encoded is refused when it is published.
         return found ?? []

@@ -31,15 +31,26 @@ package final class RoutePool: @unchecked Sendable {
     /// Whether this is the first event of its name that has no key.
     func isNews(keyMissingOf name: String) -> Bool { lock.withLock { reported.insert(name).inserted } }
 
-    /// The member for which the fewest events wait, of those that take any.
+    /// What a member has to do.
+    struct Load: Comparable {
+        /// Few large events fill an outbox, too.
+        let isFull: Bool
+        let events: Int
+
+        static func < (one: Load, other: Load) -> Bool {
+            one.isFull == other.isFull ? one.events < other.events : other.isFull
+        }
+    }
+
+    /// The member for which the fewest events wait, of those that take any; one with room, if there is such a one.
     func leastBusy(of members: [Route]) -> Route {
         let start = Int(UInt(bitPattern: turns.wrappingAdd(1, ordering: .relaxed).oldValue) % UInt(members.count))
         var best = members[start]
-        var least = best.waitingEvents
-        for step in 1..<members.count where least != 0 {
+        var least = best.load
+        for step in 1..<members.count where least?.events != 0 {
             let member = members[(start + step) % members.count]
-            guard let waiting = member.waitingEvents, waiting < least ?? .max else { continue }
-            (best, least) = (member, waiting)
+            guard let load = member.load, least.map({ load < $0 }) ?? true else { continue }
+            (best, least) = (member, load)
         }
         return best
     }
@@ -69,11 +80,11 @@ final class PooledTargets: Sendable {
     /// Nil if nobody among them shares the events.
     ///
     /// - Parameter targets: those who want the events.
-    init?(_ targets: [Route], name: String, router: EventRouter) {
+    init?(_ targets: [Route], name: String, isSelfReport: Bool, router: EventRouter) {
         var plain: [Route] = []
         var groups: [Group] = []
         for target in targets {
-            guard let pool = target.pool(sharing: name) else {
+            guard let pool = target.pool(sharing: name, isSelfReport: isSelfReport) else {
                 plain.append(target)
                 continue
             }
@@ -97,9 +108,9 @@ final class PooledTargets: Sendable {
 
     /// Who gets an event of this process.
     ///
-    /// - Parameter context: nil if it is not published now.
-    func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer, _ context: EventContext?) -> [Route] {
-        targets(context, except: nil) { key in
+    /// - Parameter isPublished: whether it is published now, and not only asked for.
+    func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer, isPublished: Bool) -> [Route] {
+        targets(isPublished: isPublished, except: nil) { key in
             guard case .found(let finder) = key, finder.eventType == E.self else { return self.place(key, payload) }
             // The only kind of finder there is, of the type that was asked for.
             return unsafeDowncast(finder, to: TypedKeyFinder<E>.self).place(ofEvent: event)
@@ -111,32 +122,31 @@ final class PooledTargets: Sendable {
     /// - Parameter origin: who has published it, if it was a peer: then its own handlers have had the event, and no other member gets it.
     func targets(
         of payload: UnsafeRawBufferPointer,
-        _ context: EventContext,
         except origin: Route? = nil
     ) -> [Route] {
-        targets(context, except: origin) { self.place($0, payload) }
+        targets(isPublished: true, except: origin) { self.place($0, payload) }
     }
 
     private func targets(
-        _ context: EventContext?,
+        isPublished: Bool,
         except origin: Route?,
         _ place: (EventKey) -> KeyPlace?
     ) -> [Route] {
-        if plain.isEmpty, groups.count == 1, origin?.pool == nil { return member(of: groups[0], context, place) }
+        if plain.isEmpty, groups.count == 1, origin?.pool == nil { return member(of: groups[0], isPublished, place) }
         var targets = plain
         for group in groups where origin == nil || group.pool !== origin?.pool {
-            targets += member(of: group, context, place)
+            targets += member(of: group, isPublished, place)
         }
         return targets
     }
 
-    private func member(of group: Group, _ context: EventContext?, _ place: (EventKey) -> KeyPlace?) -> [Route] {
+    private func member(of group: Group, _ isPublished: Bool, _ place: (EventKey) -> KeyPlace?) -> [Route] {
         switch group.key {
         case .anyMember: return [group.pool.leastBusy(of: group.members)]
         case .everyMember: return group.members
         case .field, .found:
             guard let place = place(group.key) else {
-                if let context, group.pool.isNews(keyMissingOf: eventName) { report(group, context) }
+                if isPublished, group.pool.isNews(keyMissingOf: eventName) { report(group) }
                 // They keep their order, as if they all had one and the same key.
                 return group.alone[0]
             }
@@ -154,15 +164,10 @@ final class PooledTargets: Sendable {
         }
     }
 
-    private func report(_ group: Group, _ context: EventContext) {
+    /// Of the name, not of the event, which has not been taken yet, and may never be.
+    private func report(_ group: Group) {
         router.publisher.publish(
-            EventKeyMissing(
-                event: eventName,
-                worker: group.pool.name,
-                id: context.id.description,
-                member: group.members[0].peerName
-            ),
-            causedBy: context
+            EventKeyMissing(event: eventName, worker: group.pool.name, member: group.members[0].peerName)
         )
     }
 }
@@ -171,15 +176,17 @@ extension Route {
     /// The pool in which the peer shares the events of this name; nil if it gets each of them.
     ///
     /// What a member asks for beyond its specification it alone gets: answers to its requests, for one. Under the router's lock.
-    func pool(sharing name: String) -> RoutePool? {
-        guard let pool, isSpecified(name, isSelfReport: false) else { return nil }
+    func pool(sharing name: String, isSelfReport: Bool) -> RoutePool? {
+        guard let pool, isSpecified(name, isSelfReport: isSelfReport) else { return nil }
         if case .everyMember = pool.key(of: name) { return nil }
         return pool
     }
 
-    /// How many events wait for the peer or are with it; nil if it takes none.
-    fileprivate var waitingEvents: Int? {
+    /// How much waits for the peer or is with it; nil if it takes nothing.
+    fileprivate var load: RoutePool.Load? {
         let (link, isClosed) = lock.withLock { (current, closedReasonNow != nil) }
-        return isClosed ? nil : link.outboxDepth.events
+        if isClosed { return nil }
+        let (isFull, events) = link.load
+        return RoutePool.Load(isFull: isFull, events: events)
     }
 }

@@ -98,6 +98,15 @@ struct SupervisedChild: Sendable {
         }
     }
 
+    /// Whether a start waits for it.
+    var isMissing: Bool {
+        switch phase {
+        case .ready: false
+        case .stopped: isAwaited && !wasReady
+        default: isAwaited
+        }
+    }
+
     /// Whether it is down and will be started without being asked for again.
     var isToBeStarted: Bool {
         switch phase {

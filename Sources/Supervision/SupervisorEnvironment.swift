@@ -30,7 +30,8 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Every child is ready, or one of them has come to rest without; told once for each start.
     func startupFinished(_ result: Result<Void, StartupFailure>)
 
-    /// All children are being stopped, as this one has ended, which is significant; told before `allStopped`.
+    /// All children are to be stopped, as this one has ended, which is significant: told once, to be answered by `stopRequested`
+    /// when what is on its way has arrived.
     func automaticShutdownBegan(index: Int)
 
     /// Every child is down after a stop; told once for each stop.

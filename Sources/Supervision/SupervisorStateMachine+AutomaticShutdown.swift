@@ -5,19 +5,23 @@ extension SupervisorStateMachine {
         if children[index].specification.isSignificant { endedSignificant = index }
     }
 
-    /// Begins to stop everything if a significant child has ended with which the others end.
+    /// Tells that everything is to stop if a significant child has ended with which the others end.
+    ///
+    /// Whoever is told lets what is on its way arrive, and then asks for the stop. But a start that is still going on is broken off at once.
     mutating func shutDownWithSignificant() {
         guard let index = endedSignificant else { return }
         endedSignificant = nil
-        guard mode == .running else { return }
+        guard mode == .running, !isEndingWithSignificant else { return }
         switch automaticShutdown {
         case .never: return
         case .anySignificant: break
         case .allSignificant:
             if children.contains(where: { $0.specification.isSignificant && $0.isActive }) { return }
         }
-        let name = children[index].specification.name
+        isEndingWithSignificant = true
         conclusions.append(.announceAutomaticShutdown(index: index))
+        guard startupIsOpen else { return }
+        let name = children[index].specification.name
         stop(because: "all were stopped before it was ready, because the significant \"\(name)\" had ended")
     }
 }

@@ -94,7 +94,7 @@ extension SupervisorStateMachine {
     mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
         guard mode == .idle || mode == .running else { return }
         mode = .stopping
-        if startupIsOpen, let index = children.firstIndex(where: { $0.isAwaited && $0.phase != .ready }) {
+        if startupIsOpen, let index = children.firstIndex(where: \.isMissing) {
             failStartup(index, why)
         }
         if let timer = groupRestart?.timer { actions.append(.cancelTimer(timer)) }

@@ -4,6 +4,7 @@ extension SupervisorStateMachine {
         guard mode == .idle || mode == .stopped else { return }
         mode = .running
         hurries = 0
+        isEndingWithSignificant = false
         sharedWindow.clear()
         startupIsOpen = true
         for index in children.indices {
@@ -150,11 +151,6 @@ extension SupervisorStateMachine {
     mutating func failStartup(_ index: Int, _ reason: String) {
         guard startupIsOpen else { return }
         closeStartup(StartupFailure(index: index, name: children[index].specification.name, reason: reason))
-        // Those that wait for their turn in a sequence would wait for ever.
-        for index in children.indices where children[index].phase == .queued {
-            children[index].phase = .idle
-            if children[index].isOnDemand, mode == .running { fallDormant(index) }
-        }
     }
 
     private mutating func closeStartup(_ failure: StartupFailure?) {

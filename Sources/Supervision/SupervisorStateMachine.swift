@@ -23,6 +23,8 @@ package struct SupervisorStateMachine: Sendable {
     var startupIsOpen = false
     /// The significant child that has just come to rest of its own accord.
     var endedSignificant: Int?
+    /// Whether that has been told, as all are to end with it.
+    var isEndingWithSignificant = false
     /// How often the stop was hurried.
     var hurries = 0
     var now = Duration.zero

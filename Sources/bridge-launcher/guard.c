@@ -128,6 +128,15 @@ static int open_parent(pid_t parent) {
 #endif
 }
 
+/// How often groups are looked at that are known by their number alone, in milliseconds: one that is empty has to be forgotten before the
+/// system gives its number to another.
+static int pause_between_looks(void) {
+    for (size_t index = 0; index < group_count; index++) {
+        if (groups[index].handle < 0) return 1000;
+    }
+    return -1;
+}
+
 static void wait_for_end(pid_t parent, int socket) {
     struct pollfd watched[2] = {
         {.fd = socket, .events = POLLIN},
@@ -136,7 +145,9 @@ static void wait_for_end(pid_t parent, int socket) {
     // Behind the line above: the parent's number cannot have been somebody else's then.
     if (getppid() != parent) return;
     while (true) {
-        if (poll(watched, 2, -1) < 0) continue;
+        int ready = poll(watched, 2, pause_between_looks());
+        if (ready == 0) forget_empty_groups();
+        if (ready <= 0) continue;
         take_notices(socket);
         // Nobody can send any more: the bridge has ended, or its process.
         if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0 || watched[1].revents != 0) return;

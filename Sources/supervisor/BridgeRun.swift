@@ -45,7 +45,7 @@ struct BridgeRun {
             break
         }
         isEnding.set()
-        reader?.stop()
+        await reader?.stop()
         await bridge.shutdown()
         reportLeftovers()
         if case let count = events.flush(), count > 0 {

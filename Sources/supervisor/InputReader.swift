@@ -14,7 +14,7 @@ final class InputReader: Sendable {
     private let outcome: RunOutcome
     /// Called for a line that is wrong; false ends the reading.
     private let goesOnAfterMistake: @Sendable () -> Bool
-    private let isStopped = Flag()
+    private let turns = ReadingTurns()
 
     init(
         _ file: SystemFile,
@@ -43,10 +43,10 @@ final class InputReader: Sendable {
         }
     }
 
-    /// Publishes nothing more.
+    /// Publishes nothing more, and returns when what was being published has been.
     ///
-    /// The thread may still wait for the file; nobody waits for the thread.
-    func stop() { isStopped.set() }
+    /// The thread may still wait for the file or for room; nobody waits for that.
+    func stop() async { await turns.end() }
 
     /// - Returns: Whether the end was reached.
     private func readAll() -> Bool {
@@ -63,7 +63,7 @@ final class InputReader: Sendable {
             }
             guard let line else { return true }
             number += 1
-            guard !isStopped.isSet else { return false }
+            guard !turns.haveEnded else { return false }
             guard take(line, number: number) else { return false }
         }
     }
@@ -97,7 +97,8 @@ final class InputReader: Sendable {
             throw InputMistake("no worker wants \(ShownValue.text(event.name))\(question)")
         }
         waitForRoom(event.name)
-        guard !isStopped.isSet else { return false }
+        guard turns.begin() else { return false }
+        defer { turns.finish() }
         let context = publisher.makeContext(causedBy: nil, traceparent: event.traceparent)
         lines.add(context.id, line: number)
         guard case .failure(let error) = bridge.publish(name: event.name, payload: event.payload, context: context)

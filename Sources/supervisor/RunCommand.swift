@@ -108,7 +108,7 @@ struct RunCommand {
         case .json: return CloudEventFormatter()
         case .text:
             return TextFormatter(
-                origins: configuration.workers.map(\.name),
+                origins: configuration.workers.flatMap(\.processNames),
                 names: configuration.workers.flatMap { $0.subscribes + ($0.publishes ?? []) },
                 isColoured: TextFormatter.isColourWanted(
                     isTerminal: SystemFile.standardOutput.isTerminal,

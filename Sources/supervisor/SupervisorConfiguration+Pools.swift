@@ -1,5 +1,3 @@
-import DomainEvents
-import EventBridge
 import JSONText
 
 /// How a configuration says that many workers share the events of one specification: a count, or how the members are chosen as well.
@@ -8,7 +6,7 @@ extension SupervisorConfiguration {
         case anyMember = "any-member"
         case everyMember = "every-member"
 
-        var key: PoolKey {
+        var key: Worker.Pool.Key {
             switch self {
             case .anyMember: .anyMember
             case .everyMember: .everyMember
@@ -20,17 +18,17 @@ extension SupervisorConfiguration {
     private static let poolMembers = 1...256
 
     /// - Parameter worker: as far as it has been read: its name and what it subscribes to.
-    static func pool(_ value: ConfigurationValue, of worker: Worker) -> WorkerPool? {
+    static func pool(_ value: ConfigurationValue, of worker: Worker) -> Worker.Pool? {
         guard case .object = value.node.value else {
-            return value.integer(in: poolMembers).map { checked(WorkerPool($0), value, worker) }
+            return value.integer(in: poolMembers).map { checked(Worker.Pool(members: $0), value, worker) }
         }
         guard let object = value.object(keys: ["members", "keys"]) else { return nil }
         let members = object.required("members", expected: "how many workers the pool has")?.integer(in: poolMembers)
         let keys = object.optional("keys").flatMap { poolKeys($0, of: worker) } ?? [:]
-        return members.map { checked(WorkerPool($0, keys: keys), value, worker) }
+        return members.map { checked(Worker.Pool(members: $0, keys: keys), value, worker) }
     }
 
-    private static func checked(_ pool: WorkerPool, _ value: ConfigurationValue, _ worker: Worker) -> WorkerPool {
+    private static func checked(_ pool: Worker.Pool, _ value: ConfigurationValue, _ worker: Worker) -> Worker.Pool {
         let last = "\(worker.name).\(pool.members)"
         if last.utf8.count > 64 {
             value.report(
@@ -40,10 +38,10 @@ extension SupervisorConfiguration {
         return pool
     }
 
-    private static func poolKeys(_ value: ConfigurationValue, of worker: Worker) -> [String: PoolKey]? {
+    private static func poolKeys(_ value: ConfigurationValue, of worker: Worker) -> [String: Worker.Pool.Key]? {
         let example = "{\"RenderRequested\": {\"field\": \"documentID\"}, \"ThemeChanged\": \"every-member\"}"
         guard let members = value.members(of: "event names, such as \(example)") else { return nil }
-        var keys: [String: PoolKey] = [:]
+        var keys: [String: Worker.Pool.Key] = [:]
         for (name, value) in members {
             guard name == "*" || worker.subscribes.contains(name) || worker.subscribes.contains("*") else {
                 value.report(
@@ -56,7 +54,7 @@ extension SupervisorConfiguration {
         return keys
     }
 
-    private static func poolKey(_ value: ConfigurationValue) -> PoolKey? {
+    private static func poolKey(_ value: ConfigurationValue) -> Worker.Pool.Key? {
         if case .object = value.node.value {
             return value.object(keys: ["field"])?
                 .required("field", expected: "the name of a field of the event")?
@@ -68,15 +66,21 @@ extension SupervisorConfiguration {
 
     /// Members of pools have names, too.
     static func reportNames(takenByPoolsOf workers: [Worker], _ lines: [String: Int], in value: ConfigurationValue) {
-        for worker in workers {
-            guard let pool = worker.pool else { continue }
-            for number in 1...pool.members {
-                let member = "\(worker.name).\(number)"
+        for worker in workers where worker.pool != nil {
+            for member in worker.processNames {
                 guard let line = lines[member] else { continue }
                 value.report(
                     "a member of the pool \"\(worker.name)\" has the name of the worker \"\(member)\" at line \(line)"
                 )
             }
         }
+    }
+}
+
+extension SupervisorConfiguration.Worker {
+    /// The names of its processes: its own, or those of the pool's members.
+    var processNames: [String] {
+        guard let pool else { return [name] }
+        return (0..<pool.members).map { "\(name).\($0 + 1)" }
     }
 }

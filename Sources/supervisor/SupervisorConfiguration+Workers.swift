@@ -61,7 +61,7 @@ extension SupervisorConfiguration.Worker {
             subscribes: subscribes,
             publishes: publishes,
             limits: workerLimits,
-            pool: pool
+            pool: pool.map(WorkerPool.init)
         )
     }
 
@@ -95,5 +95,20 @@ extension SupervisorConfiguration.Worker.Restart {
         case .transient: .transient
         case .temporary: .temporary
         }
+    }
+}
+
+extension WorkerPool {
+    fileprivate init(_ pool: SupervisorConfiguration.Worker.Pool) {
+        self.init(
+            pool.members,
+            keys: pool.keys.mapValues { key in
+                switch key {
+                case .field(let name): .field(name)
+                case .anyMember: .anyMember
+                case .everyMember: .everyMember
+                }
+            }
+        )
     }
 }

@@ -1,5 +1,4 @@
 import DomainEvents
-import EventBridge
 
 /// What a configuration file says: the workers, and how they are supervised.
 ///
@@ -91,6 +90,20 @@ extension SupervisorConfiguration {
             var output = 1 << 20
         }
 
+        /// Workers that share their events.
+        struct Pool: Sendable, Hashable {
+            /// Which of them gets an event.
+            enum Key: Sendable, Hashable {
+                case field(String)
+                case anyMember
+                case everyMember
+            }
+
+            var members: Int
+            /// By event name; `*` stands for the rest.
+            var keys: [String: Key] = [:]
+        }
+
         var name: String
         /// As written: a path, or a name to look for beside the supervisor, beside the file and in `PATH`.
         var executable: String
@@ -115,6 +128,6 @@ extension SupervisorConfiguration {
         var shutdown = Shutdown()
         var limits = Limits()
         /// How many of it run, and which of them gets an event; nil for one that gets all.
-        var pool: WorkerPool?
+        var pool: Pool?
     }
 }

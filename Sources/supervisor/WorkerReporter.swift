@@ -227,8 +227,7 @@ struct WorkerReporter: Sendable {
     private func keyMissing(_ event: EventKeyMissing) {
         diagnostics.say(
             """
-            \(event.event) \(event.id) has no key for the pool \"\(event.worker)\": \
-            events without one all go to \"\(event.member)\"
+            \(event.event) came without its key for the pool "\(event.worker)": events without one all go to "\(event.member)"
             """
         )
     }

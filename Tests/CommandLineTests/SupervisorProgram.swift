@@ -49,8 +49,8 @@ final class SupervisorProgram: @unchecked Sendable {
     ///   - name: another program of this build than `supervisor`.
     ///   - waitsForInput: whether more input follows, with ``finishInput(_:)``.
     ///   - readsOutput: whether somebody reads what it prints.
-    ///   - onOutput: called for each line on standard output, when it comes.
     ///   - onError: called for each line on standard error, when it comes.
+    ///   - onOutput: called for each line on standard output, when it comes.
     static func run(
         _ arguments: [String],
         of name: String = "supervisor",
@@ -58,8 +58,8 @@ final class SupervisorProgram: @unchecked Sendable {
         input: String = "",
         waitsForInput: Bool = false,
         readsOutput: Bool = true,
-        onOutput: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in },
-        onError: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in }
+        onError: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in },
+        onOutput: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in }
     ) async throws -> Result {
         let program = SupervisorProgram()
         let poller = try Poller(name: "program")

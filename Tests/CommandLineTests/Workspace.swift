@@ -26,8 +26,8 @@ final class Workspace: Sendable {
         input: String = "",
         waitsForInput: Bool = false,
         readsOutput: Bool = true,
-        onOutput: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in },
-        onError: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in }
+        onError: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in },
+        onOutput: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in }
     ) async throws -> SupervisorProgram.Result {
         try await SupervisorProgram.run(
             arguments,
@@ -35,8 +35,8 @@ final class Workspace: Sendable {
             input: input,
             waitsForInput: waitsForInput,
             readsOutput: readsOutput,
-            onOutput: onOutput,
-            onError: onError
+            onError: onError,
+            onOutput: onOutput
         )
     }
 

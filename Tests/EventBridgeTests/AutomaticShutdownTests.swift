@@ -35,6 +35,31 @@ struct AutomaticShutdownTests {
         withExtendedLifetime(subscription) { reports.end() }
     }
 
+    @Test(
+        "What the others had accepted by then is handled, though it is more than is sent at once",
+        .timeLimit(.minutes(5))
+    )
+    func acceptedIsHandled() async throws {
+        let reports = WorkerReports(publisher)
+        var job = faulty("exit-on:finish", name: "job", restart: .transient, subscribes: [WorkRequested.self])
+        job.child.isSignificant = true
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty("slow:1ms", name: "keeper", subscribes: [WorkRequested.self]), job],
+            automaticShutdown: .anySignificant
+        )
+        try await bridge.start()
+        // Three megabytes, of which a megabyte is on its way at most.
+        let text = String(repeating: "x", count: 10_000)
+        for number: Int64 in 1...300 { publisher.publish(WorkRequested(number: number, text: text)) }
+        publisher.publish(WorkRequested(number: 301, text: "finish"))
+        await bridge.waitUntilStopped()
+        let report = await bridge.shutdown()
+        #expect(report.leftovers.filter { $0.worker == "keeper" } == [])
+        #expect(reports.done.all.count == 601)
+        reports.end()
+    }
+
     @Test("A significant worker in a bridge that it could not end is refused with a sentence")
     func refused() throws {
         var job = faulty("none", name: "job", subscribes: [])

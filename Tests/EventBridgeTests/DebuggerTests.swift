@@ -57,7 +57,7 @@ struct DebuggerTests {
             heartbeat: Heartbeat(every: .milliseconds(100), tolerance: 20),
             subscribes: [WorkRequested.self]
         )
-        specification.limits.handlerDeadline = .milliseconds(200)
+        specification.limits.handlerDeadline = .seconds(2)
         let bridge = try BridgeHost(publisher: publisher, workers: [specification])
         try await bridge.start()
         let pid = try #require(bridge.status.first?.pid)

@@ -1,9 +1,12 @@
+import BridgePlatform
 import Dispatch
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import Supervision
 import Testing
+
+private struct RestartWished: DomainEvent {}
 
 @Suite("The workers' states: a snapshot first, then every change")
 struct WorkerStatusTests {
@@ -39,6 +42,42 @@ struct WorkerStatusTests {
         #expect(updates.all.last?.workers.map(\.state) == [.stopped, .stopped])
         #expect(isSequence(updates.all))
         withExtendedLifetime(subscription) {}
+    }
+
+    @Test(
+        "What follows from a restart inside an event's handler is told in order, though that goes on",
+        .timeLimit(.minutes(1))
+    )
+    func restartedInHandler() async throws {
+        let bridge = try await bridge()
+        let updates = Collected<WorkerStatusUpdate>()
+        let (isBack, isHandled) = (Barrier(), Collected<Bool>())
+        let (publisher, other) = (
+            publisher,
+            Task { [updates = bridge.statusUpdates] in
+                for await update in updates where update["a"]?.starts == 2 && update["a"]?.state == .ready { return }
+            }
+        )
+        let subscriptions = [
+            bridge.subscribeToStatus { updates.add($0) },
+            publisher.subscribe(to: RestartWished.self) { _ in
+                bridge.restart("a")
+                isBack.wait()
+            },
+        ]
+        // A thread that may be blocked.
+        try PlatformThread.start(name: "publisher") {
+            publisher.publish(RestartWished())
+            isHandled.add(true)
+        }
+        await other.value
+        isBack.open()
+        await isHandled.wait { !$0.isEmpty }
+        await updates.wait { $0.last?["a"]?.starts == 2 && $0.last?["a"]?.state == .ready }
+        #expect(isSequence(updates.all))
+        await bridge.shutdown()
+        #expect(isSequence(updates.all))
+        withExtendedLifetime(subscriptions) {}
     }
 
     @Test("One that is cancelled hears nothing more", .timeLimit(.minutes(1)))

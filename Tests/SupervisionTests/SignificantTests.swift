@@ -31,7 +31,7 @@ struct SignificantTests {
     @Test("a transient child's normal end stops the others, in order, and then all are stopped")
     func transientEndsNormally() {
         let simulation = running(.anySignificant)
-        #expect(deeds(simulation) { simulation.exit(1, .exited(status: 0)) } == ["drain keeper", "end with transient"])
+        #expect(deeds(simulation) { simulation.exit(1, .exited(status: 0)) } == ["end with transient", "drain keeper"])
         #expect(deeds(simulation) { simulation.exit(0, .exited(status: 0)) } == ["all stopped"])
         #expect(simulation.state(0) == .stopped)
     }
@@ -49,14 +49,14 @@ struct SignificantTests {
     )
     func temporaryEnds(reason: ExitReason) {
         let simulation = running(.anySignificant, significant: [.temporary])
-        #expect(deeds(simulation) { simulation.exit(1, reason) } == ["drain keeper", "end with temporary"])
+        #expect(deeds(simulation) { simulation.exit(1, reason) } == ["end with temporary", "drain keeper"])
     }
 
     @Test("a significant child that is given up is one that has ended")
     func givenUp() {
         let simulation = running(.anySignificant, intensity: RestartIntensity(restarts: 0))
         #expect(
-            deeds(simulation) { simulation.exit(1, segmentationFault) } == ["drain keeper", "end with transient"]
+            deeds(simulation) { simulation.exit(1, segmentationFault) } == ["end with transient", "drain keeper"]
         )
     }
 
@@ -75,11 +75,11 @@ struct SignificantTests {
     func anyAndAll() {
         let any = running(.anySignificant, significant: [.transient, .temporary])
         #expect(
-            deeds(any) { any.exit(1, .exited(status: 0)) } == ["drain temporary", "end with transient"]
+            deeds(any) { any.exit(1, .exited(status: 0)) } == ["end with transient", "drain temporary"]
         )
         let all = running(.allSignificant, significant: [.transient, .temporary])
         #expect(deeds(all) { all.exit(1, .exited(status: 0)) }.isEmpty)
-        #expect(deeds(all) { all.exit(2, segmentationFault) } == ["drain keeper", "end with temporary"])
+        #expect(deeds(all) { all.exit(2, segmentationFault) } == ["end with temporary", "drain keeper"])
     }
 
     @Test("one that waits for its restart is not over yet")
@@ -89,7 +89,7 @@ struct SignificantTests {
         #expect(deeds(all) { all.exit(2) }.isEmpty)
         all.fireNext()
         all.allComeUp()
-        #expect(deeds(all) { all.exit(1, .exited(status: 0)) } == ["drain keeper", "end with transient"])
+        #expect(deeds(all) { all.exit(1, .exited(status: 0)) } == ["end with transient", "drain keeper"])
     }
 
     @Test("an end that was asked for does not count, though the child is no longer one of those that are left")
@@ -97,7 +97,7 @@ struct SignificantTests {
         let simulation = running(.allSignificant, significant: [.transient, .temporary])
         simulation.give(.stopChildRequested(index: 1))
         #expect(deeds(simulation) { simulation.exit(1, .exited(status: 0)) }.isEmpty)
-        #expect(deeds(simulation) { simulation.exit(2) } == ["drain keeper", "end with temporary"])
+        #expect(deeds(simulation) { simulation.exit(2) } == ["end with temporary", "drain keeper"])
     }
 
     @Test("an end along with a sibling that is restarted does not count")
@@ -119,11 +119,24 @@ struct SignificantTests {
         simulation.comeUp(0)
         simulation.spawned(1)
         simulation.exit(0, .exited(status: 0))
-        #expect(
-            simulation.startupResults.map { $0?.reason } == [
-                "all were stopped before it was ready, because the significant \"job\" had ended"
-            ]
+        let failure = StartupFailure(
+            index: 1,
+            name: "slow",
+            reason: "all were stopped before it was ready, because the significant \"job\" had ended"
         )
+        #expect(simulation.startupResults == [failure])
+    }
+
+    @Test("the others run on until the stop is asked for, and no second end is told")
+    func untilTheStop() {
+        let simulation = running(.anySignificant, significant: [.transient, .temporary])
+        simulation.answersAutomaticShutdown = false
+        #expect(deeds(simulation) { simulation.exit(1, .exited(status: 0)) } == ["end with transient"])
+        #expect(deeds(simulation) { simulation.exit(0, segmentationFault) }.isEmpty)
+        #expect(deeds(simulation) { simulation.fireNext() } == ["spawn keeper 2"])
+        simulation.allComeUp()
+        #expect(deeds(simulation) { simulation.exit(2) }.isEmpty)
+        #expect(deeds(simulation) { simulation.give(.stopRequested) } == ["drain keeper"])
     }
 
     @Test("combinations that make no sense are refused, all at once")

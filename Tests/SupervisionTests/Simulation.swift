@@ -24,6 +24,8 @@ final class Simulation {
     private var killed: [Bool]
     /// Whether the machine has asked to be told when something comes for the child.
     private var watched: [Bool]
+    /// Whether the end of a significant child is answered at once by a request to stop, as by a host with nothing on its way.
+    var answersAutomaticShutdown = true
     private var isStopping = false
     private var isHurried = false
     private var isStopped = false
@@ -68,7 +70,8 @@ final class Simulation {
         for action in actions { note(action, after: input) }
         log += actions
         checkStatus(after: input)
-        return actions
+        let isEnding = actions.contains { if case .announceAutomaticShutdown = $0 { true } else { false } }
+        return isEnding && answersAutomaticShutdown ? actions + give(.stopRequested) : actions
     }
 
     @discardableResult
@@ -272,7 +275,7 @@ final class Simulation {
         case .announceAutomaticShutdown(let index):
             check(processes[index] == .none, "ended with \(index), which has not ended")
             check(!isStopping && !isStopped, "ended with \(index) while stopping")
-            isStopping = true
+            isStopping = answersAutomaticShutdown
         case .announceAllStopped:
             stopsAnnounced += 1
             check(isStopping, "announced a stop that nobody asked for")

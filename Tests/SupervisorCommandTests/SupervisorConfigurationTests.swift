@@ -200,11 +200,10 @@ struct SupervisorConfigurationTests {
             """
         )
         #expect(
-            configuration.workers.map(\.pool) == [
+            configuration.workerSpecifications.map(\.pool) == [
                 WorkerPool(4), WorkerPool(2, keys: ["E": .field("id"), "F": .everyMember, "*": .anyMember]), nil,
             ]
         )
-        #expect(configuration.workerSpecifications.map(\.pool) == configuration.workers.map(\.pool))
     }
 
     @Test("names the mistakes of a pool")

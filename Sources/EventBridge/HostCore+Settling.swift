@@ -1,0 +1,62 @@
+import BridgePlatform
+import BridgeTransport
+import EventRouting
+import Locks
+import Supervision
+
+/// Waiting for what is on its way.
+extension HostCore {
+    /// How long a stop that nobody asked for waits for that: as long as one that somebody has asked for, by default.
+    static let drainingTime = Duration.seconds(5)
+
+    /// Returns when every link has been quiet at one and the same look: nothing on its way, nothing in a handler.
+    func waitUntilIdle() async {
+        while true {
+            for route in routes where route.closedReason == nil { await wait(for: route) }
+            // An event can pass from a link that is looked at later to one that was looked at before.
+            let before = routes.map(\.link.activity)
+            let isQuiet = routes.allSatisfy { $0.closedReason != nil || $0.link.isQuiet }
+            if isQuiet, routes.map(\.link.activity) == before { return }
+        }
+    }
+
+    private func wait(for route: Route) async {
+        let link = route.link
+        await withCheckedContinuation { continuation in
+            link.whenQuiet { continuation.resume() }
+            // A worker that is given up handles nothing any more: nobody waits for it, whichever of the two came first.
+            if route.closedReason != nil { link.wakeWaiters() }
+        }
+        // A link that ended counts as quiet; its successor has taken over what was left.
+        if link.hasEnded { route.renew(after: link) }
+    }
+
+    /// The same, but no longer than `limit`.
+    func settle(within limit: Duration) async {
+        await withCheckedContinuation { continuation in
+            let first = FirstCaller(continuation)
+            let timer = poller.schedule(after: limit.nanoseconds) { first.resume() }
+            // Ends at the latest when the links do.
+            Task {
+                await waitUntilIdle()
+                timer.cancelWithoutWaiting()
+                first.resume()
+            }
+        }
+    }
+}
+
+/// Resumes a continuation for whoever comes first.
+private final class FirstCaller: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = Lock()
+    private var continuation: CheckedContinuation<Void, Never>?
+
+    init(_ continuation: CheckedContinuation<Void, Never>) {
+        self.continuation = continuation
+    }
+
+    func resume() {
+        lock.withLock { continuation.take() }?.resume()
+    }
+}

@@ -1,0 +1,40 @@
+import Locks
+
+/// Lets one line of the input after the other be published, until the run ends: never is one half taken then.
+final class ReadingTurns: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var isPublishing = false
+    private var isOver = false
+    private var waiter: CheckedContinuation<Void, Never>?
+
+    var haveEnded: Bool { lock.withLock { isOver } }
+
+    /// - Returns: False if there is nothing more to publish; otherwise ``finish()`` follows.
+    func begin() -> Bool {
+        lock.withLock {
+            isPublishing = !isOver
+            return isPublishing
+        }
+    }
+
+    func finish() {
+        let waiter = lock.withLock {
+            isPublishing = false
+            return self.waiter.take()
+        }
+        waiter?.resume()
+    }
+
+    /// Returns when nothing is being published any more; called once.
+    func end() async {
+        await withCheckedContinuation { continuation in
+            let isDone = lock.withLock {
+                isOver = true
+                if isPublishing { waiter = continuation }
+                return !isPublishing
+            }
+            if isDone { continuation.resume() }
+        }
+    }
+}
