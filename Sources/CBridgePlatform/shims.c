@@ -599,31 +599,40 @@ static char *read_environment(int32_t pid, size_t *length) {
     return text;
 }
 
-/// Whether a process is about to become another program: its old environment is gone, and the new one is not there yet.
-static bool is_becoming_another_program(int32_t pid) {
+/// What a process without an environment is at.
+enum bareness {
+    /// It has none, and gets none: it has ended, or is a thread of the kernel.
+    bare_for_good,
+    /// Its old environment is gone, and the new one is not there yet: it is becoming another program.
+    bare_for_now,
+    /// It has one after all, be it an empty one.
+    bare_no_more,
+};
+
+static enum bareness bareness_of(int32_t pid) {
     enum { state_field = 3, flags_field = 9, environment_end_field = 51 };
     const unsigned long kernel_thread = 0x00200000;
     char path[40], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
+    if (file < 0) return bare_for_good;
     ssize_t length;
     do length = read(file, text, sizeof text - 1);
     while (length < 0 && errno == EINTR);
     close(file);
-    if (length <= 0) return false;
+    if (length <= 0) return bare_for_good;
     text[length] = '\0';
     // Its name stands in parentheses, and may have some of its own, and spaces.
     const char *field = strrchr(text, ')');
-    for (int number = state_field; field != NULL && number <= environment_end_field; number++) {
+    for (int number = state_field; field != NULL; number++) {
         field = strchr(field, ' ');
-        if (field == NULL) return false;
+        if (field == NULL) break;
         field++;
-        if (number == state_field && (*field == 'Z' || *field == 'X')) return false;
-        if (number == flags_field && (strtoul(field, NULL, 10) & kernel_thread) != 0) return false;
-        if (number == environment_end_field) return strtoul(field, NULL, 10) == 0;
+        if (number == state_field && (*field == 'Z' || *field == 'X')) break;
+        if (number == flags_field && (strtoul(field, NULL, 10) & kernel_thread) != 0) break;
+        if (number == environment_end_field) return strtoul(field, NULL, 10) == 0 ? bare_for_now : bare_no_more;
     }
-    return false;
+    return bare_for_good;
 }
 
 /// What a process has in its environment, read again while it has none only for a moment.
@@ -631,14 +640,21 @@ static char *read_whole_environment(int32_t pid, size_t *length) {
     static const useconds_t pause = 500;
     // A fifth of a second: longer, and somebody else would wait for one that is stuck.
     static const int most_pauses = 400;
+    // Between two looks the moment may be over, and the next one begin. Whoever has none each time has none.
+    static const int most_looks = 8;
     char *text = read_environment(pid, length);
-    for (int pauses = 0; text != NULL && *length == 0 && pauses < most_pauses; pauses++) {
-        bool is_wait = is_becoming_another_program(pid);
-        if (is_wait) usleep(pause);
+    int pauses = 0, looks = 0;
+    while (text != NULL && *length == 0 && pauses < most_pauses && looks < most_looks) {
+        enum bareness bareness = bareness_of(pid);
+        if (bareness == bare_for_good) break;
+        if (bareness == bare_for_now) {
+            usleep(pause);
+            pauses++;
+        } else {
+            looks++;
+        }
         free(text);
         text = read_environment(pid, length);
-        // Otherwise it is over since the first look, or there is nothing in it.
-        if (!is_wait) break;
     }
     return text;
 }
