@@ -170,14 +170,14 @@ import Testing
         #expect(simulation.deeds() == ["spawn a 1", "spawn a 2", "spawn b 1", "spawn c 1", "all ready"])
     }
 
-    @Test func startInSequenceEndsAtTheChildThatIsGivenUp() {
+    @Test func startInSequenceFailsWithAChildThatIsGivenUpAndGoesOnBehindIt() {
         let simulation = Simulation([child("a"), child("b"), child("c")], startsInSequence: true)
         simulation.start()
         simulation.comeUp(0)
         simulation.spawnFails(1, errno: 2)
         #expect(simulation.startupResults.map { $0?.index } == [1])
         #expect(simulation.state(0) == .ready)
-        #expect(simulation.state(2) == .idle)
+        #expect(simulation.state(2) == .starting)
     }
 
     @Test func startFailsOnceForAChildThatKeepsFailing() {
