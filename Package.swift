@@ -327,6 +327,7 @@ let package = Package(
                 "CBOR",
                 "DomainEvents",
                 "FuzzTargets",
+                "Locks",
             ]
         ),
         .testTarget(

@@ -2,6 +2,7 @@ import BridgeProtocol
 import CBOR
 import DomainEvents
 import FuzzTargets
+import Locks
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -10,14 +11,29 @@ import FoundationEssentials
 import Foundation
 #endif
 
+/// What happens while a ``Shake`` is decoded.
+private final class Happening: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    static let current = Happening()
+
+    private let lock = Lock()
+    private var body: (@Sendable () -> Void)?
+
+    func set(_ body: (@Sendable () -> Void)?) {
+        lock.withLock { self.body = body }
+    }
+
+    func happen() {
+        lock.withLock { body }?()
+    }
+}
+
 /// A field during whose decoding something else happens.
 private struct Shake: Codable, Sendable {
-    @TaskLocal static var happening: @Sendable () -> Void = {}
-
     init() {}
 
     init(from decoder: any Decoder) throws {
-        Shake.happening()
+        Happening.current.happen()
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -75,7 +91,7 @@ private struct Place: @unchecked Sendable {
 }
 
 /// Input that somebody else changes when it has been checked, which memory that two processes share makes possible.
-@Suite("Bytes that change between their check and their use")
+@Suite("Bytes that change between their check and their use", .serialized)
 struct ChangingBytesTests {
     private static let replacements: [UInt8] = [
         0x00, 0x17, 0x18, 0x1B, 0x3B, 0x57, 0x58, 0x5B, 0x5F, 0x77, 0x78, 0x79, 0x7B, 0x7F, 0x97, 0x9B, 0x9F, 0xB7,
@@ -104,18 +120,17 @@ struct ChangingBytesTests {
             for _ in 0..<MutationTests.count / 40 {
                 let index = Int.random(in: form.indices, using: &random)
                 let replacement = Self.replacements.randomElement(using: &random) ?? 0
-                let happening: @Sendable () -> Void = { place.bytes[index] = replacement }
-                Shake.$happening.withValue(happening) {
-                    let bytes = UnsafeRawBufferPointer(memory.bytes)
-                    let event =
-                        isLaidOut
-                        ? try? Shaken.coder.decode(from: bytes, with: decoder)
-                        : try? decoder.decode(Shaken.self, from: bytes)
-                    if event == nil { refused += 1 }
-                }
+                Happening.current.set { place.bytes[index] = replacement }
+                let bytes = UnsafeRawBufferPointer(memory.bytes)
+                let event =
+                    isLaidOut
+                    ? try? Shaken.coder.decode(from: bytes, with: decoder)
+                    : try? decoder.decode(Shaken.self, from: bytes)
+                if event == nil { refused += 1 }
                 memory.bytes[index] = form[index]
             }
         }
+        Happening.current.set(nil)
         #expect(refused > MutationTests.count / 100)
     }
 }
