@@ -11,10 +11,12 @@ struct SupervisorStopTests {
     func noWorkerIsReplaced() async throws {
         let workspace = try Workspace()
         let names = ["a", "b", "c", "d", "e", "f"]
+        let sanitizer = CurrentProcess.environment("TSAN_OPTIONS") ?? ""
         let workers = names.map { name in
             """
             { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "slow:1s"],
-              subscribes: ["WorkRequested"], handshake: "4m", heartbeat: { every: "100ms", tolerance: 5 } },
+              environment: { TSAN_OPTIONS: "\(sanitizer)" }, subscribes: ["WorkRequested"], handshake: "4m",
+              heartbeat: { every: "100ms", tolerance: 5 } },
             """
         }
         try workspace.write("bridge.json5", "{ workers: [\n\(workers.joined(separator: "\n"))\n] }")

@@ -21,10 +21,12 @@ struct TerminalTests {
             return
         }
         let workspace = try Workspace()
+        let sanitizer = CurrentProcess.environment("TSAN_OPTIONS") ?? ""
         let workers = ["a", "b"].map { name in
             """
             { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "none"],
-              handshake: "4m", heartbeat: { every: "1m" }, shutdown: { grace: "4m" } },
+              environment: { TSAN_OPTIONS: "\(sanitizer)" }, handshake: "4m", heartbeat: { every: "1m" },
+              shutdown: { grace: "4m" } },
             """
         }
         try workspace.write("bridge.json5", "{ workers: [\n\(workers.joined(separator: "\n"))\n] }")
