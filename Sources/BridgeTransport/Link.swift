@@ -164,7 +164,8 @@ package final class Link: @unchecked Sendable {
         takesOver: Bool = false
     ) throws(SystemError) {
         // Memory that cannot be mapped is no reason not to work: the outbox is this process's own then.
-        let memory = phase.role == .worker ? try? stream.memory?.map() : nil
+        let isHost = phase.role == .host
+        let memory = isHost ? nil : try? stream.memory?.map()
         lock.withLock {
             self.stream = stream
             self.delegate = delegate
@@ -184,7 +185,7 @@ package final class Link: @unchecked Sendable {
             lock.withLock { (self.stream, self.reader, self.delegate, copies) = (nil, nil, nil, nil) }
             throw error
         }
-        if phase.role == .host, let shelf = stream.shelf?.soleMapping { lock.withLock { outbox.shelve(in: shelf) } }
+        if isHost, let shelf = stream.shelf?.soleMapping { lock.withLock { outbox.shelve(in: shelf) } }
         pump()
     }
 
