@@ -12,6 +12,8 @@ let package = Package(
         .executable(name: "bridge-benchmark", targets: ["bridge-benchmark"]),
         .executable(name: "bridge-launcher", targets: ["bridge-launcher"]),
         .executable(name: "supervisor", targets: ["supervisor"]),
+        .library(name: "BridgeClient", targets: ["BridgeClient"]),
+        .library(name: "BridgeControl", targets: ["BridgeControl"]),
         .library(name: "BridgeWorker", targets: ["BridgeWorker"]),
         .library(name: "DomainEvents", targets: ["DomainEvents"]),
         .library(name: "DomainEventsFoundation", targets: ["DomainEventsFoundation"]),
@@ -63,6 +65,7 @@ let package = Package(
             dependencies: [
                 "CBOR",
                 "DomainEvents",
+                "JSONText",
             ]
         ),
 
@@ -88,6 +91,12 @@ let package = Package(
         // MARK: - Routing
 
         .target(
+            name: "BridgeControl",
+            dependencies: [
+                "DomainEvents"
+            ]
+        ),
+        .target(
             name: "EventRouting",
             dependencies: [
                 "BridgePlatform",
@@ -102,6 +111,18 @@ let package = Package(
         // MARK: - Faces
 
         .target(
+            name: "BridgeClient",
+            dependencies: [
+                "BridgeControl",
+                "BridgePlatform",
+                "BridgeProtocol",
+                "BridgeTransport",
+                "DomainEvents",
+                "EventRouting",
+                "Locks",
+            ]
+        ),
+        .target(
             name: "BridgeWorker",
             dependencies: [
                 "BridgePlatform",
@@ -115,6 +136,7 @@ let package = Package(
         .target(
             name: "EventBridge",
             dependencies: [
+                "BridgeControl",
                 "BridgePlatform",
                 "BridgeProtocol",
                 "BridgeTransport",
@@ -161,6 +183,8 @@ let package = Package(
         .executableTarget(
             name: "supervisor",
             dependencies: [
+                "BridgeClient",
+                "BridgeControl",
                 "BridgePlatform",
                 "BridgeProtocol",
                 "CBOR",
@@ -295,6 +319,19 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "BridgeClientTests",
+            dependencies: [
+                "BridgeClient"
+            ]
+        ),
+        .testTarget(
+            name: "BridgeControlTests",
+            dependencies: [
+                "BridgeControl",
+                "CBOR",
+            ]
+        ),
+        .testTarget(
             name: "BridgePlatformTests",
             dependencies: [
                 "BridgePlatform",
@@ -333,10 +370,18 @@ let package = Package(
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
+                "BridgeClient",
+                "BridgeControl",
                 "BridgePlatform",
+                "BridgeProtocol",
+                "CBOR",
+                "CBridgePlatform",
                 "ChaosLedger",
+                "DomainEvents",
+                "ExampleDomain",
                 "JSONText",
                 "Locks",
+                "Supervision",
                 "bridge-benchmark",
                 "canvas-worker",
                 "chaos-checker",
@@ -380,11 +425,16 @@ let package = Package(
         .testTarget(
             name: "EventBridgeTests",
             dependencies: [
+                "BridgeClient",
+                "BridgeControl",
                 "BridgePlatform",
+                "BridgeProtocol",
                 "BridgeWorker",
+                "CBOR",
                 "DomainEvents",
                 "EventBridge",
                 "EventBridgeTesting",
+                "EventRouting",
                 "ExampleDomain",
                 "ExampleServices",
                 "Locks",
@@ -447,11 +497,14 @@ let package = Package(
         .testTarget(
             name: "SupervisorCommandTests",
             dependencies: [
+                "BridgeControl",
                 "BridgePlatform",
+                "BridgeProtocol",
                 "CBOR",
                 "DomainEvents",
                 "EventBridge",
                 "JSONText",
+                "Locks",
                 "Supervision",
                 "supervisor",
             ]
@@ -475,9 +528,9 @@ if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
             dependencies: ["BridgePlatform", "CBOR", "DomainEvents", "JSONText"],
             sources: [
                 "InputEvent.swift", "ProgramSearch.swift", "SupervisorConfiguration.swift",
-                "SupervisorConfiguration+Lives.swift", "SupervisorConfiguration+Overflow.swift",
-                "SupervisorConfiguration+Parsing.swift", "SupervisorConfiguration+Pools.swift",
-                "SupervisorConfigurationError.swift",
+                "SupervisorConfiguration+Box.swift", "SupervisorConfiguration+Lives.swift",
+                "SupervisorConfiguration+Overflow.swift", "SupervisorConfiguration+Parsing.swift",
+                "SupervisorConfiguration+Pools.swift", "SupervisorConfigurationError.swift",
             ]
         ),
         .executableTarget(name: "fuzz-cbor", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-cbor"),
@@ -487,6 +540,7 @@ if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
             path: "Fixtures/fuzz-configuration"
         ),
         .executableTarget(name: "fuzz-frames", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-frames"),
+        .executableTarget(name: "fuzz-lines", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-lines"),
         .executableTarget(name: "fuzz-link", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-link"),
     ]
 }

@@ -51,7 +51,7 @@ struct ChaosRun {
         let checker = try CheckerProcess(folder: folder)
         // The first sleep of a task makes the descriptors that all tasks sleep by from then on.
         try await Task.sleep(for: .milliseconds(1))
-        let before = try Leftovers.descriptors()
+        let before = try CurrentProcess.openDescriptorCount()
         let outcome = try await withBridge()
         board.phase = .over
         let isProved = checker.waitForEnd()
@@ -219,8 +219,8 @@ struct ChaosRun {
         let orphans = Leftovers.orphans(folder: folder)
         // A thread that has just reported the end of its link still has to let go of it.
         let deadline = MonotonicClock.now() + Self.patience
-        while try Leftovers.descriptors() > before, MonotonicClock.now() < deadline { usleep(1_000) }
-        let leaked = try Leftovers.descriptors() - before
+        while try CurrentProcess.openDescriptorCount() > before, MonotonicClock.now() < deadline { usleep(1_000) }
+        let leaked = try CurrentProcess.openDescriptorCount() - before
         let isGood = children.zombies == 0 && children.running == 0 && orphans == 0 && leaked <= 0
         say(
             (isGood ? "  ok      " : "  FAILED  ")

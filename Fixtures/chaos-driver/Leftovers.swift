@@ -27,14 +27,6 @@ enum Leftovers {
         }
     }
 
-    /// How many descriptors this process has, those left out by which tasks sleep: when Dispatch makes the second of them is its affair.
-    static func descriptors() throws -> Int {
-        try CurrentProcess.openDescriptors().count { descriptor in
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
-            return target?.contains("timerfd") != true
-        }
-    }
-
     private static func processes() -> [Int32] {
         ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }
     }

@@ -23,7 +23,8 @@ enum FaultyHandlers {
                 if Burst.isMeant(by: misbehaviour) { return Burst.run(misbehaviour, event, publisher) }
                 try misbehave(misbehaviour, over: event, publisher)
                 let attempt = EventContext.current?.attempt ?? 1
-                publisher.publish(WorkDone(number: event.number, text: event.text, attempt: attempt))
+                let text = misbehaviour == .reach ? Reach.attempt(event.text) : event.text
+                publisher.publish(WorkDone(number: event.number, text: text, attempt: attempt))
             }
         ]
     }
@@ -60,6 +61,7 @@ enum FaultyHandlers {
         case .spin: spin()
         case .slow(let milliseconds): usleep(milliseconds.multipliedReportingOverflow(by: 1000).partialValue)
         case .flood: flood(event, publisher)
+        case .allocate: Reach.allocate()
         case .exceedFileSize: Crash.exceedFileSize()
         case .floodOutput: floodOutput(lines: event.number)
         case .crash(on: let pattern) where isMeant(pattern): Crash.now()

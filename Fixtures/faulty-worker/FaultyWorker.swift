@@ -30,7 +30,8 @@ struct FaultyWorker {
         case .crashBeforeHello: Crash.now()
         case .exitEarly: exit(0)
         case .noHello, .badVersion, .garbage: withLink { $0.misbehaveBeforeHello(misbehaviour) }
-        case .tornFrame, .hugeFrame, .deepPayload, .floodWindow, .ignoreTermination:
+        case .tornFrame, .hugeFrame, .deepPayload, .floodWindow, .slowFrame, .floodControl, .floodNames, .floodInterest,
+            .command, .ignoreTermination:
             withLink { $0.misbehaveAfterHandshake(misbehaviour) }
         case .grandchild: Grandchild.leave(holdingLink: false)
         case .leakDescriptor, .burstHeld: Grandchild.leave(holdingLink: true)

@@ -25,6 +25,16 @@ enum Misbehaviour: Equatable {
     case deepPayload
     /// `flood-window`: sends more events than it was granted, and no end of them.
     case floodWindow
+    /// `slow-frame`: sends a frame byte by byte, a few each second, and no end of it.
+    case slowFrame
+    /// `flood-control`: shows signs of life without end.
+    case floodControl
+    /// `flood-names`: sends events under ever new names.
+    case floodNames
+    /// `flood-interest`: wants events of ever new names.
+    case floodInterest
+    /// `command`: asks its host to drain, which only a host may ask for.
+    case command
     /// `ignore-sigterm`: looks alive, but does not stop when asked by drain, the end of the link, or SIGTERM.
     case ignoreTermination
 
@@ -63,6 +73,10 @@ enum Misbehaviour: Equatable {
     case writeAfterDeath
     /// `exceed-file-size`: writes more into a file than it may, in the handler, and is killed for it.
     case exceedFileSize
+    /// `allocate`: takes memory without end, in the handler.
+    case allocate
+    /// `reach`: tries what the request's text says, and answers with what came of it: see ``Reach``.
+    case reach
     /// `slow:DURATION`: takes its time, such as `250ms` or `2s`, for each request.
     case slow(milliseconds: UInt32)
     /// `crash-on:EVENT`: dies of SIGABRT in the handler, each time.
@@ -84,11 +98,14 @@ enum Misbehaviour: Equatable {
     private static let plain: [String: Misbehaviour] = [
         "crash-before-hello": .crashBeforeHello, "exit-early": .exitEarly, "no-hello": .noHello,
         "bad-version": .badVersion, "garbage": .garbage, "torn-frame": .tornFrame, "huge-frame": .hugeFrame,
-        "deep-payload": .deepPayload, "flood-window": .floodWindow, "ignore-sigterm": .ignoreTermination,
+        "deep-payload": .deepPayload, "flood-window": .floodWindow, "slow-frame": .slowFrame,
+        "flood-control": .floodControl, "flood-names": .floodNames, "flood-interest": .floodInterest,
+        "command": .command, "ignore-sigterm": .ignoreTermination,
         "none": .none, "flood": .flood, "flood-stdout": .floodOutput, "hang": .hang, "spin": .spin,
         "grandchild": .grandchild, "leak-descriptor": .leakDescriptor, "burst": .burst,
         "burst-outside": .burstOutside, "burst-held": .burstHeld, "scribble": .scribble,
         "daemon": .daemon, "write-after-death": .writeAfterDeath, "exceed-file-size": .exceedFileSize,
+        "allocate": .allocate, "reach": .reach,
     ]
 
     /// The misbehaviour of this name; nil if there is none.

@@ -22,6 +22,15 @@ extension RawLink {
         case .deepPayload:
             let arrays = [UInt8](repeating: 0x81, count: 100_000)
             sendEvent(Self.head(sequence: 1), payload: [0xA1, 0x64] + Array("text".utf8) + arrays + [0x00])
+        case .slowFrame: sendSlowly()
+        case .floodControl:
+            while true { send(.heartbeat(Heartbeat())) }
+        case .floodNames: floodNames()
+        case .floodInterest:
+            for number: UInt64 in 2 ... .max {
+                send(.interest(Interest(wanted: [.init(number: number, name: "Made up \(number)")])))
+            }
+        case .command: send(.drain(graceMilliseconds: 1))
         default:
             flood(beyond: welcome)
         }
@@ -39,6 +48,26 @@ extension RawLink {
             }
             send(batch)
         }
+    }
+
+    /// A frame of a kibibyte, of which each byte is a sign of life.
+    private func sendSlowly() -> Never {
+        send([0, 0, 4, 0])
+        while true {
+            send([0])
+            usleep(20_000)
+        }
+    }
+
+    /// One event after the other, each when the one before has been acknowledged.
+    private mutating func floodNames() -> Never {
+        for sequence: UInt64 in 1 ... .max {
+            var head = Self.head(sequence: sequence)
+            head.name = .text("Made up \(sequence)")
+            sendEvent(head, payload: Self.workDone)
+            if receive() == nil { exit(0) }
+        }
+        exit(0)
     }
 
     /// Shows signs of life, and does nothing that it is asked to; SIGKILL ends it, and the loss of its parent.

@@ -35,7 +35,7 @@ struct RawLink {
             switch UnixSocket.send(descriptor, rest) {
             case .transferred(let count): rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             case .wouldBlock: wait(for: CInt(POLLOUT), milliseconds: -1)
-            case .endOfStream, .failed: exit(0)
+            case .endOfStream, .descriptorsPassed, .failed: exit(0)
             }
         }
     }

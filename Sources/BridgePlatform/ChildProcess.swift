@@ -22,6 +22,7 @@ package final class ChildProcess: @unchecked Sendable {
     private let handle: SharedDescriptor?
     private var exit: ChildExit?
     private var isObserved = false
+    private var lacks: [String] = []
 
     /// Takes charge of a child just spawned.
     init(_ process: pid_t, killsGroupOnExit: Bool) throws(SystemError) {
@@ -90,6 +91,12 @@ package final class ChildProcess: @unchecked Sendable {
     /// What the child has used; `nil` until its exit has been noticed, and if it was reaped elsewhere.
     package var usage: ResourceUse? {
         lock.withLock { exit?.resourceUse }
+    }
+
+    /// What of its box this system lacks, each a sentence; empty if it is in a whole one, or none was asked for.
+    package internal(set) var missingFromBox: [String] {
+        get { lock.withLock { lacks } }
+        set { lock.withLock { lacks = newValue } }
     }
 
     // MARK: Signals

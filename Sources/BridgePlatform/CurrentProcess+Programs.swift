@@ -15,6 +15,17 @@ extension CurrentProcess {
     /// The error number for a file that does not exist.
     package static let noSuchFile = ENOENT
 
+    /// Puts the null device where one of the three standard streams is closed, so that nothing which is opened later gets its number and
+    /// is written to by whoever means the stream.
+    ///
+    /// What is written there is swallowed; to read from there stays an error. To be called before anything is opened.
+    package static func fillStandardStreams() {
+        for number in STDIN_FILENO...STDERR_FILENO where !FileDescriptor.isOpen(number) {
+            // The lowest number that is free is this one, as those below are open by now.
+            _ = retryingInterrupted { open("/dev/null", O_WRONLY) }
+        }
+    }
+
     /// Writes a line to standard error in one piece; what cannot be written is left out.
     package static func report(_ sentence: String) {
         writeAll(sentence + "\n", to: STDERR_FILENO)

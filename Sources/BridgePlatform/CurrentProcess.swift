@@ -12,6 +12,9 @@ package enum CurrentProcess {
 
     package static var parentIdentifier: pid_t { getppid() }
 
+    /// The user whose rights it has.
+    package static var user: UInt32 { geteuid() }
+
     /// The value of an environment variable.
     ///
     /// Not to be called while another thread changes the environment.
@@ -66,10 +69,7 @@ package enum CurrentProcess {
     }
 
     /// How much memory of this process lies in RAM now, in bytes; nil where nobody says.
-    package static func residentBytes() -> Int? {
-        let count = cbp_resident_bytes()
-        return count > 0 ? Int(clamping: count) : nil
-    }
+    package static func residentBytes() -> Int? { OperatingSystem.residentBytes(of: identifier) }
 
     /// How many bytes of the heap are in use; nil where nobody counts them, as under a sanitizer.
     package static func heapBytesInUse() -> Int? {
@@ -77,9 +77,21 @@ package enum CurrentProcess {
         return count > 0 ? Int(clamping: count) : nil
     }
 
-    /// How many descriptors this process has open.
+    /// How many descriptors this process has open, Dispatch's timers left out: it opens one for each clock when somebody first sleeps, and keeps it.
+    ///
+    /// Nothing here opens such timers.
     package static func openDescriptorCount() throws(SystemError) -> Int {
-        try openDescriptors().count
+        try openDescriptors().count { !isTimer($0) }
+    }
+
+    private static func isTimer(_ descriptor: CInt) -> Bool {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+            guard let start = buffer.baseAddress else { return false }
+            // Only Linux has this list, and these.
+            let length = readlink("/proc/self/fd/\(descriptor)", start, buffer.count)
+            let target = buffer.prefix(max(0, length)).map { UInt8(bitPattern: $0) }
+            return String(decoding: target, as: UTF8.self).hasSuffix("[timerfd]")
+        }
     }
 
     /// The numbers of all open descriptors, in ascending order.

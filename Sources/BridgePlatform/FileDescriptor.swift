@@ -47,8 +47,17 @@ package struct FileDescriptor: ~Copyable, Sendable {
     ///
     /// This is shared with duplicates of it.
     package static func setNonBlocking(_ number: CInt) throws(SystemError) {
+        try setBlocking(number, false)
+    }
+
+    /// Says whether reads and writes through the same open file wait.
+    ///
+    /// This is shared with duplicates of it.
+    package static func setBlocking(_ number: CInt, _ isBlocking: Bool) throws(SystemError) {
         let flags = try SystemError.check("reading the flags of descriptor \(number)") { fcntl(number, F_GETFL) }
-        try SystemError.check("making descriptor \(number) non-blocking") { fcntl(number, F_SETFL, flags | O_NONBLOCK) }
+        try SystemError.check("making descriptor \(number) \(isBlocking ? "" : "non-")blocking") {
+            fcntl(number, F_SETFL, isBlocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK)
+        }
     }
 
     package static func isOpen(_ number: CInt) -> Bool {

@@ -1,6 +1,6 @@
 /// What became of an attempt to move bytes.
 ///
-/// All but `failed` are part of a connection's ordinary life.
+/// All but the last two are part of a connection's ordinary life.
 package enum IOOutcome: Equatable, Sendable {
     /// So many bytes were moved; fewer than asked for is no error.
     case transferred(Int)
@@ -10,6 +10,9 @@ package enum IOOutcome: Equatable, Sendable {
 
     /// The peer has closed its end, or has died.
     case endOfStream
+
+    /// The peer has passed descriptors along, which nobody has asked for and which were not installed.
+    case descriptorsPassed
 
     case failed(SystemError)
 }

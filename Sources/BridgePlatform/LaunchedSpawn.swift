@@ -10,10 +10,28 @@ import Darwin
 /// that ended at once. The launcher writes the error into a pipe; that the program has begun shows in the pipe's end, which the
 /// launcher's copy comes to by its exec.
 struct LaunchedSpawn {
-    /// How far a launcher came, as it tells with its error number: two 32-bit numbers.
+    /// How far a launcher came, where that is not a matter of the box: see `SpawnBox.Stage`.
     private enum Stage {
         static let parent: CInt = 2
         static let program: CInt = 3
+    }
+
+    /// What a launcher tells at once: four 32-bit numbers.
+    private struct Report {
+        let stage: CInt
+        let code: CInt
+        let detail: CInt
+        /// Whether the program begins all the same, without this.
+        let isLeftOut: Bool
+    }
+
+    /// What a look into the pipe finds.
+    private enum Found {
+        case report(Report)
+        /// The program has begun.
+        case end
+        /// Whether it has begun nobody knows.
+        case nothing(CInt)
     }
 
     /// A launcher takes a millisecond; one that somebody has stopped must not stop all starts for ever.
@@ -45,11 +63,23 @@ struct LaunchedSpawn {
         }
         // Open here, it would never come to its end.
         pipe.writing.close()
-        let report = read(pipe.reading.rawValue)
-        if report.isEmpty { return child }
-        if report.count < 2 { _ = try? child.signal(SIGKILL) }
-        _ = child.waitForExit()
-        throw .failed(error(report))
+        var lacks: [String] = []
+        while true {
+            switch read(pipe.reading.rawValue) {
+            case .end:
+                child.missingFromBox = lacks
+                return child
+            case .report(let report) where report.isLeftOut:
+                lacks += lack(report).map { [$0] } ?? []
+            case .report(let report):
+                _ = child.waitForExit()
+                throw error(report)
+            case .nothing(let code):
+                _ = try? child.signal(SIGKILL)
+                _ = child.waitForExit()
+                throw .failed(launcherError(code))
+            }
+        }
     }
 
     private func request(status: CInt) -> SpawnRequest {
@@ -64,29 +94,48 @@ struct LaunchedSpawn {
             request.descriptors.append(.init(child: free + 1, parent: guardDescriptor))
             request.arguments += ["--guard", "\(free + 1)"]
         }
+        if let box = launcher.box { request.arguments += box.arguments }
         request.arguments += ["--program", asked.executable, "--", asked.name ?? asked.executable] + asked.arguments
         return request
     }
 
-    /// The numbers of the report; none if the program has begun, one if nobody knows whether it has.
-    private func read(_ descriptor: CInt) -> [CInt] {
+    private func read(_ descriptor: CInt) -> Found {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        guard retryingInterrupted({ poll(&entry, 1, Self.patienceMilliseconds) }) > 0 else { return [ETIMEDOUT] }
-        return withUnsafeTemporaryAllocation(of: CInt.self, capacity: 2) { numbers in
+        guard retryingInterrupted({ poll(&entry, 1, Self.patienceMilliseconds) }) > 0 else {
+            return .nothing(ETIMEDOUT)
+        }
+        return withUnsafeTemporaryAllocation(of: CInt.self, capacity: 4) { numbers in
             // A pipe hands over in one piece what was written in one.
             let count = retryingInterrupted { systemRead(descriptor, UnsafeMutableRawBufferPointer(numbers)) }
-            return count == 0 ? [] : count == 2 * MemoryLayout<CInt>.size ? [numbers[0], numbers[1]] : [EIO]
+            if count == 0 { return .end }
+            guard count == 4 * MemoryLayout<CInt>.size else { return .nothing(EIO) }
+            return .report(
+                Report(stage: numbers[0], code: numbers[1], detail: numbers[2], isLeftOut: numbers[3] != 0)
+            )
         }
     }
 
-    private func error(_ report: [CInt]) -> SystemError {
-        let code = report.last ?? EIO
-        switch report.first {
-        case Stage.program where report.count == 2: return SystemError(code: code, operation: asked.operation)
-        case Stage.parent where report.count == 2:
-            return SystemError(code: code, operation: "\(asked.operation), whose parent is another process,")
-        default: return SystemError(code: code, operation: "\(asked.operation) through \(launcher.path)")
+    private func lack(_ report: Report) -> String? {
+        SpawnBox.Stage(rawValue: report.stage).flatMap {
+            launcher.box?.lack($0, code: report.code, detail: report.detail)
         }
+    }
+
+    private func error(_ report: Report) -> SpawnError {
+        if let stage = SpawnBox.Stage(rawValue: report.stage), let box = launcher.box {
+            return box.error(stage, code: report.code, detail: report.detail, operation: asked.operation)
+        }
+        switch report.stage {
+        case Stage.program: return .failed(SystemError(code: report.code, operation: asked.operation))
+        case Stage.parent:
+            let operation = "\(asked.operation), whose parent is another process,"
+            return .failed(SystemError(code: report.code, operation: operation))
+        default: return .failed(launcherError(report.code))
+        }
+    }
+
+    private func launcherError(_ code: CInt) -> SystemError {
+        SystemError(code: code, operation: "\(asked.operation) through \(launcher.path)")
     }
 
     /// What the kernel says of the launcher's file is not to be taken for the program's.
@@ -94,7 +143,7 @@ struct LaunchedSpawn {
         guard case .failed(let cause) = error, cause.operation == asked.operation,
             [ENOENT, EACCES, ENOEXEC, ENOTDIR, ELOOP, ETXTBSY, EISDIR].contains(cause.code)
         else { return error }
-        return .failed(SystemError(code: cause.code, operation: "\(asked.operation) through \(launcher.path)"))
+        return .failed(launcherError(cause.code))
     }
 }
 

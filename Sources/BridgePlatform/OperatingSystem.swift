@@ -1,7 +1,9 @@
+import CBridgePlatform
+
 #if canImport(Glibc)
-import Glibc
+package import Glibc
 #elseif canImport(Darwin)
-import Darwin
+package import Darwin
 #endif
 
 /// What a program asks the operating system beside files.
@@ -19,6 +21,12 @@ package enum OperatingSystem {
     }
 
     package static func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// How much memory of a process lies in RAM now, in bytes; nil if there is no such process, or nobody says.
+    package static func residentBytes(of process: pid_t) -> Int? {
+        let count = cbp_resident_bytes(process)
+        return count > 0 ? Int(clamping: count) : nil
+    }
 
     /// How far local time is ahead of UTC at that second.
     package static func secondsAheadOfUTC(atSecond second: Int) -> Int {

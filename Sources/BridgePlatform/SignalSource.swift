@@ -69,6 +69,11 @@ package final class SignalSource: @unchecked Sendable {
         signal(SIGPIPE, SIG_IGN)
     }
 
+    /// Turns writing more to a file than this process may into an error, likewise.
+    package static func ignoreFileSizeLimit() {
+        signal(SIGXFSZ, SIG_IGN)
+    }
+
     private func end(caught: [CInt]) {
         let ending = lock.withLock { () -> [Poller.Registration]? in
             defer { hasEnded = true }

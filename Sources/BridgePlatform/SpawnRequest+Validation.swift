@@ -18,6 +18,9 @@ extension SpawnRequest {
             try refuseNUL(in: value, named: "environment value of \(key)")
         }
         if let workingDirectory { try refuseNUL(in: workingDirectory, named: "workingDirectory") }
+        if let files = launcher?.box?.files {
+            for path in files.readOnly + files.writable { try refuseNUL(in: path, named: "a path of the box") }
+        }
         try validateDescriptors()
     }
 

@@ -40,9 +40,13 @@ package struct SpawnRequest: Sendable {
         /// The descriptor by which a `ProcessGuard` hears of the child; `nil` if there is no guard.
         package let guardDescriptor: CInt?
 
-        package init(path: String, guardDescriptor: CInt? = nil) {
+        /// What the child may use up and touch; `nil` for whatever this process may.
+        package let box: SpawnBox?
+
+        package init(path: String, guardDescriptor: CInt? = nil, box: SpawnBox? = nil) {
             self.path = path
             self.guardDescriptor = guardDescriptor
+            self.box = box
         }
     }
 
@@ -94,10 +98,14 @@ package enum SpawnError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The operating system refused. The error names the path.
     case failed(SystemError)
 
+    /// What the box of the process needs this system does not have: a sentence.
+    case boxUnavailable(String)
+
     package var description: String {
         switch self {
         case .invalidArgument(let name, let reason): "\(name) cannot be handed to a new process: \(reason)"
         case .failed(let error): error.description
+        case .boxUnavailable(let sentence): sentence
         }
     }
 

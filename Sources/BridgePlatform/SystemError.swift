@@ -29,13 +29,28 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
         return SystemError(code: code, operation: operation())
     }
 
+    /// Whether it is for want of descriptors or memory, which passes.
+    package var isShortage: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code) }
+
+    /// Whether a connection was refused as so many wait already to be accepted.
+    package var isFullBacklog: Bool { code == EAGAIN }
+
+    /// Whether there is no room in the file system, or for this process in it, which may pass too.
+    package var isFullDisk: Bool { Self.fullDisk.contains(code) }
+
+    static let fullDisk = [ENOSPC, EDQUOT, EFBIG]
+
     /// `spawn of /x failed: No such file or directory (ENOENT)`.
     package var description: String {
         let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             buffer.baseAddress.map { String(cString: cbp_errno_text(code, $0, buffer.count)) } ?? "Unknown error"
         }
-        let name = cbp_errno_name(code).map { String(cString: $0) } ?? "errno \(code)"
-        return "\(operation) failed: \(text) (\(name))"
+        return "\(operation) failed: \(text) (\(Self.name(of: code)))"
+    }
+
+    /// The name of an error number, such as `ENOENT`.
+    static func name(of code: CInt) -> String {
+        cbp_errno_name(code).map { String(cString: $0) } ?? "errno \(code)"
     }
 
     /// Makes a call that returns -1 on failure, and makes it again for as long as signals interrupt it.

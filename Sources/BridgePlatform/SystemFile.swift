@@ -47,6 +47,31 @@ package final class SystemFile: Sendable {
 
     package var isTerminal: Bool { Terminal.isTerminal(number) }
 
+    /// How many columns it has, if it is a terminal that says so.
+    package var terminalWidth: Int? { Terminal.width(of: number) }
+
+    /// How many columns and rows it shows; nil if it is no terminal or does not know.
+    package var terminalSize: (columns: Int, rows: Int)? {
+        guard let columns = Terminal.width(of: number), let rows = Terminal.height(of: number) else { return nil }
+        return (columns, rows)
+    }
+
+    /// Calls `body` on the poller's thread when nobody reads any more what is written; only of a pipe that can be known beforehand.
+    ///
+    /// - Returns: What keeps this up; nil if it is no pipe.
+    package func whenReaderGoes(on poller: Poller, _ body: @escaping @Sendable () -> Void) -> Poller.Registration? {
+        var status = stat()
+        guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return nil }
+        // The writing end of a pipe is never readable; that it has lost its reader is reported unasked.
+        return try? poller.register(number, interest: .readable) { _ in body() }
+    }
+
+    /// Which file among all it is; nil where nobody says.
+    package var identity: FileStatus.Identity? {
+        var status = stat()
+        return fstat(number, &status) == 0 ? FileStatus(status).identity : nil
+    }
+
     /// Reads what there is, waiting for the first byte; nothing at the end.
     package func read(upTo count: Int) throws(SystemFileError) -> [UInt8] {
         var failure: CInt?
@@ -71,10 +96,31 @@ package final class SystemFile: Sendable {
         return bytes
     }
 
-    /// Writes all of the bytes, however long that takes.
+    /// What became of bytes that were to be written.
+    package enum WriteOutcome: Sendable, Hashable {
+        /// All of them are written.
+        case written
+        /// Why the rest is not, and how many are.
+        case failed(SystemFileError, after: Int)
+    }
+
+    /// Writes all of the bytes behind what was written before, however long that takes.
     ///
-    /// - Returns: False if nobody reads any more, or the rest cannot be written.
-    package func write(_ bytes: [UInt8]) -> Bool {
+    /// - Throws: Why the rest cannot be written; some of the bytes may have been.
+    package func append(_ bytes: [UInt8]) throws(SystemFileError) {
+        if case .failed(let failure, _) = write(bytes) { throw failure }
+    }
+
+    /// Returns when what was written lies where it stays, as far as the file is of a kind that stays.
+    package func synchronize() throws(SystemFileError) {
+        guard retryingInterrupted({ fsync(number) }) != 0 else { return }
+        let failure = errno
+        // A pipe, a terminal.
+        if failure != EINVAL, failure != ENOTSUP, failure != EROFS { throw SystemFileError(failure) }
+    }
+
+    /// Writes all of the bytes, however long that takes.
+    package func write(_ bytes: [UInt8]) -> WriteOutcome {
         bytes.withUnsafeBytes { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
@@ -87,26 +133,32 @@ package final class SystemFile: Sendable {
                 switch errno {
                 case EINTR: continue
                 case EAGAIN: waitUntilReady(number, for: POLLOUT)
-                default: return false
+                case let code: return .failed(SystemFileError(code), after: bytes.count - rest.count)
                 }
             }
-            return true
+            return .written
         }
     }
 }
 
-/// Why a file cannot be read, as a sentence's end such as `Permission denied`.
+/// Why a file cannot be read or written, as a sentence's end such as `Permission denied`.
 package struct SystemFileError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
     package let isDirectory: Bool
+    /// Whether nobody reads any more what is written.
+    package let hasNoReader: Bool
+    /// Whether there is no room now, which there may be later.
+    package let hasNoRoom: Bool
 
     package init(_ description: String) {
         self.description = description
-        isDirectory = false
+        (isDirectory, hasNoReader, hasNoRoom) = (false, false, false)
     }
 
-    fileprivate init(_ number: CInt) {
+    init(_ number: CInt) {
         isDirectory = number == EISDIR
+        hasNoReader = number == EPIPE
+        hasNoRoom = SystemError.fullDisk.contains(number)
         description = strerror(number).map { String(cString: $0) } ?? "error \(number)"
     }
 }

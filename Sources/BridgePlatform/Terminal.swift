@@ -17,4 +17,10 @@ package enum Terminal {
         let columns = Int(cbp_terminal_width(descriptor))
         return columns > 0 ? columns : nil
     }
+
+    /// Rows, `nil` if it is no terminal or does not know.
+    package static func height(of descriptor: CInt) -> Int? {
+        let rows = Int(cbp_terminal_height(descriptor))
+        return rows > 0 ? rows : nil
+    }
 }

@@ -55,13 +55,7 @@ extension UnixSocket {
         let flags = blocking ? 0 : CInt(MSG_DONTWAIT)
         let count = retryingInterrupted { recv(socket, buffer.baseAddress, buffer.count, flags) }
         if count > 0 { return .transferred(count) }
-        if count == 0 { return .endOfStream }
-        let code = errno
-        switch code {
-        case EAGAIN, EWOULDBLOCK: return .wouldBlock
-        case ECONNRESET: return .endOfStream
-        default: return .failed(SystemError(code: code, operation: "receiving on descriptor \(socket)"))
-        }
+        return count == 0 ? .endOfStream : receiveFailure(on: socket)
     }
 }
 
@@ -85,6 +79,16 @@ private func sendFailure(on socket: CInt) -> IOOutcome {
     case EAGAIN, EWOULDBLOCK: return .wouldBlock
     case EPIPE, ECONNRESET: return .endOfStream
     default: return .failed(SystemError(code: code, operation: "sending on descriptor \(socket)"))
+    }
+}
+
+/// What the receiving call that has just returned -1 means.
+func receiveFailure(on socket: CInt) -> IOOutcome {
+    let code = errno
+    switch code {
+    case EAGAIN, EWOULDBLOCK: return .wouldBlock
+    case ECONNRESET: return .endOfStream
+    default: return .failed(SystemError(code: code, operation: "receiving on descriptor \(socket)"))
     }
 }
 

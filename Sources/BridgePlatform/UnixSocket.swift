@@ -36,19 +36,15 @@ package enum UnixSocket {
 
     /// Creates a socket file at `path`, which must not exist, and listens there.
     package static func listen(at path: String, backlog: CInt = 128) throws(SystemError) -> FileDescriptor {
-        try checkPath(path)
-        let socket = try create()
-        try SystemError.check("binding a socket to \(path)") { cbp_unix_bind(socket.rawValue, path) }
-        try SystemError.check("listening at \(path)") { listenOn(socket.rawValue, backlog) }
+        let socket = try bind(to: path)
+        try startListening(socket.rawValue, backlog: backlog)
         return socket
     }
 
     /// Connects to the socket file at `path`.
     package static func connect(to path: String) throws(SystemError) -> FileDescriptor {
-        try checkPath(path)
         let socket = try create()
-        // A connect of a Unix socket that a signal interrupts has not begun, so that it may be repeated.
-        try SystemError.check("connecting to \(path)") { cbp_unix_connect(socket.rawValue, path) }
+        try connect(socket.rawValue, to: path)
         return socket
     }
 
@@ -112,11 +108,11 @@ package enum UnixSocket {
         }
     }
 
-    private static func create() throws(SystemError) -> FileDescriptor {
+    static func create() throws(SystemError) -> FileDescriptor {
         FileDescriptor(owning: try SystemError.check("making a socket") { cbp_unix_socket() })
     }
 
-    private static func checkPath(_ path: String) throws(SystemError) {
+    static func checkPath(_ path: String) throws(SystemError) {
         let length = path.utf8.count
         if length > maximumPathLength {
             let name = "using the socket path \(path) of \(length) bytes, where \(maximumPathLength) are allowed,"
@@ -129,6 +125,6 @@ package enum UnixSocket {
     }
 }
 
-private func listenOn(_ socket: CInt, _ backlog: CInt) -> CInt {
+func listenOn(_ socket: CInt, _ backlog: CInt) -> CInt {
     listen(socket, backlog)
 }

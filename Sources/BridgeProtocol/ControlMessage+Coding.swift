@@ -29,7 +29,7 @@ extension ControlMessage {
             writer.unsigned(hello.frameBytes)
             if !hello.features.isEmpty { writer.unsigned(hello.features.rawValue) }
         case .welcome(let welcome):
-            begin(.welcome, welcome.features.isEmpty ? 8 : 9)
+            begin(.welcome, welcome.name != nil ? 10 : welcome.features.isEmpty ? 8 : 9)
             writer.unsigned(welcome.version)
             writer.text(welcome.library)
             writer.unsigned(welcome.hostIncarnation)
@@ -38,7 +38,8 @@ extension ControlMessage {
             writer.unsigned(welcome.windowEvents)
             writer.unsigned(welcome.frameBytes)
             writer.unsigned(welcome.heartbeatMilliseconds)
-            if !welcome.features.isEmpty { writer.unsigned(welcome.features.rawValue) }
+            if !welcome.features.isEmpty || welcome.name != nil { writer.unsigned(welcome.features.rawValue) }
+            if let name = welcome.name { writer.text(name) }
         case .reject(let reject):
             begin(.reject, 2)
             writer.unsigned(reject.reason)
@@ -156,7 +157,7 @@ extension ControlMessage {
     ) throws -> ControlMessage {
         switch kind {
         case .hello: .hello(try decodeHello(&reader, &rest))
-        case .welcome: .welcome(try decodeWelcome(&reader, &rest))
+        case .welcome: .welcome(try decodeWelcome(&reader, &rest, limits: limits))
         case .reject: .reject(Reject(reason: try reader.readUnsigned(), text: try reader.readText()))
         case .interest: .interest(try decodeInterest(&reader, limits: limits))
         case .ready: .ready
@@ -214,7 +215,11 @@ extension ControlMessage {
         )
     }
 
-    private static func decodeWelcome(_ reader: inout CBORReader, _ rest: inout Int) throws -> Welcome {
+    private static func decodeWelcome(
+        _ reader: inout CBORReader,
+        _ rest: inout Int,
+        limits: LinkLimits
+    ) throws -> Welcome {
         Welcome(
             version: try reader.readUnsigned(),
             library: try reader.readText(),
@@ -224,8 +229,21 @@ extension ControlMessage {
             windowEvents: try reader.readUnsigned(),
             frameBytes: try reader.readUnsigned(),
             heartbeatMilliseconds: try reader.readUnsigned(),
-            features: try decodeFeatures(&reader, &rest)
+            features: try decodeFeatures(&reader, &rest),
+            name: try decodeName(&reader, &rest, limits: limits)
         )
+    }
+
+    private static func decodeName(
+        _ reader: inout CBORReader,
+        _ rest: inout Int,
+        limits: LinkLimits
+    ) throws -> String? {
+        guard rest > 0, reader.nextMajorType == .text else { return nil }
+        rest -= 1
+        let name = try reader.readText()
+        try EventFrame.checkName(name, limits: limits)
+        return name
     }
 
     /// - Parameter rest: how many elements the frame has beyond those that every one of its kind has.

@@ -1,4 +1,4 @@
-/// The host's half of the handshake: judges a worker's first frame.
+/// The host's half of the handshake: judges the first frame of a worker, or of a client.
 package enum HostHandshake {
     /// What to do about a hello.
     package enum Outcome: Sendable, Hashable {
@@ -6,20 +6,21 @@ package enum HostHandshake {
         case reject(Reject)
     }
 
-    package static func helloReceived(_ hello: Hello, expecting cookie: String) -> Outcome {
+    /// - Parameter cookie: what its process was started with; nil for a client, which nobody here has started.
+    package static func helloReceived(_ hello: Hello, expecting cookie: String?) -> Outcome {
         guard let version = ProtocolVersion.common(hello.versions) else {
             let own = ProtocolVersion.supported
             return .reject(
                 Reject(
                     reason: Reject.Reason.version.rawValue,
                     text: """
-                        the worker speaks protocol version \(describe(hello.versions)) \
+                        the \(cookie == nil ? "client" : "worker") speaks protocol version \(describe(hello.versions)) \
                         (\(hello.library.shortened(toScalars: 64))), the host speaks version \(describe(own))
                         """
                 )
             )
         }
-        guard hello.cookie == cookie else {
+        guard cookie == nil || hello.cookie == cookie else {
             return .reject(
                 Reject(
                     reason: Reject.Reason.cookie.rawValue,

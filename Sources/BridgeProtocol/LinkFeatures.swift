@@ -8,4 +8,7 @@ package struct LinkFeatures: OptionSet, Sendable, Hashable {
 
     /// It takes events out of the memory that the other side shares with it.
     package static let takesPlacedEvents = LinkFeatures(rawValue: 1)
+
+    /// It acknowledges nothing: what has been written for it counts as settled, unconfirmed, and is never sent again.
+    package static let acknowledgesNothing = LinkFeatures(rawValue: 2)
 }

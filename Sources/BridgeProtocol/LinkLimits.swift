@@ -28,6 +28,12 @@ package struct LinkLimits: Sendable, Hashable {
     /// How many event names a peer may want at once.
     package var interestNames = 16_384
 
+    /// How many event names a peer may bring that nobody here knew, published or wanted.
+    package var newEventNames = Int.max
+
+    /// How many control messages a peer may send in a second beside those that answer events; `nil` for any number.
+    package var controlMessages: Int?
+
     /// The longest event name, in UTF-8 bytes.
     package var eventNameBytes = EventNames.maximumBytes
 

@@ -50,6 +50,10 @@ package struct LinkPhaseMachine: Sendable {
             return
         case (.established, .goodbye):
             phase = .ended
+        case (.established, .drain),
+            (.established, .welcome) where role == .host,
+            (.established, .reject) where role == .host, (.established, .ready), (.established, .moreTime):
+            throw LinkViolation("a \(kind) frame is forbidden: only a \(role == .host ? "host" : "worker") sends it")
         case (.established, _):
             throw LinkViolation("a \(kind) frame is not for a \(role) to receive")
         case (.ended, _):

@@ -52,6 +52,8 @@ package struct Welcome: Sendable, Hashable {
     /// How often the worker shows that it is alive.
     package var heartbeatMilliseconds: UInt64
     package var features: LinkFeatures
+    /// What the host calls a peer that it has not started, which is told so; nil for a worker, which knows its name.
+    package var name: String?
 
     package init(
         version: UInt64,
@@ -62,7 +64,8 @@ package struct Welcome: Sendable, Hashable {
         windowEvents: UInt64,
         frameBytes: UInt64,
         heartbeatMilliseconds: UInt64,
-        features: LinkFeatures = []
+        features: LinkFeatures = [],
+        name: String? = nil
     ) {
         self.version = version
         self.library = library
@@ -73,6 +76,7 @@ package struct Welcome: Sendable, Hashable {
         self.frameBytes = frameBytes
         self.heartbeatMilliseconds = heartbeatMilliseconds
         self.features = features
+        self.name = name
     }
 }
 
@@ -83,6 +87,8 @@ package struct Reject: Sendable, Hashable {
         case version = 1
         /// Not the process that the host started.
         case cookie = 2
+        /// As many clients are attached as may be.
+        case limit = 3
     }
 
     package var reason: UInt64

@@ -259,6 +259,9 @@ package struct Outbox: ~Copyable {
         release()
     }
 
+    /// Whether an entry that was handed out, and not settled since, stands for events that were dropped.
+    package func isGap(_ sequence: UInt64) -> Bool { records[index(sequence)]?.isGap == true }
+
     // MARK: - Settling
 
     /// Gives window credit back for what the peer has handled.
@@ -400,9 +403,11 @@ package struct Outbox: ~Copyable {
     }
 
     /// Visits what is not settled, oldest first; the frames are valid during the call only.
-    package func forEachUnsettled(_ body: (Unsettled) -> Void) {
+    ///
+    /// - Parameter last: the newest that is visited.
+    package func forEachUnsettled(through last: UInt64 = .max, _ body: (Unsettled) -> Void) {
         var sequence = firstSequence
-        while sequence <= lastSequence {
+        while sequence <= min(lastSequence, last) {
             if let record = records[index(sequence)], !record.isSettled {
                 let wasHandedOut = sequence <= lastComposed
                 body(

@@ -130,6 +130,9 @@ package struct OverflowQueue: Sendable {
     /// Lets a held event leave.
     package mutating func release(_ ticket: UInt64) { held.removeAll { $0 == ticket } }
 
+    /// How many events are held.
+    package var heldEvents: Int { held.count }
+
     /// Lets all that is held leave.
     package mutating func releaseAll() { held = [] }
 

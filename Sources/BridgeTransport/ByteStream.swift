@@ -11,6 +11,9 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Memory to which the host alone writes, for its large events; nil if there is none.
     var shelf: MemoryFile? { get }
 
+    /// Why nothing more can be read, where the stream itself has looked into what it carries; nil if it has simply ended.
+    var finding: StreamFinding? { get }
+
     /// Waits for bytes; one caller at a time.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome
 
@@ -33,4 +36,13 @@ package protocol ByteStream: AnyObject, Sendable {
 extension ByteStream {
     package var memory: MemoryFile? { nil }
     package var shelf: MemoryFile? { nil }
+    package var finding: StreamFinding? { nil }
+}
+
+/// What a stream that looks into what it carries has found there.
+package enum StreamFinding: Sendable, Hashable {
+    /// The peer broke the protocol.
+    case violation(String)
+    /// It ended in the middle of something.
+    case torn(String)
 }

@@ -5,8 +5,16 @@ final class FrameReader: @unchecked Sendable {
     // Sendable: one thread at a time, and from one to the next it passes under the lock of the link's lane.
     var buffer = ReceiveBuffer()
     var decoder: FrameDecoder
+    /// Whether anything has been read.
+    var hasBegun = false
     /// The length of the frame in hand.
     private var length = 0
+    /// How much of the unfinished frame was there when it last made progress, and when that was.
+    private var progress = (bytes: 0, at: UInt64(0))
+
+    /// Less is none: who sends a byte a second keeps a link as busy as who sends nothing.
+    private static let leastProgress = 4 << 10
+
     /// Where the frame lies that a slow thread has in hand.
     private var left: ReceiveBuffer?
 
@@ -24,6 +32,19 @@ final class FrameReader: @unchecked Sendable {
             self.length = length
             return UnsafeRawBufferPointer(rebasing: buffer.readable[..<length])
         }
+    }
+
+    /// When the unfinished frame last made progress, before the next read; 0 if there is none.
+    ///
+    /// - Parameter arrived: how much was in the buffer before whole frames were taken out of it.
+    func frameProgress(since arrived: Int, at now: UInt64) -> UInt64 {
+        let rest = buffer.readable.count
+        if rest == 0 {
+            progress = (0, 0)
+        } else if rest != arrived || progress.at == 0 || rest - progress.bytes >= Self.leastProgress {
+            progress = (rest, now)
+        }
+        return progress.at
     }
 
     /// The calling thread reads on while another still has the frame in hand: that one keeps its memory.

@@ -1,3 +1,4 @@
+import BridgeProtocol
 import Locks
 
 /// Links of peers that run only while there is something for them: who learns of it, and how such a peer is let go without a loss.
@@ -34,5 +35,17 @@ extension Link {
             keepsEvents = true
             return true
         }
+    }
+
+    /// Lets no event leave any more: the peer is to finish what it has, and another process takes its place.
+    ///
+    /// What has left it may still acknowledge, and what it publishes is still acknowledged.
+    package func keepEvents() {
+        lock.withLock {
+            keepsEvents = true
+            // One that stands only behind what does not leave any more would never stand.
+            isAcknowledgementRepeated = receiveWindow.lastReceived > 0
+        }
+        pump()
     }
 }

@@ -25,6 +25,7 @@ extension Link {
         if attempt == 1, !wantsReceipt, strikes == nil,
             let isAppended = appendPlain(context, name: name, number: number, payload: payload)
         {
+            if trace != nil, isAppended { traceAppended(name, context, attempt: attempt) }
             return isAppended
         }
         var head = EventHead(
@@ -58,6 +59,7 @@ extension Link {
             (frame + headBytes.count).copyMemory(from: start, byteCount: payload.count)
         }
         outbox.frameWasWritten(frameLength: frameLength)
+        if trace != nil { traceAppended(name, context, attempt: attempt) }
         return true
     }
 

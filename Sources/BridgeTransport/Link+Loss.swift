@@ -30,7 +30,10 @@ extension Link {
                 }
             }
             // Before the handshake a peer accepts nothing.
-            guard peerSource != nil, let reason = end.reasonToExpectLoss else { return nil }
+            // What a lines worker has published it has written: it keeps nothing.
+            guard peerSource != nil, !isInLines || end.isViolation, let reason = end.reasonToExpectLoss else {
+                return nil
+            }
             return Loss(arrived: arrived, count: nil, reason: reason)
         }
     }

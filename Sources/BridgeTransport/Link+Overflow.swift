@@ -1,3 +1,4 @@
+import BridgePlatform
 package import BridgeProtocol
 import CBOR
 package import DomainEvents
@@ -53,11 +54,15 @@ extension Link {
             key = event.payload.withUnsafeBytes { PayloadField.value(of: field, in: $0) }
             if let key, let older = queue.supersede(name: event.name, key: key) {
                 overflowTally.coalesced += 1
+                trace?.wasDropped(older.context.id)
                 displaced.append(Displaced(older, isCoalesced: true))
             }
             if !makeRoom(for: event, &displaced) { return drop(event, &displaced) }
         }
         let ticket = queue.append(event, key: key, isHeld: isHeld)
+        if trace != nil, event.name != EventsTraced.eventName {
+            trace?.waits(event.context.id, at: MonotonicClock.now())
+        }
         // Where events are dropped nobody waits, and so nobody is slowed.
         return .accepted(sequence: ticket, isCrowded: isCrowded && waits(event.name))
     }
@@ -75,6 +80,7 @@ extension Link {
         while !hasRoom(for: event) {
             guard let oldest = queue.dropOldest(of: event.name) else { return false }
             overflowTally.dropped += 1
+            trace?.wasDropped(oldest.context.id)
             displaced.append(Displaced(oldest, isCoalesced: false))
         }
         return true

@@ -18,9 +18,10 @@ extension Link {
     ///
     /// - Parameter turn: the calling thread's turn to read, as the lane counts them; 0 is the first.
     func read(_ stream: any ByteStream, with reader: FrameReader, turn first: Int = 0) {
+        var stream = stream
         var turn = first
         while true {
-            switch readOn(stream, with: reader, turn) {
+            switch readOn(&stream, with: reader, turn) {
             case .ended(let ending):
                 finishReading(ending, stream)
                 return
@@ -40,16 +41,22 @@ extension Link {
         read(stream, with: reader, turn: turn)
     }
 
-    private func readOn(_ stream: any ByteStream, with reader: FrameReader, _ turn: Int) -> TurnEnd {
+    private func readOn(_ stream: inout any ByteStream, with reader: FrameReader, _ turn: Int) -> TurnEnd {
         while true {
+            let arrived = reader.buffer.readable.count
             if let end = takeFrames(from: reader, turn) { return end }
-            lastRead.store(MonotonicClock.now(), ordering: .relaxed)
+            let now = MonotonicClock.now()
+            frameProgress.store(reader.frameProgress(since: arrived, at: now), ordering: .relaxed)
+            lastRead.store(now, ordering: .relaxed)
             let outcome = stream.read(into: reader.buffer.writable)
             lastRead.store(0, ordering: .relaxed)
             switch outcome {
-            case .transferred(let count): reader.buffer.wasFilled(by: count)
+            case .transferred(let count):
+                reader.buffer.wasFilled(by: count)
+                if !reader.hasBegun { stream = begin(stream, with: reader) }
             case .wouldBlock: continue
-            case .endOfStream: return .ended(endOfStream(reader.buffer, reader.decoder))
+            case .endOfStream: return .ended(endOfStream(stream, reader))
+            case .descriptorsPassed: return .ended(violated("it passed descriptors, which nobody takes"))
             case .failed(let error): return .ended(.failed(error.description))
             }
         }
@@ -90,10 +97,15 @@ extension Link {
         last.sequence = 0
     }
 
-    private func endOfStream(_ buffer: borrowing ReceiveBuffer, _ decoder: FrameDecoder) -> LinkEnd {
+    private func endOfStream(_ stream: any ByteStream, _ reader: FrameReader) -> LinkEnd {
         if lock.withLock({ isClosedHere }) { return .closed }
+        switch stream.finding {
+        case .violation(let text): return violated(text)
+        case .torn(let text): return .failed(text)
+        case nil: break
+        }
         do {
-            try decoder.end(with: buffer.readable)
+            try reader.decoder.end(with: reader.buffer.readable)
             return .endOfStream
         } catch {
             // A torn last frame is what a crash leaves behind: reported, but the end is the news.
@@ -139,13 +151,18 @@ extension Link {
             try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count)
             return nil
         }
-        guard let message = try ControlMessage(decoding: body, limits: limits) else { return nil }
-        try lock.withLock { () throws(LinkViolation) in try phase.frameReceived(message.kind) }
+        let decoded = try ControlMessage(decoding: body, limits: limits)
+        let now = MonotonicClock.now()
+        try lock.withLock { () throws(LinkViolation) in
+            if let decoded { try phase.frameReceived(decoded.kind) }
+            try controlAllowance.received(decoded?.kind, events: outbox.lastComposed, now: now)
+        }
+        guard let message = decoded else { return nil }
         switch message {
         case .acknowledge(let acknowledgement, let incarnation):
-            try acknowledged(acknowledgement, incarnation: incarnation)
+            try acknowledged(acknowledgement, incarnation: incarnation, at: now)
         case .refuse(let refusal):
-            try refused(refusal)
+            try refused(refusal, at: now)
         case .interest(let interest):
             try lock.withLock { () throws(LinkViolation) in
                 forgetPeerNumbers()
@@ -205,7 +222,11 @@ extension Link {
         eventHandled(gap.sequence)
     }
 
-    private func acknowledged(_ acknowledgement: Acknowledgement, incarnation: UInt64) throws(LinkViolation) {
+    private func acknowledged(
+        _ acknowledgement: Acknowledgement,
+        incarnation: UInt64,
+        at now: UInt64
+    ) throws(LinkViolation) {
         let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
             guard incarnation == peerIncarnation else {
                 // From the dead: says nothing about what this incarnation has handled.
@@ -213,6 +234,8 @@ extension Link {
                 return ([], false)
             }
             try outbox.credit(acknowledgement)
+            settling.acknowledged(acknowledgement, at: now)
+            trace?.acknowledged(acknowledgement, at: now)
             if acknowledgement.after <= lastArrived {
                 _ = outbox.settle(acknowledgement)
             } else if pendingAcknowledgements.count < 2 {
@@ -241,10 +264,13 @@ extension Link {
         return takeWoken()
     }
 
-    private func refused(_ refusal: Refusal) throws {
+    private func refused(_ refusal: Refusal, at now: UInt64) throws {
         // The frame is copied out: the delegate is called without the lock, under which alone the outbox stands still.
-        let frame = try lock.withLock { () throws(LinkViolation) in
-            try outbox.refuse(refusal.sequence).map { Array($0.dropFirst(FrameDecoder.headBytes)) }
+        let frame = try lock.withLock { () throws(LinkViolation) -> [UInt8]? in
+            let frame = try outbox.refuse(refusal.sequence)
+            settling.refused(refusal.sequence, at: now)
+            trace?.refused(refusal.sequence, at: now)
+            return frame.map { Array($0.dropFirst(FrameDecoder.headBytes)) }
         }
         guard let frame else { return }
         try frame.withUnsafeBytes { body in
@@ -284,15 +310,18 @@ extension Link {
         inlineLane.close()
         // A peer that broke the protocol is not asked for more.
         if takesOver, let memory = stream.memory, ending != .closed, !ending.isViolation { takeOver(from: memory) }
-        let (woken, delegate) = lock.withLock {
+        let (woken, tellUnconfirmed, delegate) = lock.withLock {
+            // Nobody can know what of it has arrived, and it is not to arrive twice.
+            if acknowledgesNothing { settleUnconfirmed() }
             end = ending
             // The socket goes as soon as the last writer has let go of it, however long somebody keeps the link.
             self.stream = nil
             reader = nil
             let demanded = demandWaiter.take()
-            return (takeWoken() + (demanded.map { [$0] } ?? []), self.delegate)
+            return (takeWoken() + (demanded.map { [$0] } ?? []), takeUnconfirmed(), self.delegate)
         }
         for body in woken { body() }
+        tellUnconfirmed?()
         delegate?.linkEnded(self, ending)
     }
 
@@ -339,17 +368,6 @@ extension Link {
             traceparent: head.traceparent.flatMap { Traceparent($0) },
             settledBelow: head.settledBelow
         )
-    }
-}
-
-extension EventID {
-    init(_ id: WireID, sender: EventSource, receiver: EventSource) {
-        switch id {
-        case .sender(let number): self.init(source: sender, number: number)
-        case .receiver(let number): self.init(source: receiver, number: number)
-        case .other(let origin, let incarnation, let number):
-            self.init(origin: origin, incarnation: incarnation, number: number)
-        }
     }
 }
 

@@ -127,8 +127,17 @@ extension Link {
     /// - Returns: Whether the line is busy.
     package func release(_ sequence: UInt64, at now: UInt64) -> Bool {
         lock.withLock {
-            if limits.overflow.isPlain { held.removeAll { $0 == sequence } } else { queue.release(sequence) }
+            if limits.overflow.isPlain {
+                held.removeAll { $0 == sequence }
+            } else if isMoved {
+                heldElsewhere -= 1
+            } else {
+                queue.release(sequence)
+            }
             return isBusy(at: now)
         }
     }
+
+    /// Whether somebody has put an event in here, of a link that has ended, and not yet into all other outboxes that it goes to.
+    package var isHolding: Bool { lock.withLock { !held.isEmpty || heldElsewhere > 0 } }
 }

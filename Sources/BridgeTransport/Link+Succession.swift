@@ -6,21 +6,76 @@ import Locks
 extension Link {
     /// Copies what the peer has not acknowledged into the outbox of the next incarnation's link, oldest first.
     ///
-    /// Only after this link has ended, and before the other is attached.
+    /// Only after this link has ended, and before an event has been put into the other.
     package func moveUnsettled(to next: Link) {
         lock.withLock { _ = move(to: next, without: nil) }
     }
 
-    /// Ends a link that was never attached, and moves everything but one event to the one that takes its place.
+    /// Ends a link that was never attached, and moves everything, or everything but one event, to the one that takes its place.
     ///
     /// Whoever waits for this link has to be woken afterwards.
     ///
-    /// - Returns: The event that was left out; nil if it is not in the outbox.
-    package func retire(movingTo next: Link, without sequence: UInt64) -> UndeliveredEvent? {
+    /// - Returns: The event that was left out; nil if it is not in the outbox, or none was to be.
+    package func retire(movingTo next: Link, without sequence: UInt64? = nil) -> UndeliveredEvent? {
         lock.withLock {
             end = .closed
             return move(to: next, without: sequence)
         }
+    }
+
+    /// Ends a link that was never attached, and takes out every event that lies in it, oldest first: no other takes its place.
+    ///
+    /// Whoever waits for this link has to be woken afterwards. Gaps are left out.
+    package func retireForGood() -> [UndeliveredEvent] {
+        lock.withLock {
+            end = .closed
+            var left: [UndeliveredEvent] = []
+            outbox.forEachUnsettled { record in
+                let body = UnsafeRawBufferPointer(rebasing: record.frame[FrameDecoder.headBytes...])
+                // Our own frame; it decodes.
+                guard !record.isGap, let (head, payloadOffset) = try? EventFrame.decode(body, limits: limits) else {
+                    return
+                }
+                let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
+                left.append(undelivered(record, head, payload: payload))
+            }
+            queue.forEachEvent { event in
+                left.append(
+                    UndeliveredEvent(
+                        name: event.name,
+                        context: event.context,
+                        attempts: Int(clamping: event.attempt - 1),
+                        payload: event.payload
+                    )
+                )
+            }
+            leaveQueue()
+            return left
+        }
+    }
+
+    /// With the lock held.
+    private func undelivered(
+        _ record: Outbox.Unsettled,
+        _ head: EventHead,
+        payload: UnsafeRawBufferPointer
+    ) -> UndeliveredEvent {
+        UndeliveredEvent(
+            name: name(of: head.name),
+            context: context(of: head, sender: record.source, number: record.number),
+            attempts: Int(record.attempts),
+            strikes: record.strikes ?? [],
+            payload: payload
+        )
+    }
+
+    /// What waited there has gone elsewhere.
+    ///
+    /// With the lock held.
+    private func leaveQueue() {
+        heldElsewhere = queue.heldEvents
+        isMoved = true
+        queue = OverflowQueue()
     }
 
     /// With the lock held.
@@ -34,19 +89,12 @@ extension Link {
             }
             // Our own frame; it decodes.
             guard let (head, payloadOffset) = try? EventFrame.decode(body, limits: limits) else { return }
-            let context = context(of: head, sender: record.source, number: record.number)
             let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
             if record.sequence == leftOut {
-                found = UndeliveredEvent(
-                    name: name(of: head.name),
-                    context: context,
-                    attempts: Int(record.attempts),
-                    strikes: record.strikes ?? [],
-                    payload: payload
-                )
+                found = undelivered(record, head, payload: payload)
             } else {
                 next.takeOver(
-                    context,
+                    context(of: head, sender: record.source, number: record.number),
                     name: name(of: head.name),
                     attempt: UInt64(record.attempts) + 1,
                     wantsReceipt: head.wantsReceipt,
@@ -56,7 +104,7 @@ extension Link {
             }
         }
         next.adopt(queue)
-        queue = OverflowQueue()
+        leaveQueue()
         return found
     }
 

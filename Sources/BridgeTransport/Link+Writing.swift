@@ -248,8 +248,10 @@ extension Link {
         let isBlocked = isBlocked
         let isFarewellWritten = isFarewellWritten
         let woken = takeWoken()
+        let tellUnconfirmed = takeUnconfirmed()
         lock.unlock()
         for body in woken { body() }
+        tellUnconfirmed?()
         if isBlocked {
             // Strong until then: weak references to an object make every counted one of it dearer. A link that ends lets go of its stream.
             stream.whenWritable { [self] in
@@ -276,10 +278,12 @@ extension Link {
         if areEventsReleased, !isPaused, !keepsEvents {
             promote(atMost: Self.batchBytes)
             let last = held.first.map { $0 - 1 } ?? .max
+            let before = outbox.lastComposed
             outbox.compose(into: &pieces, maximumBytes: Self.batchBytes, through: last)
+            if outbox.lastComposed > before { eventsLeave(after: before) }
         }
         let isLast = farewell != nil && outbox.lastComposed == outbox.lastSequence && queue.isEmpty
-        let isRepeated = isAcknowledgementOpen && queue.isEmpty
+        let isRepeated = isAcknowledgementRepeated || isAcknowledgementOpen && queue.isEmpty
         let isRiding = !pieces.isEmpty || !control.isEmpty || isLast
         if isAcknowledgementDue || isRepeated || (isRiding && receiveWindow.mayRide)
             || (isLast && receiveWindow.hasUnannounced)
@@ -299,6 +303,7 @@ extension Link {
                 ControlMessage.acknowledge(acknowledgement, incarnation: ownIncarnation).encode(into: control)
             }
             isAcknowledgementDue = false
+            isAcknowledgementRepeated = false
         }
         if var farewell, isLast {
             farewell.lastWritten = outbox.lastSequence
@@ -333,5 +338,6 @@ extension Link {
         announcementsInFlight.removeAll()
         controlInFlight.removeAll()
         outbox.composedWasWritten()
+        if acknowledgesNothing { settleUnconfirmed() }
     }
 }

@@ -31,6 +31,7 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var receiveWindow: ReceiveWindow
     @exclusivity(unchecked) var phase: LinkPhaseMachine
     @exclusivity(unchecked) var peerInterest: InterestTable
+    @exclusivity(unchecked) var controlAllowance: ControlAllowance
     @exclusivity(unchecked) private(set) var peerSource: EventSource?
     /// The incarnation under which this side acknowledges, and the one that the peer's acknowledgements must carry.
     @exclusivity(unchecked) var ownIncarnation: UInt64 = 0
@@ -64,8 +65,20 @@ package final class Link: @unchecked Sendable {
     let inlineLane = LinkLane()
     @exclusivity(unchecked) weak var delegate: (any LinkDelegate)?
 
+    /// Whether the peer speaks in lines: see `Link+Lines.swift`.
+    @exclusivity(unchecked) var isInLines = false
+    /// Whether what is written for the peer counts as settled with that: see `Link+Unconfirmed.swift`.
+    @exclusivity(unchecked) var acknowledgesNothing = false
+    @exclusivity(unchecked) var unconfirmedEvents: UInt64 = 0
+    /// Of these, what somebody waits to hear of and has not been told.
+    @exclusivity(unchecked) var unconfirmedAwaited: [EventID] = []
+
     /// Events that wait until they lie in other links' outboxes too, ascending.
     @exclusivity(unchecked) var held: [UInt64] = []
+    /// How many events were moved to another link before they lay in other links' outboxes, where policies act on them.
+    @exclusivity(unchecked) var heldElsewhere = 0
+    /// Whether what lay here was moved to another link.
+    @exclusivity(unchecked) var isMoved = false
 
     // Writing.
     @exclusivity(unchecked) var isWriting = false
@@ -79,6 +92,8 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var isAcknowledgementDue = false
     /// Whether an acknowledgement stands only behind what may never come, as policies act on it: it is said again when nothing waits.
     @exclusivity(unchecked) var isAcknowledgementOpen = false
+    /// Whether it is said again with the next batch.
+    @exclusivity(unchecked) var isAcknowledgementRepeated = false
     /// Whether the link is looked after in a moment: see `Link+Ticking.swift`.
     @exclusivity(unchecked) var isTickSet = false
     /// The event that was in its handlers at the last look.
@@ -109,6 +124,11 @@ package final class Link: @unchecked Sendable {
     /// How many events were taken for the peer.
     @exclusivity(unchecked) var acceptedEvents: UInt64 = 0
 
+    /// How long the peer takes to settle what is written for it; in the host only: see `Link+Timing.swift`.
+    @exclusivity(unchecked) var settling = SettlingTimer()
+    /// Nil unless somebody wants to know how events get on.
+    @exclusivity(unchecked) var trace: LinkTrace?
+
     /// Acknowledgements that stand once an event of the peer has arrived.
     @exclusivity(unchecked) var pendingAcknowledgements: [Acknowledgement] = []
     /// Events of the peer that were refused.
@@ -132,6 +152,9 @@ package final class Link: @unchecked Sendable {
     /// When the reading thread last read something, on the monotonic clock; 0 while it is busy with what it read.
     let lastRead = Atomic<UInt64>(0)
 
+    /// When the frame of which a part has arrived last made progress, on the monotonic clock; 0 if there is none.
+    let frameProgress = Atomic<UInt64>(0)
+
     package init(
         peerName: String,
         role: LinkPhaseMachine.Role,
@@ -149,6 +172,7 @@ package final class Link: @unchecked Sendable {
         receiveWindow = ReceiveWindow(windowBytes: limits.windowBytes, windowEvents: limits.windowEvents)
         phase = LinkPhaseMachine(role: role)
         peerInterest = InterestTable(limits: limits)
+        controlAllowance = ControlAllowance(perSecond: limits.controlMessages, from: MonotonicClock.now())
         maximumPeerFrame = limits.frameBytes
     }
 
@@ -171,6 +195,8 @@ package final class Link: @unchecked Sendable {
             self.delegate = delegate
             self.takesOver = takesOver
             demandWaiter = nil
+            // In which encoding a worker is answered shows in its first byte.
+            isBlocked = isHost
             copies = peerMemory(of: stream).map(FrameCopies.init)
             if let memory { sharedHead = outbox.share(memory) }
         }
@@ -204,6 +230,8 @@ package final class Link: @unchecked Sendable {
         lock.withLock {
             if let ownSource { self.ownSource = ownSource }
             self.peerSource = peerSource
+            // It has spoken, or is known without that.
+            isBlocked = false
             self.ownIncarnation = ownIncarnation
             peerIncarnation = peerSource.incarnation
             // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both ways.
@@ -215,6 +243,7 @@ package final class Link: @unchecked Sendable {
                 windowEvents: Int(clamping: min(peerWindowEvents, 1 << 20))
             )
             if peerFeatures.contains(.takesPlacedEvents) { outbox.beginPlacing() }
+            acknowledgesNothing = peerFeatures.contains(.acknowledgesNothing)
         }
         pump()
     }
@@ -251,6 +280,12 @@ package final class Link: @unchecked Sendable {
     package func silence(at now: UInt64) -> UInt64? {
         let last = lastRead.load(ordering: .relaxed)
         return last == 0 || now < last ? nil : now - last
+    }
+
+    /// When the unfinished frame for whose rest the reading thread waits last made progress, in nanoseconds; nil if there is none.
+    package var unfinishedFrame: UInt64? {
+        let progress = frameProgress.load(ordering: .relaxed)
+        return progress == 0 || lastRead.load(ordering: .relaxed) == 0 ? nil : progress
     }
 
     /// Whether this is the process that offers the events of `source`.

@@ -1,4 +1,5 @@
 package import BridgeProtocol
+package import DomainEvents
 
 /// What became of an event frame.
 package enum EventDisposition {
@@ -45,6 +46,11 @@ package protocol LinkDelegate: AnyObject, Sendable {
     /// The peer refuses an event that this side sent; `payload` is valid during the call only.
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal)
 
+    /// These events have been written for a peer that acknowledges nothing, and somebody waits to hear of them.
+    ///
+    /// Other than the rest on whatever thread has written them.
+    func link(_ link: Link, leftUnconfirmed events: [EventID])
+
     /// The stream has nothing more to say. What the peer has left in memory may follow, once its process is gone.
     func linkWasReadToEnd(_ link: Link, _ end: LinkEnd)
 
@@ -53,5 +59,6 @@ package protocol LinkDelegate: AnyObject, Sendable {
 }
 
 extension LinkDelegate {
+    package func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
     package func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {}
 }

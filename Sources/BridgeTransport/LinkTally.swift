@@ -1,4 +1,5 @@
 import BridgeProtocol
+package import DomainEvents
 import Locks
 
 /// What has become of the events of one link, or of several one after the other.
@@ -9,6 +10,8 @@ package struct LinkTally: Sendable, Hashable {
     package var handled: UInt64 = 0
     /// Sent, and acknowledged though nobody there wanted them.
     package var unwanted: UInt64 = 0
+    /// Sent to a peer that acknowledges nothing.
+    package var unconfirmed: UInt64 = 0
     /// Sent, and refused.
     package var refused: UInt64 = 0
     /// Dropped by a policy before they were sent.
@@ -17,6 +20,9 @@ package struct LinkTally: Sendable, Hashable {
     package var coalesced: UInt64 = 0
     /// How many bytes the frames of the events had that were sent.
     package var sentBytes: UInt64 = 0
+
+    /// How long the peer took to settle a sample of what was sent.
+    package var settling = DurationHistogram()
 
     /// Arrived, over the stream or out of the peer's memory.
     package var arrived: UInt64 = 0
@@ -37,10 +43,12 @@ package struct LinkTally: Sendable, Hashable {
         accepted += other.accepted
         handled += other.handled
         unwanted += other.unwanted
+        unconfirmed += other.unconfirmed
         refused += other.refused
         dropped += other.dropped
         coalesced += other.coalesced
         sentBytes += other.sentBytes
+        settling.add(other.settling)
         arrived += other.arrived
         arrivedHandled += other.arrivedHandled
         arrivedUnwanted += other.arrivedUnwanted
@@ -57,10 +65,12 @@ extension Link {
             var tally = LinkTally()
             tally.accepted = acceptedEvents
             tally.unwanted = outbox.unwantedEvents
-            tally.handled = outbox.acknowledgedEvents - outbox.unwantedEvents
+            tally.handled = outbox.acknowledgedEvents - outbox.unwantedEvents - unconfirmedEvents
+            tally.unconfirmed = unconfirmedEvents
             tally.refused = outbox.refusedEvents
             (tally.dropped, tally.coalesced) = overflowTally
             tally.sentBytes = outbox.composedBytes
+            tally.settling = settling.histogram
             let takenOver = UInt64(found?.events ?? 0)
             tally.arrived = receiveWindow.lastReceived - gapsReceived + takenOver
             tally.arrivedUnwanted = receiveWindow.unwantedEvents

@@ -17,10 +17,14 @@ package struct UndeliveredEvent: Sendable {
         strikes: [String] = [],
         payload: UnsafeRawBufferPointer
     ) {
+        self.init(name: name, context: context, attempts: attempts, strikes: strikes, payload: Array(payload))
+    }
+
+    init(name: String, context: EventContext, attempts: Int, strikes: [String] = [], payload: [UInt8]) {
         self.name = name
         self.context = context
         self.attempts = attempts
         self.strikes = strikes
-        self.payload = Array(payload)
+        self.payload = payload
     }
 }

@@ -13,6 +13,9 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
     package let memory: MemoryFile?
     package let shelf: MemoryFile?
 
+    /// Whether the peer is one that has no descriptors to pass, and is told on if it does.
+    private let noticesDescriptors: Bool
+
     /// How many writes there were, and how many had been when the last read began.
     private let writes = Atomic<UInt>(0)
     private let writesBeforeRead = Atomic<UInt>(0)
@@ -27,6 +30,16 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
         self.memory = memory
         self.shelf = shelf
         descriptor = SharedDescriptor(socket)
+        noticesDescriptors = false
+        self.poller = poller
+    }
+
+    /// Takes over a socket whose peer was not started by this process: descriptors that it passes end the stream.
+    package init(attached socket: SharedDescriptor, poller: Poller) {
+        memory = nil
+        shelf = nil
+        descriptor = socket
+        noticesDescriptors = true
         self.poller = poller
     }
 
@@ -42,6 +55,7 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
         let before = writes.load(ordering: .relaxed)
         let isMostlyWriting = before &- writesBeforeRead.exchange(before, ordering: .relaxed) > 1
         if isMostlyWriting { UnixSocket.waitUntilReadable(descriptor.rawValue) }
+        if noticesDescriptors { return UnixSocket.receiveNoticingDescriptors(descriptor.rawValue, into: buffer) }
         return UnixSocket.receive(descriptor.rawValue, into: buffer, blocking: true)
     }
 

@@ -148,7 +148,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         case .interest(let interest):
             let (router, route) = lock.withLock { (self.router, self.route) }
             guard let router, let route else { return }
-            router.interestReceived(interest, from: route, over: link)
+            try router.interestReceived(interest, from: route, over: link)
             // Before this, what the worker publishes would reach nobody.
             finishHandshake(.success(router.publisher))
         case .receipt(let receipt): lock.withLock { self.router }?.receiptReceived(receipt, over: link)

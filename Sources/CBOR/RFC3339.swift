@@ -1,7 +1,7 @@
 /// Dates as RFC 3339 writes them, `2013-03-21T20:04:00.5Z`: strict about the form, any number of decimals, any offset.
-enum RFC3339 {
+package enum RFC3339 {
     /// Seconds since 1970 to the microsecond, nil for text of another form or a day that does not exist.
-    static func secondsSince1970(_ text: String) -> Double? {
+    package static func secondsSince1970(_ text: String) -> Double? {
         var scanner = Scanner(bytes: Array(text.utf8))
         guard let year = scanner.number(digits: 4), scanner.take("-"),
             let month = scanner.number(digits: 2), scanner.take("-"),

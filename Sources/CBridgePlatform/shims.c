@@ -10,13 +10,16 @@
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,6 +32,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #else
+#include <libproc.h>
 #include <mach-o/dyld.h>
 #include <mach/mach.h>
 #include <malloc/malloc.h>
@@ -121,6 +125,42 @@ static socklen_t fill_address(struct sockaddr_un *address, const char *path) {
     return sizeof *address;
 }
 
+int cbp_unix_name(int descriptor, char *path, size_t capacity) {
+    struct sockaddr_un address;
+    socklen_t length = sizeof address;
+    memset(&address, 0, sizeof address);
+    if (getsockname(descriptor, (struct sockaddr *)&address, &length) != 0) return -1;
+    if (address.sun_family != AF_UNIX) return CBP_NOT_UNIX;
+    size_t offset = offsetof(struct sockaddr_un, sun_path);
+    size_t space = length > offset ? length - offset : 0;
+    if (space > sizeof address.sun_path) space = sizeof address.sun_path;
+    // A name that begins with a zero lies in no file system.
+    size_t count = strnlen(address.sun_path, space);
+    if (count >= capacity) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(path, address.sun_path, count);
+    path[count] = 0;
+    return (int)count;
+}
+
+static int socket_option(int descriptor, int option) {
+    int value = 0;
+    socklen_t length = sizeof value;
+    return getsockopt(descriptor, SOL_SOCKET, option, &value, &length) != 0 ? -1 : value;
+}
+
+int cbp_is_stream(int descriptor) {
+    int type = socket_option(descriptor, SO_TYPE);
+    return type < 0 ? -1 : type == SOCK_STREAM;
+}
+
+int cbp_is_listening(int descriptor) {
+    int listens = socket_option(descriptor, SO_ACCEPTCONN);
+    return listens < 0 ? -1 : listens != 0;
+}
+
 int cbp_unix_bind(int descriptor, const char *path) {
     struct sockaddr_un address;
     socklen_t length = fill_address(&address, path);
@@ -131,6 +171,31 @@ int cbp_unix_connect(int descriptor, const char *path) {
     struct sockaddr_un address;
     socklen_t length = fill_address(&address, path);
     return connect(descriptor, (struct sockaddr *)&address, length);
+}
+
+int cbp_datagram_send(const char *name, const void *bytes, size_t count, int milliseconds) {
+    struct sockaddr_un address;
+    socklen_t length = fill_address(&address, name);
+    int flags = 0;
+#ifdef __linux__
+    if (name[0] == '@') {
+        // Such a name has a length and no end.
+        address.sun_path[0] = '\0';
+        length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
+    }
+    flags = MSG_NOSIGNAL;
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+#else
+    int descriptor = quiet_socket(socket(AF_UNIX, SOCK_DGRAM, 0));
+#endif
+    if (descriptor < 0) return -1;
+    struct timeval patience = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    ssize_t sent = sendto(descriptor, bytes, count, flags, (struct sockaddr *)&address, length);
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return sent < 0 ? -1 : 0;
 }
 
 int cbp_peer_credentials(int descriptor, int32_t *pid, uint32_t *uid, uint32_t *gid) {
@@ -149,9 +214,30 @@ int cbp_peer_credentials(int descriptor, int32_t *pid, uint32_t *uid, uint32_t *
 #endif
 }
 
+int cbp_directory_open(int directory, const char *name) {
+    // Who may pass through a directory need not be allowed to list it.
+#if defined(O_PATH)
+    int access = O_PATH;
+#elif defined(O_SEARCH)
+    int access = O_SEARCH;
+#else
+    int access = O_RDONLY;
+#endif
+    return openat(directory, name, access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int cbp_file_try_lock(int descriptor) {
+    return flock(descriptor, LOCK_EX | LOCK_NB);
+}
+
 int cbp_terminal_width(int descriptor) {
     struct winsize size;
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int cbp_terminal_height(int descriptor) {
+    struct winsize size;
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
 // MARK: Memory files
@@ -279,15 +365,15 @@ int64_t cbp_heap_bytes_in_use(void) {
 #endif
 }
 
-int64_t cbp_resident_bytes(void) {
+int64_t cbp_resident_bytes(int32_t pid) {
 #if defined(__APPLE__)
-    mach_task_basic_info_data_t info;
-    mach_msg_type_number_t count = MACH_TASK_BASIC_INFO_COUNT;
-    kern_return_t result = task_info(mach_task_self(), MACH_TASK_BASIC_INFO, (task_info_t)&info, &count);
-    return result == KERN_SUCCESS ? (int64_t)info.resident_size : -1;
+    struct rusage_info_v2 usage;
+    return proc_pid_rusage(pid, RUSAGE_INFO_V2, (rusage_info_t *)&usage) == 0 ? (int64_t)usage.ri_resident_size : -1;
 #else
     // proc(5): the second number of statm, in pages.
-    FILE *file = fopen("/proc/self/statm", "re");
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *file = fopen(path, "re");
     if (file == NULL) return -1;
     long long pages = -1;
     int found = fscanf(file, "%*s %lld", &pages);
@@ -364,6 +450,18 @@ void cbp_thread_set_name(const char *name) {
     pthread_setname_np(name);
 #endif
 }
+
+uint64_t cbp_thread_identifier(void) {
+#ifdef __linux__
+    return (uint64_t)syscall(SYS_gettid);
+#else
+    uint64_t number = 0;
+    pthread_threadid_np(NULL, &number);
+    return number;
+#endif
+}
+
+int cbp_thread_name(char *buffer, size_t size) { return pthread_getname_np(pthread_self(), buffer, size); }
 
 // MARK: Signals
 

@@ -99,30 +99,11 @@ extension EventPublisher {
         try refuseInTransaction("deliver", channel.name)
         let wait = DeliveryWait<DeliveryReceipt>()
         let context = makeContext(causedBy: EventContext.current)
-        let ledger = ReceiptLedger(id: context.id) { handlers, failure in
-            if let failure {
-                wait.finish(.failure(failure))
-            } else if handlers.isEmpty {
-                wait.finish(.failure(DeliveryError(.nobodySubscribed, "nobody subscribes to \(channel.name)")))
-            } else {
-                wait.finish(.success(DeliveryReceipt(id: context.id, handlers: handlers)))
-            }
-        }
+        let ledger = receiptLedger(of: channel.name, context, for: wait)
         let unfinished = UnfinishedHandlers()
         return try await deliver(event, context: context, to: channel, ledger, unfinished, wait, limit, clock) {
-            DeliveryError(
-                .timedOut,
-                """
-                \(channel.name) \(context.id) was not handled within \(limit)\(unfinished.text)\
-                \(self.text(unheard: ledger))
-                """
-            )
+            self.notHandled(channel.name, context, within: limit, unfinished, ledger)
         }
-    }
-
-    private func text(unheard ledger: ReceiptLedger) -> String {
-        let others = ledger.unheard.filter { $0 != source.origin }
-        return others.isEmpty ? "" : "; nothing was heard from \(others.joined(separator: ", "))"
     }
 
     private func deliver<E: DomainEvent, Value: Sendable>(

@@ -102,18 +102,18 @@ package final class ReceiptLedger: @unchecked Sendable {
 }
 
 /// Notes in a ledger that the handlers of this process have returned.
-final class LedgerCompletion: HandlingCompletion {
+package final class LedgerCompletion: HandlingCompletion {
     private let ledger: ReceiptLedger
     private let process: String
     private let handlers: Int
 
-    init(ledger: ReceiptLedger, process: String, handlers: Int) {
+    package init(ledger: ReceiptLedger, process: String, handlers: Int) {
         self.ledger = ledger
         self.process = process
         self.handlers = handlers
     }
 
-    func handlersReturned(failure: (any Error)?) {
+    package func handlersReturned(failure: (any Error)?) {
         ledger.receive(ProcessReceipt(process: process, handlers: handlers, failure: failure))
     }
 }

@@ -6,8 +6,12 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
         case invalidSpecification
         /// A worker did not become ready.
         case workerNotReady
+        /// A worker was not replaced: it does its work as before, or will.
+        case notReplaced
         /// The bridge is not in a state for this: started twice, or after its end.
         case wrongState
+        /// The control socket cannot be made: its path is unsafe or too long, or another process serves it.
+        case control
         /// The operating system refused something the bridge cannot do without.
         case system
     }

@@ -25,7 +25,9 @@ public import Supervision
 /// members may be used from any thread.
 public final class BridgeHost: Sendable {
     let core: HostCore
-    private let phase = Phase()
+    let attached: AttachedClients?
+    private let desk: ControlDesk?
+    let phase = Phase()
 
     /// Makes a bridge; nothing runs before ``start()``.
     ///
@@ -38,6 +40,7 @@ public final class BridgeHost: Sendable {
     ///   - startOrder: whether each worker waits for those before it to be ready; by default all start at once.
     ///   - deadLetters: how many events are kept that nobody could handle.
     ///   - start: whether workers are started through `bridge-launcher`.
+    ///   - control: where other processes of this user attach with `BridgeClient`; nil, the default, if none may.
     ///   - output: gets each line that a worker prints, on a thread that it must not hold up; nil, the default, if they are published
     ///     as ``WorkerOutput``.
     /// - Throws: ``BridgeError`` if the specifications have mistakes; it names all of them.
@@ -50,6 +53,7 @@ public final class BridgeHost: Sendable {
         startOrder: StartOrder = .together,
         deadLetters: DeadLetterLimits = DeadLetterLimits(),
         start: WorkerStart = .automatic,
+        control: ControlSocket? = nil,
         output: (@Sendable (WorkerOutput) -> Void)? = nil
     ) throws {
         try self.init(
@@ -61,6 +65,7 @@ public final class BridgeHost: Sendable {
             startOrder: startOrder,
             deadLetters: deadLetters,
             launcher: ProcessLauncher(start),
+            control: control,
             output: output
         )
     }
@@ -74,13 +79,14 @@ public final class BridgeHost: Sendable {
         startOrder: StartOrder = .together,
         deadLetters: DeadLetterLimits = DeadLetterLimits(),
         launcher: (any WorkerLauncher)?,
+        control: ControlSocket? = nil,
         output: (@Sendable (WorkerOutput) -> Void)? = nil,
         wantsEverything: Bool = false,
         tap: (@Sendable (PassingEvent) -> Void)? = nil
     ) throws {
         let mistakes =
             WorkerSpecification.validate(workers, automaticShutdown: automaticShutdown) + intensity.validate()
-            + deadLetters.validate()
+            + deadLetters.validate() + (control?.validate() ?? [])
         guard mistakes.isEmpty else {
             throw BridgeError(.invalidSpecification, mistakes.joined(separator: "\n"))
         }
@@ -92,8 +98,7 @@ public final class BridgeHost: Sendable {
         }
         core = HostCore(
             publisher: publisher,
-            specifications: workers.flatMap(\.members),
-            pools: workers.flatMap { worker in [RoutePool?](repeating: worker.routePool, count: worker.members.count) },
+            workers: workers,
             strategy: strategy,
             intensity: intensity,
             automaticShutdown: automaticShutdown,
@@ -105,10 +110,15 @@ public final class BridgeHost: Sendable {
             wantsEverything: wantsEverything,
             tap: tap
         )
+        attached = control.map { [core] control in
+            AttachedClients(control, router: core.router, poller: poller, workers: core.routes.map(\.peerName))
+        }
+        desk = attached.map { [core] attached in ControlDesk(core, attached) }
     }
 
     /// Kills the workers of a bridge that was not shut down.
     deinit {
+        attached?.close()
         core.abandon()
     }
 
@@ -116,10 +126,20 @@ public final class BridgeHost: Sendable {
     ///
     /// A worker that crashes meanwhile is restarted as its specification says.
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why. The others run on until
-    ///   ``shutdown(drainingWithin:)``.
+    ///   ``shutdown(drainingWithin:)``. Or that there can be no control socket: then nothing was started, and it may be
+    ///   tried again.
     public func start() async throws {
         guard phase.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
-        guard !core.status.isEmpty else { return }
+        do {
+            desk?.open()
+            try attached?.open()
+        } catch {
+            desk?.close()
+            phase.beginningFailed()
+            throw error
+        }
+        core.startRouting()
+        phase.beganRunning()
         if case .failure(let failure) = await core.start() {
             throw BridgeError(
                 .workerNotReady,
@@ -141,9 +161,12 @@ public final class BridgeHost: Sendable {
     @discardableResult
     public func shutdown(drainingWithin limit: Duration = .seconds(5)) async -> ShutdownReport {
         guard phase.end() else { return ShutdownReport(core.leftovers) }
+        attached?.closeDoor()
         core.router.closeIntake()
         await core.settle(within: limit)
         await core.stop()
+        attached?.close()
+        desk?.close()
         return ShutdownReport(core.leftovers)
     }
 
@@ -151,6 +174,9 @@ public final class BridgeHost: Sendable {
     ///
     /// For a program that lives as long as its significant workers do. It still calls ``shutdown(drainingWithin:)`` afterwards, which returns what was left.
     public func waitUntilStopped() async { await core.waitUntilStopped() }
+
+    /// The processes that are attached through the control socket, in the order in which they came.
+    public var clients: [ClientStatus] { attached?.statuses ?? [] }
 
     /// Makes a shutdown that is under way quicker: the first time workers are no longer waited for but ended by SIGTERM, the
     /// second time by SIGKILL.
@@ -167,6 +193,22 @@ public final class BridgeHost: Sendable {
     public func restart(_ worker: String) {
         for index in core.indices(of: worker) { core.restart(index) }
     }
+
+    /// Stops a worker: it is asked to finish what it has, ended by signals if it does not, and stays `stopped` until ``restart(_:)``.
+    ///
+    /// Returns at once; ``status`` and ``statusUpdates`` tell when it is down. Until then it gets events as ever. What it has not acknowledged by
+    /// then stays in its outbox for its restart; what is published for it meanwhile is not taken: `send`, `deliver` and `request` throw
+    /// `DeliveryError.Code.workerUnavailable`, and what `publish` is given is dropped for it and announced (`EventsDropped`). Nobody else is stopped along
+    /// with it, whatever the strategy. One that is down already, or on its way there, stays down; one that was given up stays so.
+    ///
+    /// The name of a pool stands for all its members: with all of them stopped their events are not taken, with some the others get what has no key.
+    /// A name that no worker has does nothing.
+    public func stop(_ worker: String) {
+        for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
+    }
+
+    /// Whether a worker is down that ``stop(_:)`` has stopped, and that may be wanted again.
+    package var hasStoppedWorkers: Bool { core.hasStoppedOnRequest }
 
     /// Returns when nothing is on its way: every event that was published has been handled by every worker that wants it, and
     /// so has everything that this led to.
@@ -204,17 +246,30 @@ public final class BridgeHost: Sendable {
 }
 
 /// Where a bridge is in its life: started once, shut down once.
-private final class Phase: @unchecked Sendable {
+final class Phase: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
     private var isStarted = false
+    private var isRouting = false
     private var isEnded = false
+
+    /// Whether events flow, and nobody has asked for the end.
+    var isRunning: Bool { lock.withLock { isRouting && !isEnded } }
 
     func begin() -> Bool {
         lock.withLock {
             defer { isStarted = true }
             return !isStarted && !isEnded
         }
+    }
+
+    func beganRunning() {
+        lock.withLock { isRouting = true }
+    }
+
+    /// Nothing has begun.
+    func beginningFailed() {
+        lock.withLock { isStarted = false }
     }
 
     func end() -> Bool {

@@ -12,6 +12,7 @@ extension HostCore {
     /// Returns when every link has been quiet at one and the same look: nothing on its way, nothing in a handler.
     func waitUntilIdle() async {
         while true {
+            let routes = routes
             for route in routes where route.closedReason == nil { await wait(for: route) }
             // An event can pass from a link that is looked at later to one that was looked at before.
             let before = routes.map(\.link.activity)
@@ -33,12 +34,23 @@ extension HostCore {
 
     /// The same, but no longer than `limit`.
     func settle(within limit: Duration) async {
+        await wait(atMost: limit) { await self.waitUntilIdle() }
+    }
+
+    /// Returns when nothing is on its way to one worker or from it, after `limit` at the latest.
+    func settle(_ route: Route, within limit: Duration) async {
+        await wait(atMost: limit) {
+            while route.closedReason == nil, !route.link.isQuiet { await self.wait(for: route) }
+        }
+    }
+
+    private func wait(atMost limit: Duration, for quiet: @escaping @Sendable () async -> Void) async {
         await withCheckedContinuation { continuation in
             let first = FirstCaller(continuation)
             let timer = poller.schedule(after: limit.nanoseconds) { first.resume() }
             // Ends at the latest when the links do.
             Task {
-                await waitUntilIdle()
+                await quiet()
                 timer.cancelWithoutWaiting()
                 first.resume()
             }

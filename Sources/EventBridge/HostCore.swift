@@ -1,3 +1,4 @@
+import BridgeControl
 import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
@@ -7,7 +8,7 @@ import Locks
 import Supervision
 
 /// Ties supervision, links and the router together: performs what the supervisor decides, and tells it what happens.
-final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked Sendable {
+final class HostCore: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     let publisher: EventPublisher
@@ -15,14 +16,32 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     let deadLetters: DeadLetterStore
     let poller: Poller
     let statusBoard: StatusBoard
-    private let specifications: [WorkerSpecification]
-    let routes: [Route]
-    private let launcher: any WorkerLauncher
-    private let usages = UsageTally()
-    private let outputs: [OutputGate]
+    let launcher: any WorkerLauncher
+    let usages = UsageTally()
+    let automaticShutdown: AutomaticShutdown
+    let startOrder: StartOrder
+    /// One change of the workers at a time.
+    let changes = ChangeTurns()
+    /// Gets what workers print; nil if it is published.
+    private let output: (@Sendable (WorkerOutput) -> Void)?
 
-    private let lock = Lock()
-    private var incarnations: [WorkerIncarnation?]
+    let lock = Lock()
+    // By the supervisor's index; what was removed keeps its place.
+    private var routesNow: [Route] = []
+    private var outputsNow: [OutputGate] = []
+    var specifications: [WorkerSpecification] = []
+    var incarnations: [IncarnationTable] = []
+    /// Those of which nothing is left.
+    private var removed: Set<Int> = []
+    /// By name, of those specifications that have one.
+    private var pools: [String: WorkerPool] = [:]
+    /// Those who wait for the end of a worker that is removed.
+    private var removalWaiters: [Int: CheckedContinuation<Void, Never>] = [:]
+    /// Those who wait to hear what has become of a replacement, by the number of their request.
+    var replacements: [Int: PendingReplacement] = [:]
+    var lastReplacement = 0
+    /// The workers that were stopped one by one, by request.
+    private var stoppedOnRequest: Set<String> = []
     private var startWaiter: CheckedContinuation<Result<Void, StartupFailure>, Never>?
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
     private var isStopped = false
@@ -31,8 +50,7 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
 
     init(
         publisher: EventPublisher,
-        specifications: [WorkerSpecification],
-        pools: [RoutePool?],
+        workers: [WorkerSpecification],
         strategy: RestartStrategy,
         intensity: RestartIntensity,
         automaticShutdown: AutomaticShutdown = .never,
@@ -45,41 +63,22 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         tap: (@Sendable (PassingEvent) -> Void)?
     ) {
         self.publisher = publisher
-        self.specifications = specifications
         self.launcher = launcher
         self.poller = poller
-        statusBoard = StatusBoard(specifications.map(\.name))
+        self.automaticShutdown = automaticShutdown
+        self.startOrder = startOrder
+        self.output = output
+        statusBoard = StatusBoard()
         deadLetters = DeadLetterStore(bounds: bounds, publisher: publisher)
         router = EventRouter(
             publisher: publisher,
             poller: poller,
             wantsEverything: wantsEverything,
             deadLetters: deadLetters,
+            control: ControlNames(commands: ControlEventNames.commands, answers: ControlEventNames.answers),
             tap: tap
         )
-        routes = specifications.map { specification in
-            Route(
-                peerName: specification.name,
-                role: .host,
-                ownSource: publisher.source,
-                limits: specification.limits.link,
-                specified: Set(specification.subscribes),
-                strikes: specification.limits.strikes,
-                isRenewed: true,
-                poller: poller
-            )
-        }
-        outputs = specifications.map { specification in
-            OutputGate(
-                worker: specification.name,
-                rate: specification.limits.output,
-                publisher: publisher,
-                poller: poller,
-                closure: output
-            )
-        }
-        for (route, pool) in zip(routes, pools) { route.pool = pool }
-        incarnations = Array(repeating: nil, count: specifications.count)
+        append(workers)
         supervisorBox = Supervisor(
             specifications: specifications.map(\.child),
             strategy: strategy,
@@ -90,25 +89,132 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         )
     }
 
-    private var supervisor: Supervisor? { lock.withLock { supervisorBox } }
+    var supervisor: Supervisor? { lock.withLock { supervisorBox } }
+
+    /// The way to each worker, by index, also to those that were removed.
+    var routes: [Route] { lock.withLock { routesNow } }
+
+    var outputs: [OutputGate] { lock.withLock { outputsNow } }
+
+    /// The workers that were not removed.
+    var indices: [Int] { lock.withLock { routesNow.indices.filter { !removed.contains($0) } } }
 
     var hostIncarnation: UInt64 { publisher.source.incarnation }
 
-    var status: [ChildStatus] {
-        (supervisor?.status ?? []).enumerated().map { usages.filling(in: $0.element, of: $0.offset) }
+    var status: [ChildStatus] { statusByIndex.map(\.status) }
+
+    /// Of the workers that were not removed.
+    var statusByIndex: [(index: Int, status: ChildStatus)] {
+        let all = supervisor?.status ?? []
+        return indices.filter(all.indices.contains).map { ($0, usages.filling(in: all[$0], of: $0)) }
+    }
+
+    /// Of the worker with this index; nil if it was removed.
+    func status(at index: Int) -> ChildStatus? {
+        guard let status = supervisor?.status, indices.contains(index), status.indices.contains(index) else {
+            return nil
+        }
+        return usages.filling(in: status[index], of: index)
     }
 
     /// Of the worker of this name, or of all members of the pool.
     func indices(of worker: String) -> [Int] {
-        routes.indices.filter { routes[$0].peerName == worker || routes[$0].pool?.name == worker }
+        lock.withLock {
+            routesNow.indices.filter { index in
+                let route = routesNow[index]
+                return !removed.contains(index) && (route.peerName == worker || route.pool?.name == worker)
+            }
+        }
+    }
+
+    /// The pool of this name; nil if it is none.
+    func pool(named name: String) -> WorkerPool? { lock.withLock { pools[name] } }
+
+    // MARK: - Workers that come and go
+
+    /// Adds what is known of workers, behind all others.
+    ///
+    /// - Returns: Their indices: those that the supervisor gives them.
+    @discardableResult
+    func append(_ workers: [WorkerSpecification]) -> Range<Int> {
+        var made: [(specification: WorkerSpecification, route: Route, output: OutputGate)] = []
+        for worker in workers {
+            let pool = worker.routePool
+            for member in worker.members { made.append((member, route(to: member, pool), gate(for: member))) }
+        }
+        statusBoard.add(made.map(\.specification.name))
+        return lock.withLock {
+            let first = routesNow.count
+            for (specification, route, output) in made {
+                specifications.append(specification)
+                routesNow.append(route)
+                outputsNow.append(output)
+                incarnations.append(IncarnationTable())
+            }
+            for worker in workers { pools[worker.name] = worker.pool }
+            return first..<routesNow.count
+        }
+    }
+
+    private func route(to worker: WorkerSpecification, _ pool: RoutePool?) -> Route {
+        let route = Route(
+            peerName: worker.name,
+            role: .host,
+            ownSource: publisher.source,
+            limits: worker.limits.link,
+            specified: Set(worker.subscribes),
+            strikes: worker.limits.strikes,
+            isRenewed: true,
+            poller: poller
+        )
+        route.pool = pool
+        return route
+    }
+
+    private func gate(for worker: WorkerSpecification) -> OutputGate {
+        OutputGate(
+            worker: worker.name,
+            rate: worker.limits.output,
+            publisher: publisher,
+            poller: poller,
+            closure: output
+        )
+    }
+
+    /// Asks the supervisor for the end of a worker for good, and returns when nothing is left of it.
+    func removeChild(_ index: Int) async {
+        await withCheckedContinuation { continuation in
+            lock.withLock { removalWaiters[index] = continuation }
+            supervisor?.removeChildRequested(index: index)
+        }
+    }
+
+    func childRemoved(index: Int) {
+        let route = routes[index]
+        route.close(because: "it was removed")
+        router.retire(route)
+        outputs[index].tell()
+        statusBoard.remove(index)
+        let waiter = lock.withLock {
+            removed.insert(index)
+            stoppedOnRequest.remove(route.peerName)
+            pools[route.pool?.name ?? route.peerName] = nil
+            incarnations[index] = IncarnationTable()
+            return removalWaiters.removeValue(forKey: index)
+        }
+        waiter?.resume()
     }
 
     // MARK: - Requests
 
-    func start() async -> Result<Void, StartupFailure> {
+    /// Begins to carry events, to and from whoever is there.
+    func startRouting() {
         for route in routes { router.add(route) }
         router.start()
-        return await withCheckedContinuation { continuation in
+    }
+
+    func start() async -> Result<Void, StartupFailure> {
+        await withCheckedContinuation { continuation in
             lock.withLock { startWaiter = continuation }
             supervisor?.startRequested()
         }
@@ -144,170 +250,48 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
     func hurry() { supervisor?.stopHurried() }
 
     func restart(_ index: Int) {
+        let name = routes[index].peerName
+        lock.withLock { _ = stoppedOnRequest.remove(name) }
         routes[index].forgetDeadLetters()
         supervisor?.restartRequested(index: index)
     }
 
-    func stopWorker(_ index: Int) { supervisor?.stopChildRequested(index: index) }
+    func stopWorker(_ index: Int) {
+        // One that has come to rest by itself, or is removed, is stopped by nobody. One that was added and not started yet is.
+        let isStopped = status(at: index).map { !$0.state.isAtRest || $0.state == .idle } ?? false
+        lock.withLock {
+            if isStopped, !removed.contains(index) { stoppedOnRequest.insert(routesNow[index].peerName) }
+        }
+        supervisor?.stopChildRequested(index: index)
+    }
+
+    /// Whether somebody has stopped a worker who may ask for it again; at the end of all nobody may.
+    var hasStoppedOnRequest: Bool { !router.hasClosedIntake && lock.withLock { !stoppedOnRequest.isEmpty } }
 
     /// Ends everything at once: nobody holds the bridge any more.
     func abandon() {
         router.stop()
         statusBoard.finish()
-        for incarnation in lock.withLock({ incarnations }) { incarnation?.abandon() }
+        for incarnation in lock.withLock({ incarnations.flatMap(\.all) }) { incarnation.abandon() }
         poller.stop()
     }
 
     /// What lies in each worker's outbox: events that were accepted and not handled.
     var leftovers: [(worker: String, events: Int)] {
-        routes.map { ($0.peerName, $0.link.outboxDepth.events) }.filter { $0.events > 0 }
+        presentRoutes.map { ($0.peerName, $0.link.outboxDepth.events) }.filter { $0.events > 0 }
     }
 
-    var statistics: [WorkerStatistics] { routes.map { WorkerStatistics(worker: $0.peerName, $0.statistics) } }
+    var statistics: [WorkerStatistics] { presentRoutes.map { WorkerStatistics(worker: $0.peerName, $0.statistics) } }
 
-    // MARK: - SupervisorEnvironment
-
-    var now: Duration { .onMonotonicClock }
-
-    func launch(index: Int, incarnation number: Int) {
-        let specification = specifications[index]
-        let incarnation = WorkerIncarnation(
-            index: index,
-            number: number,
-            specification: specification,
-            route: routes[index],
-            poller: poller,
-            owner: self
-        )
-        lock.withLock { incarnations[index] = incarnation }
-        routes[index].reopen()
-        let order = LaunchOrder(
-            specification: specification.child,
-            cookie: incarnation.cookie,
-            limits: specification.limits.link,
-            poller: poller,
-            output: { [gate = outputs[index]] line, isError in gate.take(line, isError: isError) },
-            leftBehind: { [publisher] pid, found in
-                publisher.publish(WorkerLeftBehind(worker: specification.name, pid: pid, found))
-            }
-        )
-        launcher.launch(order) { [weak self] result in self?.launched(incarnation, result) }
+    private var presentRoutes: [Route] {
+        lock.withLock { routesNow.indices.filter { !removed.contains($0) }.map { routesNow[$0] } }
     }
 
-    private func launched(_ incarnation: WorkerIncarnation, _ result: Result<LaunchedWorker, LaunchFailure>) {
-        switch result {
-        case .failure(let failure):
-            supervisor?.childSpawnFailed(
-                index: incarnation.index,
-                incarnation: incarnation.number,
-                reason: failure.reason
-            )
-        case .success(let worker):
-            // Before anybody hears of it: a child that was to be stopped while it was spawned is signalled at once.
-            incarnation.spawned(worker.process)
-            supervisor?.childSpawned(
-                index: incarnation.index,
-                incarnation: incarnation.number,
-                pid: worker.process.processIdentifier
-            )
-            do {
-                try incarnation.begin(worker)
-            } catch {
-                worker.process.signal(.kill)
-                supervisor?.childExited(
-                    index: incarnation.index,
-                    incarnation: incarnation.number,
-                    reason: .spawnFailed(
-                        "its process cannot be watched: \(error)",
-                        errno: (error as? SystemError)?.code
-                    )
-                )
-            }
-        }
-    }
-
-    func drain(index: Int) {
-        var grace = Duration.seconds(5)
-        for case .drain(let specified) in specifications[index].child.shutdown.steps { grace = specified }
-        lock.withLock { incarnations[index] }?.drain(grace: grace)
-    }
-
-    func watchDemand(index: Int) {
-        router.forgetInterest(of: routes[index])
-        routes[index].whenDemanded { [weak self, poller] in
-            // Whoever publishes does not start processes. A poller that takes nothing is at its end, and so is the bridge.
-            poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
-        }
-    }
-
-    func signal(index: Int, _ signal: ChildSignal) {
-        lock.withLock { incarnations[index] }?.signal(signal)
-    }
-
-    func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer {
-        ScheduledTimer(timer: poller.schedule(after: delay.nanoseconds, body))
-    }
-
-    func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
-        statusBoard.changed(index, to: usages.filling(in: status, of: index))
-        if case .gaveUp(let why) = status.state {
-            routes[index].close(because: "it was given up: \(why)", isGivenUp: true)
-            router.peerIsUnavailable(routes[index])
-        } else if status.state == .stopped {
-            routes[index].close(because: "it was stopped")
-            router.peerIsUnavailable(routes[index])
-        }
-        if let reason {
-            let incarnation = lock.withLock { incarnations[index] }
-            let ending = incarnation?.ending
-            outputs[index].tell()
-            publisher.publish(
-                WorkerExited(
-                    worker: status.name,
-                    pid: incarnation?.pid,
-                    reason: reason.description,
-                    next: status.state.description,
-                    wasAsked: status.deaths.last?.wasAsked ?? false,
-                    outbox: incarnation?.takenOver.map(WorkerExited.Outbox.init),
-                    exit: ending?.exit.flatMap(WorkerExited.Exit.init),
-                    usage: ending?.usage
-                )
-            )
-        }
-        switch status.state {
-        case .stopping:
-            if reason == nil, let pid = status.pid, case .unresponsive(let silence, let busyWith)? = status.fault {
-                publisher.publish(
-                    WorkerUnresponsive(
-                        worker: status.name,
-                        pid: pid,
-                        silentMilliseconds: silence.milliseconds,
-                        busyWith: busyWith
-                    )
-                )
-            }
-        case .ready:
-            if let pid = status.pid {
-                publisher.publish(WorkerReady(worker: status.name, pid: pid, start: status.starts))
-            }
-        case .gaveUp(let why): publisher.publish(WorkerGaveUp(worker: status.name, reason: why))
-        default: break
-        }
-    }
+    // MARK: - What the supervisor concludes
 
     func startupFinished(_ result: Result<Void, StartupFailure>) {
         let waiter = lock.withLock { startWaiter.take() }
         waiter?.resume(returning: result)
-    }
-
-    func automaticShutdownBegan(index: Int) {
-        // Nothing new is taken: nobody is started again for it.
-        router.closeIntake()
-        publisher.publish(BridgeEnding(worker: specifications[index].name))
-        Task {
-            await settle(within: Self.drainingTime)
-            supervisor?.stopRequested()
-        }
     }
 
     func allStopped() {
@@ -319,97 +303,5 @@ final class HostCore: SupervisorEnvironment, WorkerIncarnation.Owner, @unchecked
         router.stop()
         statusBoard.finish()
         for waiter in waiters { waiter.resume() }
-    }
-
-    // MARK: - WorkerIncarnation.Owner
-
-    func incarnationBecameReady(_ incarnation: WorkerIncarnation) {
-        supervisor?.childBecameReady(index: incarnation.index, incarnation: incarnation.number)
-    }
-
-    func incarnationSaidGoodbye(_ incarnation: WorkerIncarnation) {
-        supervisor?.childDrained(index: incarnation.index, incarnation: incarnation.number)
-    }
-
-    func incarnationViolated(_ incarnation: WorkerIncarnation, _ reason: ExitReason) {
-        supervisor?.childViolated(index: incarnation.index, incarnation: incarnation.number, reason: reason)
-    }
-
-    func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration, busyWith: String?) {
-        supervisor?.heartbeatMissed(
-            index: incarnation.index,
-            incarnation: incarnation.number,
-            after: time,
-            busyWith: busyWith
-        )
-    }
-
-    func incarnationAskedForTime(_ incarnation: WorkerIncarnation, more: Duration, because reason: String) {
-        supervisor?.childAskedForTime(
-            index: incarnation.index,
-            incarnation: incarnation.number,
-            more: more,
-            because: reason
-        )
-    }
-
-    func isBeingDebugged(index: Int) -> Bool { lock.withLock { incarnations[index] }?.isBeingDebugged ?? false }
-
-    func incarnationIdled(_ incarnation: WorkerIncarnation) {
-        supervisor?.childIdled(index: incarnation.index, incarnation: incarnation.number)
-    }
-
-    func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration) {
-        supervisor?.handlerTimedOut(
-            index: incarnation.index,
-            incarnation: incarnation.number,
-            event: event,
-            after: time
-        )
-    }
-
-    func incarnationLostEvents(_ lost: EventsLost) { publisher.publish(lost) }
-
-    func incarnationEnded(
-        _ incarnation: WorkerIncarnation,
-        _ reason: ExitReason,
-        isOrderly: Bool,
-        verdict: CrashLedger.Verdict
-    ) {
-        // Before anybody hears of it.
-        usages.add(incarnation.ending.usage, index: incarnation.index, incarnation: incarnation.number)
-        supervisor?.childExited(
-            index: incarnation.index,
-            incarnation: incarnation.number,
-            reason: reason,
-            isOrderly: isOrderly,
-            blame: ExitBlame(verdict, last: reason)
-        )
-    }
-}
-
-extension ExitBlame {
-    fileprivate init(_ verdict: CrashLedger.Verdict, last reason: ExitReason) {
-        self =
-            switch verdict {
-            case .worker: .child
-            case .strike, .deadLetter: .elsewhere
-            case .broken:
-                .beyondHelp(
-                    """
-                    \(CrashLedger.deadLettersInARow) events in a row were dead-lettered because it crashed over them, \
-                    and it handled none between; last: \(reason)
-                    """
-                )
-            }
-    }
-}
-
-private struct ScheduledTimer: SupervisorTimer {
-    let timer: Poller.Timer
-
-    func cancel() {
-        // May be called from inside another timer's call; one that fires late is recognised by its token.
-        timer.cancelWithoutWaiting()
     }
 }

@@ -79,11 +79,13 @@ extension WorkerExited {
         public let signalName: String?
         /// Whether it has left a core.
         public let isCoreDumped: Bool
-        /// The limit for whose sake the operating system has killed it.
+        /// The limit for whose sake the operating system has killed it, or at which it ended.
         public let exceededLimit: ResourceLimit?
 
         init?(_ reason: ExitReason) {
-            switch reason {
+            var ending = reason
+            if case .atLimit(_, _, let inner) = reason { ending = inner }
+            switch ending {
             case .exited(let status): (self.status, signal, isCoreDumped) = (status, nil, false)
             case .signaled(let number, let coreDumped): (status, signal, isCoreDumped) = (nil, number, coreDumped)
             default: return nil
@@ -135,6 +137,26 @@ extension EventsLost {
     }
 }
 
+/// Another process does a worker's work: see ``BridgeHost/replace(_:with:handingOverWithin:)``.
+///
+/// The old one's ``WorkerExited`` and the new one's ``WorkerReady`` came before.
+public struct WorkerReplaced: DomainEvent, SelfReport {
+    /// The worker's name.
+    public let worker: String
+    /// The process that did the work before; nil if that had ended by itself when the new one was ready.
+    public let oldPID: Int32?
+    /// The process that does it now.
+    public let newPID: Int32
+}
+
+/// A worker was to be replaced, and was not.
+public struct WorkerNotReplaced: DomainEvent, SelfReport {
+    /// The worker's name.
+    public let worker: String
+    /// Why, in words.
+    public let reason: String
+}
+
 /// A worker stays down, because starting it again was of no use.
 public struct WorkerGaveUp: DomainEvent, SelfReport {
     /// The worker's name.
@@ -169,6 +191,18 @@ public struct WorkerOutputDropped: DomainEvent, SelfReport {
     public let lines: Int
     /// How many bytes they had, without the ends of lines.
     public let bytes: Int
+}
+
+/// A worker has been started in a box with parts missing, as its system lacks them and ``WorkerBox/isBestEffort`` allows that.
+///
+/// Told for each of its starts, before its ``WorkerReady``.
+public struct WorkerBoxIncomplete: DomainEvent, SelfReport {
+    /// The worker's name.
+    public let worker: String
+    /// Its process.
+    public let pid: Int32
+    /// What is missing, each as a sentence.
+    public let missing: [String]
 }
 
 /// A worker has ended and had left processes behind that were no longer in its process group, as daemons are: they were killed.

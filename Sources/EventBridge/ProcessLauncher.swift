@@ -74,8 +74,11 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         if let memory { request.descriptors.append(.init(child: Self.outboxDescriptor, parent: memory.rawValue)) }
         if let shelf { request.descriptors.append(.init(child: Self.shelfDescriptor, parent: shelf.rawValue)) }
         let launcher = try findLauncher()
+        if launcher == nil, order.box != nil { throw Self.noLauncher(start) }
         let guardEnd = launcher.flatMap { guardDescriptor(launcher: $0, on: order.poller) }
-        request.launcher = launcher.map { .init(path: $0, guardDescriptor: guardEnd?.rawValue) }
+        request.launcher = launcher.map {
+            .init(path: $0, guardDescriptor: guardEnd?.rawValue, box: order.box?.spawnBox)
+        }
         let lines = order.output
         let outputPipe = try LinePipe.capture(output.reading, on: order.poller) { lines($0, false) }
         let errorPipe = try LinePipe.capture(error.reading, on: order.poller) { lines($0, true) }
@@ -89,7 +92,9 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
                         order.leftBehind(child.processIdentifier, found)
                     }
                 }
-                completion(.success(LaunchedWorker(stream: stream, process: process)))
+                var worker = LaunchedWorker(stream: stream, process: process)
+                worker.missingFromBox = child.missingFromBox
+                completion(.success(worker))
             case .failure(let error):
                 completion(.failure(Self.failure(error)))
             }
@@ -128,7 +133,14 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     }
 
     private static func failure(_ error: SpawnError) -> LaunchFailure {
-        LaunchFailure(reason: .spawnFailed(error.description, errno: error.code))
+        if case .boxUnavailable(let sentence) = error { return LaunchFailure(reason: .boxUnavailable(sentence)) }
+        return LaunchFailure(reason: .spawnFailed(error.description, errno: error.code))
+    }
+
+    /// Without its box it would do what it is not to do, also where best effort is enough.
+    private static func noLauncher(_ start: WorkerStart) -> LaunchFailure {
+        let why = start == .direct ? "which this bridge does without" : "which is not beside the running program"
+        return LaunchFailure(reason: .boxUnavailable("its box is made by bridge-launcher, \(why)"))
     }
 
     private static func environment(

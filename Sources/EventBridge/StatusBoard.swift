@@ -10,12 +10,34 @@ import Supervision
 final class StatusBoard: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
-    private var workers: [WorkerStatus]
+    /// By index; of those that were removed what they were last.
+    private var all: [WorkerStatus] = []
+    private var removed: Set<Int> = []
     private var feeds: [StatusFeed] = []
     private var hasEnded = false
 
-    init(_ names: [String]) {
-        workers = names.map { WorkerStatus(name: $0, state: .idle) }
+    /// With the lock held.
+    private var workers: [WorkerStatus] {
+        removed.isEmpty ? all : all.indices.filter { !removed.contains($0) }.map { all[$0] }
+    }
+
+    /// There are more workers, behind all others.
+    func add(_ names: [String]) {
+        for name in names {
+            let status = WorkerStatus(name: name, state: .idle)
+            tell {
+                all.append(status)
+                return status
+            }
+        }
+    }
+
+    /// A worker is no longer among them.
+    func remove(_ index: Int) {
+        tell {
+            removed.insert(index)
+            return all[index]
+        }
     }
 
     func add(_ feed: StatusFeed) {
@@ -30,10 +52,22 @@ final class StatusBoard: @unchecked Sendable {
         lock.withLock { feeds.removeAll { $0 === feed } }
     }
 
-    func changed(_ index: Int, to status: WorkerStatus) {
+    /// - Returns: The worker's status before.
+    func changed(_ index: Int, to status: WorkerStatus) -> WorkerStatus {
+        var before = status
+        tell {
+            before = all[index]
+            all[index] = status
+            return status
+        }
+        return before
+    }
+
+    /// - Parameter change: makes a change, with the lock held, and says of whom.
+    private func tell(_ change: () -> WorkerStatus) {
         let told = lock.withLock {
-            workers[index] = status
-            let update = WorkerStatusUpdate(workers: workers, changed: status)
+            let changed = change()
+            let update = WorkerStatusUpdate(workers: workers, changed: changed)
             for feed in feeds { feed.append(update) }
             return feeds
         }

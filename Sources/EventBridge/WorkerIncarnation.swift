@@ -38,26 +38,33 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     let number: Int
     let specification: WorkerSpecification
     let cookie: String
-    private let incarnation: UInt64
-    private let route: Route
-    private let link: Link
-    private let poller: Poller
-    private weak let owner: (any Owner)?
+    let incarnation: UInt64
+    let route: Route
+    let link: Link
+    let poller: Poller
+    weak let owner: (any Owner)?
     /// Of its owner, for every event: it holds nobody who holds this.
     private let router: EventRouter
 
-    private let lock = Lock()
+    let lock = Lock()
     private var process: (any WorkerProcess)?
     private var processIdentifier: Int32?
+    /// On the monotonic clock, in nanoseconds.
+    private var processBegan: UInt64?
     private var isLinkEnded = false
-    private var exit: ExitReason?
+    private(set) var exit: ExitReason?
     private var resourceUsage: ResourceUsage?
-    private var hasSaidGoodbye = false
+    private(set) var hasSaidGoodbye = false
     /// Whether the host has asked for its end, or brought it about: then no event is to blame for it.
-    private var isEndedByHost = false
+    private(set) var isEndedByHost = false
     /// The event whose handlers took too long, for which the host then ends the process.
-    private var overrun: Overrun?
+    var overrun: Overrun?
+    /// Whether it waits for the end of the process before it: until then it gets no events.
+    var isSuccessor: Bool
     private var hasReported = false
+
+    /// What its specification lets it publish, and what its runtime reports of that; nil for anything.
+    private let mayPublish: Set<String>?
 
     /// After a link has ended without a goodbye, how long its process may take to be seen dead.
     ///
@@ -67,11 +74,13 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// How much of what a worker says that it is at is worth repeating, in scalars.
     private static let longestReason = 200
 
+    /// - Parameter successor: the link, if it is to take the place of the process that has the route's.
     init(
         index: Int,
         number: Int,
         specification: WorkerSpecification,
         route: Route,
+        succeedingOver successor: Link? = nil,
         poller: Poller,
         owner: any Owner
     ) {
@@ -82,9 +91,15 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         self.poller = poller
         self.owner = owner
         router = owner.router
+        mayPublish = specification.publishes.map {
+            Set($0).union([
+                EventRefused.eventName, EventsDropped.eventName, EventsTraced.eventName, HandlerFailed.eventName,
+            ])
+        }
         cookie = String(randomUInt64(), radix: 16) + String(randomUInt64(), radix: 16)
         incarnation = .random(in: 1 ... .max)
-        link = route.link
+        link = successor ?? route.link
+        isSuccessor = successor != nil
     }
 
     /// There is a process, which can be signalled from now on.
@@ -92,6 +107,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         lock.withLock {
             self.process = process
             processIdentifier = process.processIdentifier
+            processBegan = MonotonicClock.now()
         }
     }
 
@@ -107,8 +123,14 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         }
     }
 
+    /// Whether a debugger holds its process.
+    var isBeingDebugged: Bool { lock.withLock { process }?.isBeingDebugged ?? false }
+
     /// The number of its process, also after that has ended.
     var pid: Int32? { lock.withLock { processIdentifier } }
+
+    /// For how long there has been a process, in nanoseconds; nil if none was started.
+    var age: UInt64? { lock.withLock { processBegan }.map { MonotonicClock.now() - $0 } }
 
     /// How its process has ended, and what it had used; nil before its end, and where there was none.
     var ending: (exit: ExitReason?, usage: ResourceUsage?) { lock.withLock { (exit, resourceUsage) } }
@@ -139,8 +161,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         guard case .sender = head.id else {
             throw LinkViolation("event \(head.sequence) bears the identity of another process")
         }
-        if let allowed = specification.publishes {
-            let name = router.name(of: head) ?? ""
+        if let allowed = mayPublish {
+            let name = router.name(of: head.name) ?? ""
             guard allowed.contains(name) else {
                 return .refused(.forbidden, text: "worker \"\(specification.name)\" may not publish \(name)")
             }
@@ -154,13 +176,15 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
                 throw LinkViolation("gap \(gap.sequence) speaks of events of another process")
             }
         }
+        // What it may not publish nobody misses.
+        if let allowed = mayPublish, !allowed.contains(router.name(of: gap.name) ?? "") { return }
         try owner?.router.gapReceived(gap, from: route, over: link)
     }
 
     func link(_ link: Link, received message: ControlMessage) throws {
         switch message {
         case .hello(let hello): helloReceived(hello)
-        case .interest(let interest): owner?.router.interestReceived(interest, from: route, over: link)
+        case .interest(let interest): try owner?.router.interestReceived(interest, from: route, over: link)
         case .ready: readyReceived()
         case .receipt(let receipt):
             guard receipt.process == specification.name, receipt.passedOnTo.isEmpty else {
@@ -184,153 +208,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         owner?.router.eventRefused(head, payload: payload, by: route, over: link, refusal: refusal)
     }
 
-    private func helloReceived(_ hello: Hello) {
-        switch HostHandshake.helloReceived(hello, expecting: cookie) {
-        case .reject(let reject):
-            link.send(.reject(reject))
-            owner?.incarnationViolated(self, .handshakeRejected(reject.text))
-        case .accept(let version):
-            guard let owner else { return }
-            link.queue(
-                .welcome(
-                    Welcome(
-                        version: version,
-                        library: LibraryVersion.text,
-                        hostIncarnation: owner.hostIncarnation,
-                        workerIncarnation: incarnation,
-                        windowBytes: UInt64(route.limits.windowBytes),
-                        windowEvents: UInt64(route.limits.windowEvents),
-                        frameBytes: UInt64(route.limits.frameBytes),
-                        heartbeatMilliseconds: specification.child.heartbeat.every.milliseconds,
-                        features: link.features
-                    )
-                )
-            )
-            link.established(
-                peerSource: EventSource(origin: specification.name, incarnation: incarnation),
-                ownIncarnation: owner.hostIncarnation,
-                peerWindowBytes: hello.windowBytes,
-                peerWindowEvents: hello.windowEvents,
-                peerFrameBytes: hello.frameBytes,
-                peerFeatures: hello.features
-            )
-            owner.router.announceInterest(to: route, over: link)
-        }
-    }
-
-    private func readyReceived() {
-        guard let owner else { return }
-        let missing = owner.router.missingInterest(of: route, in: specification.subscribes)
-        guard missing.isEmpty else {
-            owner.incarnationViolated(
-                self,
-                .handshakeRejected(
-                    "it says that it is ready but has not subscribed to \(missing.sorted().joined(separator: ", "))"
-                )
-            )
-            return
-        }
-        link.releaseEvents()
-        owner.incarnationBecameReady(self)
-        watchHeartbeat()
-        watchHandlers()
-        watchIdleness()
-    }
-
-    // MARK: - Signs of life
-
-    /// Looks once each interval whether the worker has been silent for too long.
-    ///
-    /// Silence counts only while the reading thread waits for the worker: what the worker has written and nobody has read yet says
-    /// nothing. And a look that comes late, because this process or the machine was stopped, starts counting afresh.
-    private func watchHeartbeat() {
-        if let watch = SilenceWatch(specification.child.heartbeat, from: .onMonotonicClock) { look(watch) }
-    }
-
-    /// The event that it is at, as far as the memory tells that it shares.
-    private var busyWith: String? {
-        guard let work = link.peerWork, let sequence = work.inline ?? work.oldest,
-            let event = link.unsettledEvent(sequence)
-        else { return nil }
-        return "\(event.name) (\(event.id))"
-    }
-
-    /// Whether a debugger holds its process.
-    var isBeingDebugged: Bool { lock.withLock { process }?.isBeingDebugged ?? false }
-
-    private func look(_ watch: SilenceWatch) {
-        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
-            guard let self, !link.hasEnded else { return }
-            var watch = watch
-            let now = MonotonicClock.now()
-            let silence = link.silence(at: now).map { Duration.nanoseconds(Int64(clamping: $0)) }
-            guard let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) else {
-                return look(watch)
-            }
-            // Whoever looks at it in a debugger keeps it from answering; afterwards it has all of its time again.
-            if isBeingDebugged { return watchHeartbeat() }
-            owner?.incarnationMissedHeartbeats(self, after: silence, busyWith: busyWith)
-        }
-    }
-
-    /// Looks several times within the idle time whether one that is on demand has had nothing to do; nothing is counted while events pass.
-    private func watchIdleness() {
-        guard let onDemand = specification.child.onDemand else { return }
-        look(IdleWatch(onDemand, from: .onMonotonicClock))
-    }
-
-    private func look(_ watch: IdleWatch) {
-        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
-            guard let self, !link.hasEnded else { return }
-            var watch = watch
-            // Read before it is asked for quiet: what moves in between is seen by the last look, under the link's lock.
-            let activity = link.activity
-            let isIdle = watch.looked(at: .onMonotonicClock, activity: link.isQuiet ? activity : nil)
-            guard isIdle, link.keepEventsIfIdle(since: activity) else { return look(watch) }
-            owner?.incarnationIdled(self)
-        }
-    }
-
-    // MARK: - Handlers
-
-    /// Why the process is ended by its handlers' deadline.
-    private struct Overrun {
-        let reason: ExitReason
-        /// The event, if it must have been that one; nil if several were begun, of which any may keep the others waiting.
-        let suspects: [EventID]?
-    }
-
-    /// Looks several times within the handlers' deadline which events the worker is at; nothing is counted while events pass.
-    private func watchHandlers() {
-        guard let deadline = specification.limits.handlerDeadline else { return }
-        look(HandlerWatch(deadline: deadline, from: .onMonotonicClock), deadline)
-    }
-
-    private func look(_ watch: HandlerWatch, _ deadline: Duration) {
-        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
-            guard let self, !link.hasEnded else { return }
-            var watch = watch
-            let work = link.peerWork.map { HandlerWatch.Work(inline: $0.inline, oldest: $0.oldest) }
-            let overdue = watch.looked(at: .onMonotonicClock, work: work)
-            if !overdue.isEmpty, isBeingDebugged { return watchHandlers() }
-            if !overdue.contains(where: { self.handlerOverran($0, deadline) }) { look(watch, deadline) }
-        }
-    }
-
-    /// - Returns: Whether the worker is on its way out, for this or another reason.
-    private func handlerOverran(_ overdue: HandlerWatch.Overdue, _ deadline: Duration) -> Bool {
-        // Finished in this moment, or never ours.
-        guard let event = link.unsettledEvent(overdue.event) else { return false }
-        let text = "\(event.name) (\(event.id))"
-        let isNews = lock.withLock {
-            guard !isEndedByHost, !hasSaidGoodbye, exit == nil else { return false }
-            var suspects: [EventID]?
-            if case .inline = overdue { suspects = [event.id] }
-            overrun = Overrun(reason: .handlerTimedOut(event: text, after: deadline), suspects: suspects)
-            return true
-        }
-        if isNews { owner?.incarnationOverran(self, event: text, after: deadline) }
-        return true
+    func link(_ link: Link, leftUnconfirmed events: [EventID]) {
+        owner?.router.eventsWereUnconfirmed(events, by: route)
     }
 
     // MARK: - The end
@@ -352,6 +231,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         lock.withLock { isLinkEnded = true }
         // Before anything else: events that come from now on go to the next incarnation, behind what this one has left.
         route.renew(after: link)
+        route.forgetSuccessor(link)
         reportEnd()
     }
 
@@ -362,6 +242,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     private func processExited(_ reason: ExitReason) {
         let usage = lock.withLock { process }?.usage
+        let reason = specification.box?.explanation(of: reason, usage) ?? reason
         lock.withLock {
             exit = reason
             resourceUsage = usage
@@ -372,17 +253,22 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     private func reportEnd() {
-        let ended: (reason: ExitReason, isOrderly: Bool, isCrash: Bool, overrun: Overrun?)? = lock.withLock {
-            guard isLinkEnded, let exit, !hasReported else { return nil }
-            hasReported = true
-            // Nothing is left of it to be signalled.
-            process = nil
-            return (exit, hasSaidGoodbye, !hasSaidGoodbye && (overrun != nil || !isEndedByHost), overrun)
-        }
+        let ended: (reason: ExitReason, isOrderly: Bool, isCrash: Bool, overrun: Overrun?, hadEvents: Bool)? =
+            lock.withLock {
+                guard isLinkEnded, let exit, !hasReported else { return nil }
+                hasReported = true
+                // Nothing is left of it to be signalled.
+                process = nil
+                let isCrash = !hasSaidGoodbye && (overrun != nil || !isEndedByHost)
+                return (exit, hasSaidGoodbye, isCrash, overrun, !isSuccessor)
+            }
         guard let ended, let owner else { return }
         let verdict: CrashLedger.Verdict
         let reason = ended.overrun?.reason ?? ended.reason
-        if ended.isCrash {
+        if !ended.hadEvents {
+            // It was never the route's: nothing is known of the peer by it.
+            verdict = .worker
+        } else if ended.isCrash {
             verdict = owner.router.workerCrashed(
                 route,
                 over: link,
@@ -403,26 +289,5 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     func abandon() {
         signal(.kill)
         link.close()
-    }
-}
-
-extension Duration {
-    /// The reading of the monotonic clock.
-    static var onMonotonicClock: Duration { .nanoseconds(Int64(clamping: MonotonicClock.now())) }
-
-    /// Whole milliseconds, at least 1 of what is longer than nothing; for the wire.
-    var milliseconds: UInt64 {
-        guard self > .zero else { return 0 }
-        return max(nanoseconds / 1_000_000, 1)
-    }
-
-    /// Whole nanoseconds; 0 for what is negative, and as much as there is for what is too long.
-    var nanoseconds: UInt64 {
-        guard self > .zero else { return 0 }
-        let (seconds, attoseconds) = components
-        let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return .max }
-        let (sum, overflows) = whole.addingReportingOverflow(UInt64(attoseconds / 1_000_000_000))
-        return overflows ? .max : sum
     }
 }

@@ -24,6 +24,8 @@ extension WorkerLauncher {
 /// What a launcher has to know.
 package struct LaunchOrder: Sendable {
     package let specification: ChildSpecification
+    /// What the worker may use up and touch; nil for whatever this process may.
+    package let box: WorkerBox?
     /// By which the worker shows that it is the one that was started.
     package let cookie: String
     /// What the host takes from the worker.
@@ -39,6 +41,8 @@ package struct LaunchOrder: Sendable {
 package struct LaunchedWorker: Sendable {
     package let stream: any ByteStream
     package let process: any WorkerProcess
+    /// What of its box the system lacks, each a sentence.
+    package var missingFromBox: [String] = []
 
     package init(stream: any ByteStream, process: any WorkerProcess) {
         self.stream = stream

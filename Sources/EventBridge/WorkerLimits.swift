@@ -44,6 +44,27 @@ public struct WorkerLimits: Sendable, Hashable {
     /// nor takes the supervisor's memory; ``WorkerOutputDropped`` says how much it was.
     public var output: Int
 
+    /// How many event names the worker may want, in all of its life; 4,096 by default, far more than programs have.
+    ///
+    /// The supervisor remembers each. Beyond this, and beyond the limits that follow, the worker is ended for breaking the protocol.
+    public var interestNames: Int
+
+    /// How many event names the worker may bring that nobody else knows, published or wanted, over all of its starts; 4,096 by default.
+    ///
+    /// The supervisor remembers each as long as it runs. What the supervisor's own program or another worker has named before does not
+    /// count, so that a worker which is started again has brought nothing new.
+    public var eventNames: Int
+
+    /// How many control messages the worker may send in a second beside those that answer events; 1,000 by default.
+    ///
+    /// Four times as many may come at once. A worker at rest sends one or two a second. Each event pays for three answers, so that it may acknowledge as fast as it gets events.
+    public var controlMessages: Int
+
+    /// How long a frame that the worker has begun may make no progress, by 4 KiB at least; 5 s by default, nil for any time.
+    ///
+    /// The host looks four times within it. A worker in a debugger has all the time that it needs.
+    public var frameDeadline: Duration?
+
     /// Makes limits.
     public init(
         outbox: Int = 4 << 20,
@@ -52,7 +73,11 @@ public struct WorkerLimits: Sendable, Hashable {
         frame: Int = 16 << 20,
         strikes: Int = 3,
         handlerDeadline: Duration? = nil,
-        output: Int = 1 << 20
+        output: Int = 1 << 20,
+        interestNames: Int = 4_096,
+        eventNames: Int = 4_096,
+        controlMessages: Int = 1_000,
+        frameDeadline: Duration? = .seconds(5)
     ) {
         self.outbox = outbox
         self.outboxHardLimit = outboxHardLimit
@@ -61,7 +86,14 @@ public struct WorkerLimits: Sendable, Hashable {
         self.strikes = strikes
         self.handlerDeadline = handlerDeadline
         self.output = output
+        self.interestNames = interestNames
+        self.eventNames = eventNames
+        self.controlMessages = controlMessages
+        self.frameDeadline = frameDeadline
     }
+
+    /// As many names as a bridge can have: decision 0005.
+    private static let greatestNames = 65_536
 
     func validate() -> [String] {
         var mistakes: [String] = []
@@ -75,6 +107,14 @@ public struct WorkerLimits: Sendable, Hashable {
         if output < 1 << 10 || output > 1 << 30 {
             mistakes.append("the output is limited to \(output) bytes a second; 1 KiB to 1 GiB are possible")
         }
+        for (what, count) in [("may want", interestNames), ("may bring", eventNames)]
+        where !(1...Self.greatestNames).contains(count) {
+            mistakes.append("it \(what) \(count) event names; 1 to \(Self.greatestNames) are possible")
+        }
+        if !(1...1_000_000).contains(controlMessages) {
+            mistakes.append("it may send \(controlMessages) control messages a second; 1 to 1000000 are possible")
+        }
+        if let frameDeadline { mistakes += frameDeadline.mistakes(as: "the frames' deadline", mayBeZero: false) }
         for (name, policy) in overflow.sorted(by: { $0.key < $1.key }) {
             if name.isEmpty || name.utf8.count > EventNames.maximumBytes {
                 mistakes.append(
@@ -94,6 +134,9 @@ public struct WorkerLimits: Sendable, Hashable {
         limits.outboxHardBytes = outboxHardLimit
         limits.overflow = OverflowPolicies(overflow)
         limits.frameBytes = frame
+        limits.interestNames = interestNames
+        limits.newEventNames = eventNames
+        limits.controlMessages = controlMessages
         return limits
     }
 }

@@ -128,8 +128,7 @@ extension WorkerPool {
             ]
         }
         var mistakes: [String] = []
-        let longest = "\(name).\(members)"
-        if longest.utf8.count > 64 {
+        if let longest = memberNames(of: name).last, longest.utf8.count > 64 {
             mistakes.append("its last member's name would be \"\(longest)\", longer than 64 characters")
         }
         for (event, key) in keys.sorted(by: { $0.key < $1.key }) {
@@ -147,9 +146,9 @@ extension WorkerSpecification {
     /// The workers that run by this specification: itself, or the members of its pool.
     var members: [WorkerSpecification] {
         guard let pool else { return [self] }
-        return pool.memberNumbers.map { number in
+        return pool.memberNames(of: name).map { memberName in
             var member = self
-            member.child.name = "\(name).\(number)"
+            member.child.name = memberName
             member.pool = nil
             return member
         }
@@ -162,5 +161,8 @@ extension WorkerSpecification {
 }
 
 extension WorkerPool {
-    var memberNumbers: ClosedRange<Int> { 1...max(1, members) }
+    /// The names of its members, in order; of at least one.
+    ///
+    /// - Parameter name: the specification's.
+    package func memberNames(of name: String) -> [String] { (1...max(1, members)).map { "\(name).\($0)" } }
 }

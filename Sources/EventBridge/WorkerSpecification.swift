@@ -22,11 +22,15 @@ public struct WorkerSpecification: Sendable, Hashable {
 
     /// The names of the events that the worker may publish; nil for any.
     ///
-    /// Others are refused to it by name.
+    /// Others are refused to it by name. What its runtime reports of its own events and handlers (`EventRefused`, `EventsDropped`,
+    /// `EventsTraced`, `HandlerFailed`) always passes, so that a refusal is seen here as well.
     public var publishes: [String]?
 
     /// How much the link to the worker holds and takes.
     public var limits: WorkerLimits
+
+    /// What the worker may use up and touch; nil, the default, for whatever the supervisor may.
+    public var box: WorkerBox?
 
     /// How many workers run by this specification, and which of them gets an event; nil for one, which has the specification's name.
     public var pool: WorkerPool?
@@ -51,7 +55,8 @@ public struct WorkerSpecification: Sendable, Hashable {
         heartbeat: Heartbeat = Heartbeat(),
         shutdown: ShutdownSequence = .draining(),
         limits: WorkerLimits = WorkerLimits(),
-        pool: WorkerPool? = nil
+        pool: WorkerPool? = nil,
+        box: WorkerBox? = nil
     ) {
         self.init(
             child: ChildSpecification(
@@ -71,7 +76,8 @@ public struct WorkerSpecification: Sendable, Hashable {
             subscribes: subscribes.map { $0.eventName },
             publishes: publishes.map { $0.map { $0.eventName } },
             limits: limits,
-            pool: pool
+            pool: pool,
+            box: box
         )
     }
 
@@ -81,9 +87,11 @@ public struct WorkerSpecification: Sendable, Hashable {
         subscribes: [String],
         publishes: [String]? = nil,
         limits: WorkerLimits = WorkerLimits(),
-        pool: WorkerPool? = nil
+        pool: WorkerPool? = nil,
+        box: WorkerBox? = nil
     ) {
         self.pool = pool
+        self.box = box
         self.child = child
         self.subscribes = subscribes
         self.publishes = publishes
@@ -118,7 +126,8 @@ public struct WorkerSpecification: Sendable, Hashable {
                     "worker \"\(specification.name)\": it is on demand, but subscribes to nothing, so that nothing would start it"
                 )
             }
-            mistakes += specification.limits.validate().map { "worker \"\(specification.name)\": \($0)" }
+            let further = specification.limits.validate() + (specification.box?.validate() ?? [])
+            mistakes += further.map { "worker \"\(specification.name)\": \($0)" }
         }
         return mistakes + validatePools(specifications)
     }
@@ -130,7 +139,7 @@ public struct WorkerSpecification: Sendable, Hashable {
             let found = pool?.validate(name: name, subscribes: specification.subscribes) ?? []
             mistakes += found.map { "worker \"\(name)\": \($0)" }
             guard let pool, found.isEmpty else { continue }
-            let members = Set(pool.memberNumbers.map { "\(name).\($0)" })
+            let members = Set(pool.memberNames(of: name))
             for other in specifications where members.contains(other.name) {
                 mistakes.append("worker \"\(other.name)\": a member of the pool \"\(name)\" has this name")
             }

@@ -1,4 +1,5 @@
 import BridgeTransport
+public import DomainEvents
 import EventRouting
 
 /// What has become of the events to and from one worker since the bridge was made, over all its starts.
@@ -13,10 +14,23 @@ public struct WorkerStatistics: Sendable, Hashable {
     ///
     /// What the worker refused to accept is not known here, and so not counted.
     public let received: EventCounts
+
+    /// How long the worker takes to settle an event: from the moment at which the event leaves for it until the host reads that its handlers have returned, or
+    /// that it was refused.
+    ///
+    /// That is more than the handlers' own time. It includes the way there and back, the waiting in the worker behind other events, and up to 2 ms for
+    /// which an acknowledgement may wait for a frame that it can ride on. The waiting in the outbox is not in it.
+    ///
+    /// A sample: one event at a time is timed, the next one begins when that is settled; so the events of a flood are represented by a part of them.
+    /// An event whose worker dies is not in it until the next worker settles it, which counts from its leaving anew. Of a worker that acknowledges nothing there are none.
+    public let settling: DurationHistogram
+
+    /// How often it has broken the protocol or a limit, and was ended for that; `WorkerExited.reason` says how.
+    public let violations: UInt64
 }
 
-/// The books of one direction: `offered = accepted + rejected`, and `accepted = handled + unwanted + refused + coalesced + dropped +
-/// deadLettered + lost + waiting`.
+/// The books of one direction: `offered = accepted + rejected`, and `accepted = handled + unwanted + unconfirmed + refused + coalesced +
+/// dropped + deadLettered + lost + waiting`.
 ///
 /// Exact when nothing is on its way; while events pass, the terms are read one after the other.
 public struct EventCounts: Sendable, Hashable {
@@ -28,6 +42,8 @@ public struct EventCounts: Sendable, Hashable {
     public let handled: UInt64
     /// Events that found no handler.
     public let unwanted: UInt64
+    /// Events that were sent to a worker that acknowledges nothing: what became of them nobody knows.
+    public let unconfirmed: UInt64
     /// Events that could not be decoded, were invalid, or whose handler threw.
     public let refused: UInt64
     /// Events that were left out as a later one took their place, by the policy ``OverflowPolicy/latest(by:)``.
@@ -52,19 +68,22 @@ public struct EventCounts: Sendable, Hashable {
 
     /// Whether every event is accounted for.
     public var isBalanced: Bool {
-        accepted == handled + unwanted + refused + coalesced + dropped + deadLettered + lost + waiting
+        accepted == handled + unwanted + unconfirmed + refused + coalesced + dropped + deadLettered + lost + waiting
     }
 }
 
 extension WorkerStatistics {
     init(worker: String, _ found: RouteStatistics) {
         self.worker = worker
+        violations = found.violations
         let tally = found.tally
+        settling = tally.settling
         sent = EventCounts(
             offered: found.offered,
             rejected: found.rejected,
             handled: tally.handled,
             unwanted: tally.unwanted,
+            unconfirmed: tally.unconfirmed,
             refused: tally.refused,
             coalesced: tally.coalesced,
             dropped: tally.dropped,
@@ -80,6 +99,7 @@ extension WorkerStatistics {
             rejected: 0,
             handled: tally.arrivedHandled,
             unwanted: tally.arrivedUnwanted,
+            unconfirmed: 0,
             refused: tally.arrivedRefused,
             coalesced: 0,
             dropped: 0,

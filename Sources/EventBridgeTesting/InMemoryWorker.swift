@@ -56,7 +56,7 @@ public struct InMemoryWorker: Sendable {
     /// Its own name, or those of its pool's members.
     var names: [String] {
         let name = specification.name
-        return specification.pool.map { pool in (1...max(1, pool.members)).map { "\(name).\($0)" } } ?? [name]
+        return specification.pool?.memberNames(of: name) ?? [name]
     }
 }
 
@@ -80,7 +80,8 @@ extension BridgeHost {
         intensity: RestartIntensity = RestartIntensity(),
         automaticShutdown: AutomaticShutdown = .never,
         startOrder: StartOrder = .together,
-        deadLetters: DeadLetterLimits = DeadLetterLimits()
+        deadLetters: DeadLetterLimits = DeadLetterLimits(),
+        control: ControlSocket? = nil
     ) async throws -> BridgeHost {
         let bridge = try BridgeHost(
             publisher: publisher,
@@ -89,7 +90,8 @@ extension BridgeHost {
             automaticShutdown: automaticShutdown,
             startOrder: startOrder,
             deadLetters: deadLetters,
-            launcher: InMemoryLauncher(workers)
+            launcher: InMemoryLauncher(workers),
+            control: control
         )
         try await bridge.start()
         return bridge

@@ -8,6 +8,14 @@ enum LocalOutcome {
     case pending
     case refused(Refusal.Reason, text: String)
 
+    /// Whether handlers were called, or were to be, and none is at it any more.
+    var isOver: Bool {
+        switch self {
+        case .handled, .refused: true
+        case .unwanted, .pending: false
+        }
+    }
+
     /// How many handlers have returned.
     var handlers: Int {
         if case .handled(let handlers) = self { handlers } else { 0 }

@@ -149,7 +149,13 @@ extension EventRouter {
 
     private func offer(_ letter: DeadLetterRecord) throws(DeliveryError) {
         let (event, attempt) = (letter.event, letter.event.attempts + 1)
-        guard let route = route(to: letter.receiver) else { return handleHere(event, attempt: attempt) }
+        guard letter.receiver != Self.ownName else { return handleHere(event, attempt: attempt) }
+        guard let route = route(to: letter.receiver) else {
+            throw DeliveryError(
+                .workerUnavailable,
+                "\(event.name) cannot be put back: there is no worker \"\(letter.receiver)\" any more"
+            )
+        }
         let offered: Result<Route.Place, DeliveryError> = event.payload.withUnsafeBytes { payload in
             do throws(DeliveryError) {
                 return .success(

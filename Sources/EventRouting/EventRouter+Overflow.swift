@@ -21,7 +21,9 @@ extension EventRouter {
     package func gapReceived(_ frame: GapFrame, from route: Route, over link: Link) throws {
         let name: String
         switch frame.name {
-        case .text(let text): name = text
+        case .text(let text):
+            name = text
+            _ = try named(name, broughtBy: route)
         case .number(let number):
             guard let known = named(number)?.name else {
                 throw LinkViolation("gap \(frame.sequence) has name number \(number), which nobody gave out")
@@ -29,6 +31,7 @@ extension EventRouter {
             name = known
         }
         guard let gap = link.gap(frame, named: name) else { return }
+        gapTap?(gap)
         let isSelfReport = isSelfReport(name)
         for target in named(name)?.targets ?? [] where target !== route {
             // Of what a member of a pool publishes the others get nothing that they share.
@@ -39,6 +42,7 @@ extension EventRouter {
             }
             target.link.note(gap)
         }
+        for target in named(name)?.fanout.attached ?? [] where target !== route { target.link.note(gap) }
         publisher.channel(named: name)?.eventsWereMissed(Int(clamping: gap.count))
     }
 }

@@ -1,6 +1,6 @@
 package import BridgeProtocol
 package import BridgeTransport
-import DomainEvents
+package import DomainEvents
 
 /// What processes say of events whose publishers wait to hear it.
 extension EventRouter {
@@ -31,15 +31,18 @@ extension EventRouter {
 
     /// The link to the process that has offered an event, if that still runs.
     private func link(to id: EventID) -> Link? {
-        route(to: id.origin).map(\.link).flatMap { link in
-            link.isPeer(id.origin, id.incarnation) ? link : nil
-        }
+        route(to: id.origin)?.link(toPeerOf: id)
     }
 
     /// Nothing is heard of the peer until it is started anew: whoever waits for what it says of an event waits no longer.
     package func peerIsUnavailable(_ route: Route) {
         let reason = "worker \"\(route.peerName)\" is unavailable: \(route.closedReason ?? "it has ended")"
         for id in route.link.awaitedEvents { tell(id, .unavailable, at: route, because: reason) }
+    }
+
+    /// These events were sent to a peer that does not say what becomes of them: whoever waits for that waits no longer.
+    package func eventsWereUnconfirmed(_ ids: [EventID], by route: Route) {
+        for id in ids { tell(id, .handled, at: route, because: "") }
     }
 
     /// Tells whoever waits to hear of an event what a peer will not say of it any more.

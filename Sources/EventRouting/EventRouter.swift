@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// The same on both sides. The host's router has a route for each worker and passes events between them without decoding them;
 /// a worker's has one, to the host. Interest goes the other way: what is wanted here, or by another peer, is asked of each peer.
-package final class EventRouter: InterestObserver, @unchecked Sendable {
+package final class EventRouter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock` (wishes and interest) or `tableLock` (look-ups on the event path).
 
     /// The name with which a peer asks for every event that is not a self-report.
@@ -18,6 +18,7 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     package let publisher: EventPublisher
     package let poller: Poller
     let losses: LossReporter
+    let trace: TraceReporter
     let receipts = PendingReceipts()
     private let takeOverGate = TakeOverGate()
     private let isIntakeClosed = Atomic<Bool>(false)
@@ -28,33 +29,52 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     /// Where events go that a process could not handle; nil in a worker, whose host keeps them.
     let deadLetters: DeadLetterStore?
     /// Whether every event of every peer is asked for, as somebody watches.
-    private let wantsEverything: Bool
+    let wantsEverything: Bool
+    /// Events that are for this process and those who have attached to it.
+    let control: ControlNames
+    /// The names that are asked for though nobody here subscribes to them, as somebody watches.
+    let watchedNames: Set<String>
+    /// Is told of every gap that a peer tells of, in its place among the events that ``tap`` sees.
+    let gapTap: (@Sendable (Gap) -> Void)?
 
     /// Serialises changes of interest; taken before any route's or link's lock.
-    private let lock = Lock()
-    private var routes: [Route] = []
-    private var selfReports: Set<String> = []
+    let lock = Lock()
+    /// Whether the publisher was let go: who leaves afterwards changes nothing any more, guarded by `lock`.
+    var isStopped = false
+    var routes: [Route] = []
+    /// What tells of the traced is known as such before anybody here has used it: nobody gets it who asks for everything.
+    var selfReports: Set<String> = [EventsTraced.eventName]
 
-    private let tableLock = Lock()
+    let tableLock = Lock()
     private var namesByText: [String: NamedEvents] = [:]
     /// Position is number minus 1; number 0 is ``everything``.
-    private var namesByNumber: [NamedEvents] = []
+    var namesByNumber: [NamedEvents] = []
     /// The same, for the event path.
     private let numbers = NumberTable(capacity: EventRouter.maximumNames)
 
+    /// - Parameter processName: what the process calls itself in its trace; the publisher's origin without it.
     package init(
         publisher: EventPublisher,
         poller: Poller,
         wantsEverything: Bool = false,
+        watchedNames: Set<String> = [],
         deadLetters: DeadLetterStore? = nil,
-        tap: (@Sendable (PassingEvent) -> Void)? = nil
+        control: ControlNames = ControlNames(),
+        processName: String? = nil,
+        tap: (@Sendable (PassingEvent) -> Void)? = nil,
+        gapTap: (@Sendable (Gap) -> Void)? = nil
     ) {
+        self.control = control
         self.deadLetters = deadLetters
         self.publisher = publisher
         self.poller = poller
         self.wantsEverything = wantsEverything
+        self.watchedNames = watchedNames
         self.tap = tap
+        self.gapTap = gapTap
         losses = LossReporter(publisher: publisher, poller: poller)
+        let process = processName ?? publisher.source.origin
+        trace = TraceReporter(process: process, publisher: publisher, poller: poller)
     }
 
     /// Begins to forward what the publisher publishes.
@@ -69,6 +89,9 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         takeOverGate.open()
     }
 
+    /// Whether nothing is taken any more that nothing has caused.
+    package var hasClosedIntake: Bool { isIntakeClosed.load(ordering: .relaxed) }
+
     /// Why an event of this process is not taken; nil if it is.
     func refusal(of name: String, _ context: EventContext) -> DeliveryError? {
         guard isIntakeClosed.load(ordering: .relaxed), context.cause == nil else { return nil }
@@ -79,7 +102,9 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     package func stop() {
         receipts.failAll(DeliveryError(.workerUnavailable, "the bridge has ended"))
         losses.announce()
+        trace.turn(on: nil)
         publisher.removeInterestObserver(self)
+        lock.withLock { isStopped = true }
         for named in tableLock.withLock({ namesByNumber }) {
             publisher.setForwarding(of: named.name, to: named, wanted: false)
         }
@@ -110,155 +135,36 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         return entry
     }
 
+    private func routed(_ name: String, broughtBy route: Route) throws(LinkViolation) -> NamedEvents? {
+        if let known = tableLock.withLock({ namesByText[name] }) { return known }
+        guard let entry = try named(name, broughtBy: route) else { return nil }
+        updateTargets(of: [entry])
+        return entry
+    }
+
+    /// The entry of a name that a peer brings, be it new; nil if peers have made up more than any program has.
+    func named(_ name: String, broughtBy route: Route) throws(LinkViolation) -> NamedEvents? {
+        let known =
+            try tableLock.withLock { () throws(LinkViolation) in
+                if let known = namesByText[name] { return known }
+                guard route.newNames < route.limits.newEventNames else {
+                    throw LinkViolation(
+                        "it brings the event name \"\(name.shortened())\"; the limit is \(route.limits.newEventNames) names that nobody else knows"
+                    )
+                }
+                route.newNames += 1
+                return nil
+            } as NamedEvents?
+        return known ?? named(name)
+    }
+
     func named(_ number: UInt64) -> NamedEvents? { numbers[number] }
 
-    // MARK: - Routes and their interest
-
-    /// Adds a peer; what its specification says it wants is kept for it from now on.
-    package func add(_ route: Route) {
-        lock.withLock {
-            routes.append(route)
-            for name in route.specified where name != Self.everything { _ = named(name) }
-        }
-        updateTargets()
-    }
-
-    /// The route to the peer of this name.
-    func route(to name: String) -> Route? { lock.withLock { routes.first { $0.peerName == name } } }
-
-    /// Whether events of this name are reports of the bridge about itself.
-    func isSelfReport(_ name: String) -> Bool { lock.withLock { selfReports.contains(name) } }
-
-    /// Tells the peer of a freshly established link what is wanted of it; from now on it is told of every change.
-    package func announceInterest(to route: Route, over link: Link) {
-        lock.withLock {
-            route.asked = []
-            route.announced = []
-            route.announcedLink = link
-            var interest = Interest()
-            if wantsEverything {
-                interest.wanted.append(Interest.Name(number: 0, name: Self.everything))
-            }
-            for named in tableLock.withLock({ namesByNumber }) where isWanted(named, of: route) {
-                route.announced.insert(named.number)
-                interest.wanted.append(Interest.Name(number: named.number, name: named.name))
-            }
-            // Also if it is empty: a worker runs no code of its own before it knows what the host wants.
-            link.queue(.interest(interest))
-        }
-        updateTargets()
-        link.pump()
-    }
-
-    /// Takes over what a peer has asked for.
-    package func interestReceived(_ interest: Interest, from route: Route, over link: Link) {
-        lock.withLock {
-            for number in interest.unwanted {
-                if let name = link.peerInterestName(of: number) { route.asked.remove(name) }
-            }
-            for wanted in interest.wanted {
-                route.asked.insert(wanted.name)
-                if wanted.name != Self.everything { _ = named(wanted.name) }
-            }
-        }
-        if interest.wanted.contains(where: { $0.name == Self.everything }) || interest.wanted.count > 1
-            || !interest.unwanted.isEmpty
-        {
-            updateTargets()
-        } else if let name = interest.wanted.first?.name, let entry = named(name) {
-            updateTargets(of: [entry])
-        }
-    }
-
-    /// A peer is down until something comes for it that its specification subscribes to: what else it had asked for is nothing to it.
-    package func forgetInterest(of route: Route) {
-        let hadAny = lock.withLock {
-            defer { route.asked = [] }
-            return !route.asked.isEmpty
-        }
-        if hadAny { updateTargets() }
-    }
-
-    /// Whether the peer has asked for all of these, and if not, for which it has not.
-    package func missingInterest(of route: Route, in names: [String]) -> [String] {
-        lock.withLock {
-            route.asked.contains(Self.everything) ? [] : names.filter { !route.asked.contains($0) }
-        }
-    }
-
-    /// Works out anew who wants what, and tells publisher and peers what follows.
-    private func updateTargets() {
-        updateTargets(of: tableLock.withLock { namesByNumber })
-    }
-
-    private func updateTargets(of entries: [NamedEvents]) {
-        let touched = lock.withLock {
-            for entry in entries {
-                let isSelfReport = selfReports.contains(entry.name)
-                let targets = routes.filter { $0.wants(entry.name, isSelfReport: isSelfReport) }
-                entry.setTargets(targets, isSelfReport: isSelfReport)
-                publisher.setForwarding(of: entry.name, to: entry, wanted: !targets.isEmpty || isTapped(entry.name))
-            }
-            return updateInterest(in: entries)
-        }
-        for link in touched { link.pump() }
-    }
-
-    private func isTapped(_ name: String) -> Bool { tap != nil && !selfReports.contains(name) }
-
-    /// Queues what has changed for each peer; under `lock`.
-    private func updateInterest(in entries: [NamedEvents]) -> [Link] {
-        var touched: [Link] = []
-        for route in routes {
-            // Before it has been told everything, a link is not told of changes.
-            guard let link = route.announcedLink, !link.hasEnded else { continue }
-            var interest = Interest()
-            for entry in entries {
-                let isAnnounced = route.announced.contains(entry.number)
-                let isWanted = isWanted(entry, of: route)
-                if isWanted, !isAnnounced {
-                    route.announced.insert(entry.number)
-                    interest.wanted.append(Interest.Name(number: entry.number, name: entry.name))
-                } else if !isWanted, isAnnounced {
-                    route.announced.remove(entry.number)
-                    interest.unwanted.append(entry.number)
-                }
-            }
-            guard !interest.wanted.isEmpty || !interest.unwanted.isEmpty else { continue }
-            link.queue(.interest(interest))
-            touched.append(link)
-        }
-        return touched
-    }
-
-    /// Whether the events are wanted here or by another peer.
-    ///
-    /// No echo: a peer's own wish asks nothing of itself.
-    private func isWanted(_ entry: NamedEvents, of route: Route) -> Bool {
-        publisher.isWanted(entry.name) || entry.fanout.isWanted(otherThan: route)
-    }
-
-    package func interestMayHaveChanged(in name: String) {
-        guard let entry = named(name) else { return }
-        if let channel = publisher.channel(named: name), channel.hasSubscribers {
-            entry.setReceiver(for: channel, publisher: publisher)
-        }
-        let touched = lock.withLock { updateInterest(in: [entry]) }
-        for link in touched { link.pump() }
-    }
-
-    package func channelWasMade(_ channel: AnyEventChannel) {
-        guard let entry = named(channel.name) else { return }
-        if channel.eventType is any SelfReport.Type {
-            lock.withLock { _ = selfReports.insert(channel.name) }
-        }
-        if channel.hasSubscribers { entry.setReceiver(for: channel, publisher: publisher) }
-        updateTargets(of: [entry])
-    }
+    var allNames: [String] { tableLock.withLock { namesByNumber }.map(\.name) }
 
     /// The name of an event that a peer sent; nil if its number was never given out.
-    package func name(of head: EventHead) -> String? {
-        switch head.name {
+    package func name(of name: WireName) -> String? {
+        switch name {
         case .text(let text): text
         case .number(let number): named(number)?.name
         }
@@ -280,11 +186,12 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
             guard entry != nil else {
                 throw LinkViolation("event \(head.sequence) has name number \(number), which nobody gave out")
             }
-        case .text(let name): entry = routed(name)
+        case .text(let name): entry = try routed(name, broughtBy: route)
         }
         guard let entry else {
             throw LinkViolation("more than \(Self.maximumNames) event names are in use")
         }
+        if entry.passage != .open, let refusal = entry.passage.refusal(of: entry.name, from: route) { return refusal }
         guard let context = link.context(of: head) else { return .handled }
         return dispatch(entry, head, payload: payload, context: context, from: route, over: link)
     }
@@ -298,15 +205,25 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         over link: Link
     ) -> EventDisposition {
         let fanout = entry.fanout
+        let arrival = trace.start(of: entry)
         tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: route.peerName))
         let sent =
             fanout.isWanted(otherThan: route)
             ? passOn(entry, head, payload, context, from: route, over: link, to: fanout) : nil
+        if arrival != 0, sent != nil || deadLetters != nil {
+            trace.recorder.note(.passing, of: entry.name, context, from: arrival, peer: route.peerName)
+        }
+        let beginning = arrival == 0 ? 0 : MonotonicClock.now()
         let outcome = fanout.deliverHere(payload, context: context, lane: link.lane) { handlers in
-            settlement(of: head, context, sent, over: link).completion(
+            let completion = settlement(of: head, context, sent, over: link).completion(
                 handlers: handlers,
                 refused: head.wantsReceipt ? nil : refusedLater(entry, payload: payload, context: context)
             )
+            if beginning == 0 { return completion }
+            return trace.noting(completion, of: entry.name, context, from: beginning, peer: route.peerName)
+        }
+        if beginning != 0, outcome.isOver {
+            trace.recorder.note(.handling, of: entry.name, context, from: beginning, peer: route.peerName)
         }
         return settled(outcome, entry, head, payload, context, sent, over: link)
     }
@@ -326,7 +243,8 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
             context: context,
             except: route,
             wantsReceipt: head.wantsReceipt,
-            to: fanout.targets(of: payload, except: route)
+            to: fanout.targets(of: payload, except: route),
+            attached: fanout.attached
         )
         if !sent.crowded.isEmpty, link.wasReadToEnd {
             // No window slows a peer that is gone: what it has left behind waits here, and its events are settled.
@@ -401,23 +319,21 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         payload: UnsafeRawBufferPointer,
         context: EventContext? = nil
     ) -> Result<Int, DeliveryError> {
-        guard (1...EventNames.maximumBytes).contains(name.utf8.count), name != Self.everything else {
-            return .failure(
-                DeliveryError(
-                    .notEncodable,
-                    "an event name has 1 to \(EventNames.maximumBytes) bytes and is not \"*\"; found \(name.utf8.count)"
-                )
-            )
-        }
-        guard let entry = routed(name) else {
-            return .failure(DeliveryError(.outboxFull, "more than \(Self.maximumNames) event names are in use"))
+        let entry: NamedEvents
+        do throws(DeliveryError) {
+            entry = try self.entry(toPublish: name)
+        } catch {
+            return .failure(error)
         }
         let context = context ?? publisher.makeContext(causedBy: nil)
         tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
         if let refusal = refusal(of: name, context) { return .failure(refusal) }
+        let start = trace.start(of: entry)
+        defer { if start != 0 { trace.recorder.note(.publish, of: name, context, from: start) } }
         let peers = entry.fanout.targets(of: payload, except: nil)
-        let targets = peers.count
-        let outcome = entry.sendToAll(payload, context: context, receipts: nil, to: peers)
+        let attached = entry.fanout.attached
+        let targets = peers.count + attached.count
+        let outcome = entry.sendToAll(payload, context: context, receipts: nil, to: peers, attached: attached)
         if case .failed(let failure) = outcome { return .failure(failure) }
         switch entry.fanout.deliverHere(
             payload,
@@ -429,6 +345,20 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
         case .unwanted: return .success(targets)
         case .refused(_, let text): return .failure(DeliveryError(.notEncodable, "\(name) was refused here: \(text)"))
         }
+    }
+
+    /// The entry of a name that somebody says instead of its type.
+    func entry(toPublish name: String) throws(DeliveryError) -> NamedEvents {
+        guard (1...EventNames.maximumBytes).contains(name.utf8.count), name != Self.everything else {
+            throw DeliveryError(
+                .notEncodable,
+                "an event name has 1 to \(EventNames.maximumBytes) bytes and is not \"*\"; found \(name.utf8.count)"
+            )
+        }
+        guard let entry = routed(name) else {
+            throw DeliveryError(.outboxFull, "more than \(Self.maximumNames) event names are in use")
+        }
+        return entry
     }
 
     /// Returns when every peer that wants the events of this name has room for one more, or is not going to have any.
@@ -453,7 +383,8 @@ package final class EventRouter: InterestObserver, @unchecked Sendable {
     /// Whether some peer or subscriber wants the events of this name.
     package func isWanted(_ name: String) -> Bool {
         guard let entry = tableLock.withLock({ namesByText[name] }) else { return false }
-        return !entry.targets.isEmpty || publisher.isWanted(name)
+        let fanout = entry.fanout
+        return !fanout.targets.isEmpty || !fanout.attached.isEmpty || publisher.isWanted(name)
     }
 }
 

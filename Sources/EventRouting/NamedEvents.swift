@@ -9,13 +9,19 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     let name: String
     /// By which this process's interest names it on every link.
     let number: UInt64
+    /// Between whom the events pass.
+    let passage: ControlNames.Passage
+    /// Whether these are the events that tell of the traced, and leave no trace themselves.
+    let isTrace: Bool
     // Unsafe: `router` outlives its names, as it owns them, and takes them out of the publisher when it stops.
     private unowned(unsafe) let router: EventRouter
 
     /// Who gets the events, as one immutable value: a change puts another in its place.
     final class Fanout: Sendable {
-        /// All who want the events, whether each of them or their share.
+        /// All who want the events, whether each of them or their share; but for those that are attached.
         let targets: [Route]
+        /// Those who want the events and for whom nobody waits.
+        let attached: [Route]
         /// Which of them get an event; nil if all do.
         let pooled: PooledTargets?
         let receiver: (any EventReceiver)?
@@ -24,11 +30,13 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
 
         init(
             targets: [Route],
+            attached: [Route],
             pooled: PooledTargets?,
             receiver: (any EventReceiver)?,
             coder: (any AnyObject & Sendable)?
         ) {
             self.targets = targets
+            self.attached = attached
             self.pooled = pooled
             self.receiver = receiver
             self.coder = coder
@@ -36,7 +44,8 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
 
         /// Whether a peer other than this one wants the events.
         func isWanted(otherThan route: Route) -> Bool {
-            pooled?.isWanted(otherThan: route) ?? targets.contains { $0 !== route }
+            (pooled?.isWanted(otherThan: route) ?? targets.contains { $0 !== route })
+                || attached.contains { $0 !== route }
         }
 
         /// Who gets an event.
@@ -58,12 +67,20 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     }
 
     private let lock = Lock()
-    @exclusivity(unchecked) private var current = Fanout(targets: [], pooled: nil, receiver: nil, coder: nil)
+    @exclusivity(unchecked) private var current = Fanout(
+        targets: [],
+        attached: [],
+        pooled: nil,
+        receiver: nil,
+        coder: nil
+    )
 
     init(name: String, number: UInt64, router: EventRouter) {
         self.name = name
         self.number = number
         self.router = router
+        passage = router.control.passage(of: name)
+        isTrace = name == EventsTraced.eventName
     }
 
     var fanout: Fanout { lock.withLock { current } }
@@ -71,9 +88,17 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     var targets: [Route] { fanout.targets }
 
     func setTargets(_ routes: [Route], isSelfReport: Bool) {
-        let pooled = PooledTargets(routes, name: name, isSelfReport: isSelfReport, router: router)
+        let targets = routes.filter { !$0.isAttached }
+        let attached = routes.filter(\.isAttached)
+        let pooled = PooledTargets(targets, name: name, isSelfReport: isSelfReport, router: router)
         lock.withLock {
-            current = Fanout(targets: routes, pooled: pooled, receiver: current.receiver, coder: current.coder)
+            current = Fanout(
+                targets: targets,
+                attached: attached,
+                pooled: pooled,
+                receiver: current.receiver,
+                coder: current.coder
+            )
         }
     }
 
@@ -88,6 +113,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         lock.withLock {
             current = Fanout(
                 targets: current.targets,
+                attached: current.attached,
                 pooled: current.pooled,
                 receiver: receiver,
                 coder: current.coder
@@ -105,6 +131,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         lock.withLock {
             current = Fanout(
                 targets: current.targets,
+                attached: current.attached,
                 pooled: current.pooled,
                 receiver: current.receiver,
                 coder: made
@@ -121,12 +148,20 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         intake: Intake,
         receipts: ReceiptLedger?
     ) -> Forwarded {
-        if let refusal = router.refusal(of: name, context) { return refused(refusal, context, intake) }
+        let refusal = router.refusal(of: name, context)
+        // Reports about the end itself still reach those for whom nobody waits; a worker could no longer handle them all.
+        if let refusal, !router.isSelfReport(name) { return refused(refusal, context, intake) }
+        let start = router.trace.start(of: self)
+        defer { if start != 0 { router.trace.recorder.note(.publish, of: name, context, from: start) } }
         do {
             let fanout = fanout
             let coder = coder(of: E.self, in: fanout)
             return try PayloadScratch.current.withEncoded(event, by: coder) { payload in
-                let targets = fanout.pooled?.targets(of: event, payload, isPublished: true) ?? fanout.targets
+                let targets =
+                    refusal == nil
+                    ? fanout.pooled?.targets(of: event, payload, isPublished: true) ?? fanout.targets : []
+                let attached =
+                    passage == .answer ? passage.askers(context, among: fanout.attached) : fanout.attached
                 if let tap = router.tap {
                     tap(PassingEvent(name: name, context: context, payload: payload, sender: nil))
                 }
@@ -137,10 +172,17 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                         context: context,
                         receipts: receipts,
                         to: targets,
+                        attached: attached,
                         ifThereIsRoom: intake == .awaited
                     )
                 case .announced:
-                    let sent = send(payload, context: context, wantsReceipt: false, to: targets)
+                    let sent = send(
+                        payload,
+                        context: context,
+                        wantsReceipt: false,
+                        to: targets,
+                        attached: attached
+                    )
                     for loss in sent.losses { router.announce(loss, of: name) }
                     return sent.losses.first.map { .failed($0.error) } ?? .taken
                 }
@@ -188,9 +230,10 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         context: EventContext,
         receipts: ReceiptLedger?,
         to targets: [Route],
+        attached: [Route],
         ifThereIsRoom: Bool = false
     ) -> Forwarded {
-        if targets.count == 1, receipts == nil, !targets[0].hasPolicies {
+        if targets.count == 1, attached.isEmpty, receipts == nil, !targets[0].hasPolicies {
             return targets[0].send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
         }
         let reservations: [Link.Reservation]
@@ -211,6 +254,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
             context: context,
             wantsReceipt: receipts != nil,
             to: targets,
+            attached: attached,
             reservations: reservations
         )
         if receipts != nil { return sent.losses.first.map { .failed($0.error) } ?? .taken }
@@ -242,6 +286,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - origin: which does not get its own events back.
+    ///   - attached: those who get it besides, as far as they keep up.
     ///   - reservations: the room that was kept at each target, or none at all.
     func send(
         _ payload: UnsafeRawBufferPointer,
@@ -249,10 +294,11 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         except origin: Route? = nil,
         wantsReceipt: Bool,
         to targets: [Route],
+        attached: [Route],
         reservations: [Link.Reservation] = []
     ) -> Sent {
-        // With one target there is nobody who could be overtaken.
-        let isHeld = targets.count > 1
+        // With one receiver there is nobody who could be overtaken.
+        let isHeld = targets.count + attached.count > 1
         var sent = Sent()
         var places: [Route.Place] = []
         var displaced: [(Route, Link.Displaced)] = []
@@ -287,6 +333,12 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                 )
                 sent.losses.append(Loss(route: target, id: context.id, error: error, isKept: isKept))
             }
+        }
+        for receiver in attached where receiver !== origin {
+            sent.isUnwanted = false
+            let place = receiver.offer(context, name: name, number: number, isHeld: isHeld, payload: payload)
+            guard let place else { continue }
+            if isHeld { places.append(place) } else { place.link.flush(at: context.nanosecondsSinceEpoch) }
         }
         let now = context.nanosecondsSinceEpoch
         // Whoever writes to one after the other comes back to the first when its last write is long past: one busy line makes all busy.

@@ -36,7 +36,7 @@ extension Route {
             let next = makeLink()
             let event = retired.retire(movingTo: next, without: sequence)
             if event != nil { deadLettered += 1 }
-            current = next
+            putInPlace(next)
             return (verdict, event, retired)
         }
         retired?.wakeWaiters()
@@ -50,7 +50,8 @@ extension Route {
 
     /// Whether what is published for the peer while it is given up has to be kept: what its specification subscribes to.
     func isSpecified(_ name: String, isSelfReport: Bool) -> Bool {
-        specified.contains(name) || (!isSelfReport && specified.contains(EventRouter.everything))
+        let specified = specified
+        return specified.contains(name) || (!isSelfReport && specified.contains(EventRouter.everything))
     }
 
     /// Keeps events from leaving for the peer, or lets them leave again; ``pauseChanged()`` then acts on it.

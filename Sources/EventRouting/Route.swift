@@ -6,15 +6,17 @@ import Locks
 
 /// The way to one peer, whichever incarnation of it lives: what it wants, and the link of its present or next incarnation.
 package final class Route: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`, but for `announced` and the wishes, which the router's lock guards.
+    // Sendable: everything mutable is guarded by `lock`, but for the links' interest, which the router's lock guards.
 
     package let peerName: String
     private let role: LinkPhaseMachine.Role
     private let ownSource: EventSource
     package let limits: LinkLimits
-    private let poller: Poller
+    let poller: Poller
     /// Whether a link that has ended is followed by another.
     private let isRenewed: Bool
+    /// Whether nobody waits for the peer, which has attached: see `Route+Attached.swift`.
+    let isAttached: Bool
 
     let lock = Lock()
     @exclusivity(unchecked) var current: Link
@@ -22,11 +24,13 @@ package final class Route: @unchecked Sendable {
     /// With whom the peer shares events; set before the router knows the route.
     package var pool: RoutePool?
     /// What became of the events of links that have ended.
-    private var past = LinkTally()
+    var past = LinkTally()
     @exclusivity(unchecked) private var rejected: UInt64 = 0
     /// Taken out of the outbox, as the peer crashed over them.
     var deadLettered: UInt64 = 0
     private var isGivenUpNow = false
+    /// Notes how events get on, if somebody wants to know.
+    private var recorder: SpanRecorder?
     /// Whether no event leaves for the peer for now, whichever link is the present one.
     var isPaused = false
     /// Those who wait for room with what others have left for the peer, by whom they wait for: called when it is paused.
@@ -34,23 +38,36 @@ package final class Route: @unchecked Sendable {
     /// What its crashes have come to.
     var ledger: CrashLedger
 
-    /// What the peer subscribes to by its specification: kept for it while it is down.
+    /// How many event names its incarnations have brought that nobody here knew.
     ///
-    /// Guarded by the router's lock.
-    let specified: Set<String>
-    /// What the present incarnation has asked for.
-    ///
-    /// Guarded by the router's lock.
-    var asked: Set<String> = []
-    /// Which of our numbers the present link's peer knows as wanted.
-    ///
-    /// Guarded by the router's lock.
-    var announced: Set<UInt64> = []
+    /// Guarded by the router's lock for look-ups.
+    var newNames = 0
+    /// How often one of its incarnations has broken the protocol.
+    private var violations: UInt64 = 0
 
-    /// The link over which ``announced`` was said.
+    /// The link of a process that is to take the place of the present one, and over which no event leaves yet.
+    var successor: Link?
+    /// The links that have ended since there was a ``successor``, with what lay in them: see `Route+Replacing.swift`.
+    var departed: [Link] = []
+    private var specifiedNow: Set<String>
+
+    /// Whether it gets nothing more of what its specification says, as it is about to go for good.
     ///
     /// Guarded by the router's lock.
-    var announcedLink: Link?
+    var isLeaving = false
+
+    /// What was said over the link of the present incarnation, or the last one.
+    ///
+    /// Guarded by the router's lock.
+    var interest: LinkInterest?
+    /// The same of a process that is to take its place.
+    ///
+    /// Guarded by the router's lock.
+    var nextInterest: LinkInterest?
+    /// The same of the one before it, which may still publish.
+    ///
+    /// Guarded by the router's lock.
+    var formerInterest: LinkInterest?
 
     package init(
         peerName: String,
@@ -61,14 +78,16 @@ package final class Route: @unchecked Sendable {
         strikes: Int = 3,
         isRenewed: Bool,
         poller: Poller,
-        first: Link? = nil
+        first: Link? = nil,
+        isAttached: Bool = false
     ) {
         self.peerName = peerName
         self.role = role
         self.ownSource = ownSource
         self.limits = limits
-        self.specified = specified
+        specifiedNow = specified
         self.isRenewed = isRenewed
+        self.isAttached = isAttached
         self.poller = poller
         ledger = CrashLedger(strikeLimit: strikes)
         current =
@@ -90,9 +109,17 @@ package final class Route: @unchecked Sendable {
             guard current === ended else { return }
             let next = makeLink()
             ended.moveUnsettled(to: next)
-            past.add(ended.tally.tally)
-            current = next
+            putInPlace(next)
         }
+    }
+
+    /// Makes another link the present one, to which everything was moved.
+    ///
+    /// With the lock held.
+    func putInPlace(_ next: Link) {
+        past.add(current.tally.tally)
+        if successor != nil { departed.append(current) }
+        current = next
     }
 
     /// What has become of the peer's events so far.
@@ -105,6 +132,7 @@ package final class Route: @unchecked Sendable {
                 offered: all.accepted + rejected,
                 rejected: rejected,
                 deadLettered: deadLettered,
+                violations: violations,
                 tally: all,
                 waiting: waiting,
                 waitingBytes: waitingBytes
@@ -116,7 +144,19 @@ package final class Route: @unchecked Sendable {
     func makeLink() -> Link {
         let made = Link(peerName: peerName, role: role, ownSource: ownSource, limits: limits, poller: poller)
         if isPaused { made.setPaused(true) }
+        if let recorder { made.setTrace(recorder) }
         return made
+    }
+
+    /// Begins to note how events get on, or ceases to.
+    ///
+    /// - Parameter recorder: nil to cease.
+    func setTrace(_ recorder: SpanRecorder?) {
+        lock.withLock {
+            self.recorder = recorder
+            current.setTrace(recorder)
+            successor?.setTrace(recorder)
+        }
     }
 
     /// Says why nothing is taken for the peer any more: it was given up or has stopped for good.
@@ -277,6 +317,11 @@ package final class Route: @unchecked Sendable {
         }
     }
 
+    /// One of its incarnations has broken the protocol.
+    package func countViolation() {
+        lock.withLock { violations += 1 }
+    }
+
     private func countRejected() {
         lock.withLock { rejected += 1 }
     }
@@ -347,7 +392,18 @@ package final class Route: @unchecked Sendable {
     ///
     /// Under the router's lock.
     func wants(_ name: String, isSelfReport: Bool) -> Bool {
-        specified.contains(name) || asked.contains(name)
-            || (!isSelfReport && (asked.contains(EventRouter.everything) || specified.contains(EventRouter.everything)))
+        if isLeaving { return has(asked: name) && !isSpecified(name, isSelfReport: isSelfReport) }
+        return isSpecified(name, isSelfReport: isSelfReport) || has(asked: name)
+            || (!isSelfReport && has(asked: EventRouter.everything))
+    }
+
+    /// Under the router's lock.
+    private func has(asked name: String) -> Bool { interest?.asked.contains(name) == true }
+
+    /// What the peer subscribes to by its specification: kept for it while it is down.
+    var specified: Set<String> { lock.withLock { specifiedNow } }
+
+    func specify(_ names: Set<String>) {
+        lock.withLock { specifiedNow = names }
     }
 }

@@ -15,6 +15,7 @@ package struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         case numberOutOfRange
         case duplicateKey
         case tooDeep
+        case tooManyValues
     }
 
     package let kind: Kind

@@ -4,6 +4,7 @@ struct JSONParser {
     let dialect: JSONReader.Dialect
     let maximumDepth: Int
     var position = 0
+    var valuesLeft = Int.max
     var locator: JSONLocator
 
     /// Objects up to this many members are searched for a key one by one, which is quicker than a set.
@@ -26,6 +27,10 @@ struct JSONParser {
         guard let first = current else {
             throw error(.endOfText, "found the end of the text, expected a value")
         }
+        guard valuesLeft > 0 else {
+            throw error(.tooManyValues, "found one more value than a text may hold here")
+        }
+        valuesLeft -= 1
         // Taken before the children are read: the locator walks forward only.
         let location = locator.location(at: start)
         let value: JSONNode.Value

@@ -22,14 +22,24 @@ package struct JSONReader: Sendable {
 
     package let dialect: Dialect
     package let maximumDepth: Int
+    /// How many values a text may hold, the inner ones of arrays and objects included.
+    ///
+    /// Each takes some dozen bytes of memory, though it may be one byte of the text: to be set where a text comes from who is not trusted.
+    package let maximumValues: Int
 
-    package init(dialect: Dialect = .json, maximumDepth: Int = JSONReader.greatestDepth) {
+    package init(
+        dialect: Dialect = .json,
+        maximumDepth: Int = JSONReader.greatestDepth,
+        maximumValues: Int = .max
+    ) {
         self.dialect = dialect
+        self.maximumValues = maximumValues
         self.maximumDepth = min(max(maximumDepth, 0), Self.greatestDepth)
     }
 
     package func read(_ bytes: [UInt8]) throws(JSONError) -> JSONNode {
         var parser = JSONParser(bytes: bytes, dialect: dialect, maximumDepth: maximumDepth)
+        parser.valuesLeft = maximumValues
         try parser.checkEncoding()
         try parser.skipTrivia()
         let root = try parser.readValue(depth: 0)

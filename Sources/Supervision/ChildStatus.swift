@@ -24,6 +24,9 @@ public struct ChildStatus: Hashable, Sendable {
     /// What it is being ended for, while it is: it did what it must not do, or showed no sign of life.
     public var fault: ExitReason?
 
+    /// The process that comes up beside the present one, to take its place; nil if none does.
+    public var replacement: ChildReplacement?
+
     /// How many deaths are kept: enough to see a pattern, few enough to print.
     public static let deathTallyLimit = 10
 
@@ -36,7 +39,8 @@ public struct ChildStatus: Hashable, Sendable {
         restarts: Int = 0,
         lastExit: ExitReason? = nil,
         deaths: [ChildDeath] = [],
-        fault: ExitReason? = nil
+        fault: ExitReason? = nil,
+        replacement: ChildReplacement? = nil
     ) {
         self.name = name
         self.state = state
@@ -46,6 +50,28 @@ public struct ChildStatus: Hashable, Sendable {
         self.lastExit = lastExit
         self.deaths = deaths
         self.fault = fault
+        self.replacement = replacement
+    }
+}
+
+/// A process that is to take the place of a child's present one.
+///
+/// While ``isReady``, the present one finishes what it has.
+public struct ChildReplacement: Hashable, Sendable {
+    /// Which start of the child it is, counted from 1.
+    public var start: Int
+
+    /// The process id, once there is a process.
+    public var pid: Int32?
+
+    /// Whether it is ready, and waits for the end of the present one.
+    public var isReady: Bool
+
+    /// Makes a snapshot.
+    public init(start: Int, pid: Int32? = nil, isReady: Bool = false) {
+        self.start = start
+        self.pid = pid
+        self.isReady = isReady
     }
 }
 

@@ -14,6 +14,14 @@ public enum ExitReason: Hashable, Sendable {
     /// It did not become ready within this time, and the last that it said of itself, if it did.
     case handshakeTimedOut(after: Duration, saying: String? = nil)
 
+    /// Its box needs what this system does not have, so that it was not started: what that is, as a sentence.
+    case boxUnavailable(String)
+
+    /// It ended like this while it was at a limit that was set for it, which is what the text says, such as `512 MiB`.
+    ///
+    /// That the limit is the reason is likely, and nobody can tell for certain.
+    indirect case atLimit(ResourceLimit, of: String, ExitReason)
+
     /// Its handshake was refused, for a reason that a new start would not change, such as another protocol version.
     case handshakeRejected(String)
 
@@ -48,7 +56,7 @@ public enum ExitReason: Hashable, Sendable {
     /// that ran before may just be being replaced on disk; the caller knows that, and has to look at it too.
     package var isPermanent: Bool {
         switch self {
-        case .handshakeRejected: true
+        case .handshakeRejected, .boxUnavailable: true
         case .spawnFailed(_, let errno?): SystemConstants.permanentSpawnErrors.contains(errno)
         default: false
         }
@@ -58,17 +66,23 @@ public enum ExitReason: Hashable, Sendable {
 extension ExitReason {
     /// The limit for whose sake the operating system has killed it; nil if it was another reason, or nobody knows.
     ///
-    /// Of memory nobody knows: a process that gets none has to end itself, and the system that has none left kills by SIGKILL, as
-    /// anybody can.
+    /// Of memory nobody knows for certain: a process that gets none has to end itself, and the system that has none left kills by
+    /// SIGKILL, as anybody can. It is said of a process that was at its own limit of it: ``atLimit(_:of:_:)``.
     public var exceededLimit: ResourceLimit? {
-        guard case .signaled(let number, _) = self else { return nil }
-        return SystemConstants.limit(behind: number)
+        switch self {
+        case .signaled(let number, _): SystemConstants.limit(behind: number)
+        case .atLimit(let limit, _, _): limit
+        default: nil
+        }
     }
 
     /// The name of the signal that it was killed by, such as `SIGKILL`.
     public var signalName: String? {
-        guard case .signaled(let number, _) = self else { return nil }
-        return SystemConstants.signalName(number)
+        switch self {
+        case .signaled(let number, _): SystemConstants.signalName(number)
+        case .atLimit(_, _, let reason): reason.signalName
+        default: nil
+        }
     }
 }
 
@@ -83,6 +97,8 @@ extension ExitReason: CustomStringConvertible {
         case .spawnFailed(let what, nil): "could not be started: \(what)"
         case .handshakeTimedOut(let time, nil): "was not ready \(time.text) after its start"
         case .handshakeTimedOut(let time, let words?): "was not ready \(time.text) after its start, saying: \(words)"
+        case .boxUnavailable(let what): "could not be started: \(what)"
+        case .atLimit(let limit, let value, let reason): "\(reason), at \(limit) (\(value))"
         case .handshakeRejected(let why): "was refused in the handshake: \(why)"
         case .protocolViolation(let what): "broke the protocol: \(what)"
         case .unresponsive(let time, nil): "gave no sign of life for \(time.text)"

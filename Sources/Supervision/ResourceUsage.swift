@@ -30,10 +30,13 @@ extension ResourceUsage: CustomStringConvertible {
     }
 }
 
-/// A limit of the operating system, for whose sake it kills a process.
+/// A limit of the operating system, for whose sake a process was killed, or has ended itself.
 public enum ResourceLimit: String, Hashable, Sendable, Codable {
     /// RLIMIT_CPU: the process has used more processor time than it may.
     case processorTime
+
+    /// RLIMIT_DATA: it had as much memory of its own as it may, and got no more.
+    case memory
 
     /// RLIMIT_FSIZE: it has written more into one file than it may.
     case fileSize
@@ -44,6 +47,7 @@ extension ResourceLimit: CustomStringConvertible {
     public var description: String {
         switch self {
         case .processorTime: "its limit of processor time"
+        case .memory: "its limit of memory"
         case .fileSize: "its limit for the size of a file"
         }
     }

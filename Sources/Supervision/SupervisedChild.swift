@@ -1,11 +1,15 @@
 /// One child as the supervisor's state machine sees it.
 struct SupervisedChild: Sendable {
-    let specification: ChildSpecification
+    var specification: ChildSpecification
     var phase = Phase.idle
     /// What becomes of it after its present process has ended.
     var intent = Intent.run
     /// The number of its present or last start.
     var incarnation = 0
+    /// The highest number that was given to a start, also to one that came to nothing.
+    var launches = 0
+    /// The process that is to take the place of the present one.
+    var replacement: Replacement?
     var pid: Int32?
     /// A fault found in the present incarnation, which is then the reason for its death whatever it dies of.
     var verdict: ExitReason?
@@ -29,6 +33,9 @@ struct SupervisedChild: Sendable {
     /// Whether the start of the supervisor waits for it.
     var isAwaited = false
     var wasReady = false
+    /// Whether it is to go for good, and whether it was told that nothing is left of it.
+    var isRemoved = false
+    var isGone = false
     var lastExit: ExitReason?
     var deaths: [ChildDeath] = []
     var diedOf: ExitReason?
@@ -80,6 +87,8 @@ struct SupervisedChild: Sendable {
         case rejoin
         /// Stay down until something comes for it.
         case rest
+        /// Another process, which is ready, takes its place.
+        case handOver
         case giveUp(String)
     }
 
@@ -88,6 +97,14 @@ struct SupervisedChild: Sendable {
         switch phase {
         case .spawning, .starting, .ready, .stopping: true
         case .idle, .queued, .backingOff, .waiting, .dormant, .stopped, .gaveUp: false
+        }
+    }
+
+    /// Whether there is a process that does its work, or will, and that nobody has asked to end.
+    var isAtWork: Bool {
+        switch phase {
+        case .spawning(thenStop: nil), .starting, .ready: intent == .run
+        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: false
         }
     }
 
@@ -119,7 +136,7 @@ struct SupervisedChild: Sendable {
     var isOnItsWay: Bool {
         switch phase {
         case .queued, .spawning, .starting, .backingOff, .waiting: true
-        case .stopping: intent == .run || intent == .restart || intent == .rejoin
+        case .stopping: intent == .run || intent == .restart || intent == .rejoin || intent == .handOver
         case .idle, .ready, .dormant, .stopped, .gaveUp: false
         }
     }
@@ -158,7 +175,8 @@ struct SupervisedChild: Sendable {
             restarts: restarts,
             lastExit: lastExit,
             deaths: deaths,
-            fault: isLive ? verdict : nil
+            fault: isLive ? verdict : nil,
+            replacement: replacement?.status
         )
     }
 

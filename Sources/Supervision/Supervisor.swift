@@ -39,9 +39,14 @@ package final class Supervisor: @unchecked Sendable {
         self.environment = environment
     }
 
-    /// A snapshot of every child, in start order; what it says may already be on its way to the environment.
+    /// A snapshot of every child, in start order, also of those that were removed; what it says may already be on its way to the environment.
     package var status: [ChildStatus] {
         lock.withLock { machine.status }
+    }
+
+    /// Whether children are started and stopped by request: between the start of all and their stop.
+    package var isRunning: Bool {
+        lock.withLock { machine.mode == .running }
     }
 
     // MARK: Requests
@@ -62,11 +67,29 @@ package final class Supervisor: @unchecked Sendable {
     /// Starts a child anew, with its failures forgotten; one that lives is stopped first.
     package func restartRequested(index: Int) { take(.restartRequested(index: index)) }
 
+    /// Starts another process beside a child's present one, which then hands over to it; ends in the environment's
+    /// `replacementConcluded`.
+    package func replaceRequested(index: Int, _ request: ReplacementRequest) {
+        take(.replaceRequested(index: index, request))
+    }
+
+    /// Gives up a replacement that has not come to handing over; one that has goes on.
+    package func replacementCalledOff(request: Int) { take(.replacementCalledOff(request: request)) }
+
     /// Stops a child until somebody asks for its restart.
     package func stopChildRequested(index: Int) { take(.stopChildRequested(index: index)) }
 
     /// Stops a child, and whoever the strategy ties to it, as one that is of no use to start again.
     package func giveUpRequested(index: Int, reason: String) { take(.giveUpRequested(index: index, reason: reason)) }
+
+    /// Adds children behind all others; their specifications have to be valid, and they stay down until ``startChildRequested(index:)``.
+    package func childrenAdded(_ specifications: [ChildSpecification]) { take(.childrenAdded(specifications)) }
+
+    /// Starts a child that was added: it settles by its status, at the latest with a stop.
+    package func startChildRequested(index: Int) { take(.startChildRequested(index: index)) }
+
+    /// Stops a child for good; ends in the environment's `childRemoved`, also after a stop.
+    package func removeChildRequested(index: Int) { take(.removeChildRequested(index: index)) }
 
     // MARK: News of a child's process
 
@@ -155,7 +178,7 @@ package final class Supervisor: @unchecked Sendable {
     /// A child that a debugger holds is not ended because it is not ready: it has all of its time again, until nobody holds it.
     private func timerFired(_ token: TimerToken) {
         let late = lock.withLock { machine.childThatIsLate(by: token) }
-        if let late, environment?.isBeingDebugged(index: late.index) == true {
+        if let late, environment?.isBeingDebugged(index: late.index, incarnation: late.incarnation) == true {
             take(late.grace)
         } else {
             take(.timerFired(token))
@@ -174,9 +197,18 @@ package final class Supervisor: @unchecked Sendable {
     private func perform(_ action: SupervisorAction, in environment: any SupervisorEnvironment) {
         switch action {
         case .spawn(let index, let incarnation): environment.launch(index: index, incarnation: incarnation)
-        case .sendDrain(let index): environment.drain(index: index)
+        case .sendDrain(let index, let grace): environment.drain(index: index, within: grace)
         case .watchDemand(let index): environment.watchDemand(index: index)
         case .signal(let index, let signal): environment.signal(index: index, signal)
+        case .spawnSuccessor(let index, let incarnation, let request):
+            environment.launchSuccessor(index: index, incarnation: incarnation, request: request)
+        case .signalSuccessor(let index, let signal): environment.signalSuccessor(index: index, signal)
+        case .adoptSpecification(let index, let request):
+            environment.adoptSpecification(index: index, request: request)
+        case .keepEvents(let index): environment.keepEvents(index: index)
+        case .takeOver(let index, let incarnation): environment.takeOver(index: index, incarnation: incarnation)
+        case .concludeReplacement(let request, let outcome):
+            environment.replacementConcluded(request: request, outcome)
         case .startTimer(let token, let delay): startTimer(token, after: delay, in: environment)
         case .cancelTimer(let token):
             lock.withLock { timers.removeValue(forKey: token) ?? nil }?.cancel()
@@ -185,6 +217,7 @@ package final class Supervisor: @unchecked Sendable {
         case .finishStartup(nil): environment.startupFinished(.success(()))
         case .finishStartup(let failure?): environment.startupFinished(.failure(failure))
         case .announceAutomaticShutdown(let index): environment.automaticShutdownBegan(index: index)
+        case .announceRemoval(let index): environment.childRemoved(index: index)
         case .announceAllStopped: environment.allStopped()
         }
     }

@@ -2,8 +2,20 @@
 package enum SupervisorAction: Hashable, Sendable {
     /// Start a process; answered by `childSpawned` or `childSpawnFailed`, sooner or later.
     case spawn(index: Int, incarnation: Int)
-    case sendDrain(index: Int)
+    /// Ask a child to finish what it has within this time, and to say goodbye.
+    case sendDrain(index: Int, within: Duration)
     case signal(index: Int, ChildSignal)
+    /// Start a process beside a child's present one, by the specification of this request; answered as `spawn` is.
+    case spawnSuccessor(index: Int, incarnation: Int, request: Int)
+    case signalSuccessor(index: Int, ChildSignal)
+    /// Go by the specification of this request from now on: for later starts, and for what is kept for the child.
+    case adoptSpecification(index: Int, request: Int)
+    /// Let nothing more go to the present process: what comes is for the one that takes its place.
+    case keepEvents(index: Int)
+    /// The process beside the present one, which has ended, does the child's work from now on.
+    case takeOver(index: Int, incarnation: Int)
+    /// Tell whoever has asked for a replacement under this number.
+    case concludeReplacement(request: Int, ReplacementOutcome)
     /// Tell by `demandArose` when something lies there for a child, at once if it does already.
     case watchDemand(index: Int)
     case startTimer(TimerToken, after: Duration)
@@ -13,6 +25,8 @@ package enum SupervisorAction: Hashable, Sendable {
     case finishStartup(StartupFailure?)
     /// All children are to be stopped, as this one has ended, which is significant; to be answered by a request for that.
     case announceAutomaticShutdown(index: Int)
+    /// Nothing is left of a child whose removal was asked for.
+    case announceRemoval(index: Int)
     case announceAllStopped
 }
 

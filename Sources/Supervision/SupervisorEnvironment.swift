@@ -9,8 +9,8 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Starts a process for a child. Answered by `childSpawned` or `childSpawnFailed`, from inside or later.
     func launch(index: Int, incarnation: Int)
 
-    /// Asks a child over its link to finish and to say goodbye.
-    func drain(index: Int)
+    /// Asks a child over its link to finish within this time and to say goodbye.
+    func drain(index: Int, within grace: Duration)
 
     /// Tells by `demandArose` when something lies there for a child, at once if it does already; to be told once for each call.
     func watchDemand(index: Int)
@@ -18,8 +18,26 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Sends a signal to a child's process; one that has just ended is passed over in silence.
     func signal(index: Int, _ signal: ChildSignal)
 
-    /// Whether a debugger holds a child's process, so that it may stand still for as long as a person thinks.
-    func isBeingDebugged(index: Int) -> Bool
+    /// Whether a debugger holds the process of a child's start, so that it may stand still for as long as a person thinks.
+    func isBeingDebugged(index: Int, incarnation: Int) -> Bool
+
+    /// Starts a process beside a child's present one, by the specification of this request. Answered as ``launch(index:incarnation:)`` is.
+    func launchSuccessor(index: Int, incarnation: Int, request: Int)
+
+    /// Sends a signal to the process beside a child's present one.
+    func signalSuccessor(index: Int, _ signal: ChildSignal)
+
+    /// Goes by the specification of this request from now on.
+    func adoptSpecification(index: Int, request: Int)
+
+    /// Lets no event go to a child's present process any more.
+    func keepEvents(index: Int)
+
+    /// Lets the process beside the present one, which has ended, do the child's work.
+    func takeOver(index: Int, incarnation: Int)
+
+    /// What has become of a replacement; told once for each request.
+    func replacementConcluded(request: Int, _ outcome: ReplacementOutcome)
 
     /// Runs a body once, after this time, unless it is cancelled before.
     func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer
@@ -34,12 +52,15 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// when what is on its way has arrived.
     func automaticShutdownBegan(index: Int)
 
+    /// Nothing is left of a child whose removal was asked for, and nothing more is told of it; told once for each.
+    func childRemoved(index: Int)
+
     /// Every child is down after a stop; told once for each stop.
     func allStopped()
 }
 
 extension SupervisorEnvironment {
-    package func isBeingDebugged(index: Int) -> Bool { false }
+    package func isBeingDebugged(index: Int, incarnation: Int) -> Bool { false }
 }
 
 /// A timer that can be called off.

@@ -24,12 +24,40 @@ package enum SupervisorInput: Hashable, Sendable {
     case demandArose(index: Int)
     case timerFired(TimerToken)
     case restartRequested(index: Int)
+    /// Another process is to take the place of a child's present one.
+    case replaceRequested(index: Int, ReplacementRequest)
+    /// Whoever has asked for a replacement under this number wants it no longer.
+    case replacementCalledOff(request: Int)
     case stopChildRequested(index: Int)
     /// Somebody else has found that starting it again is of no use.
     case giveUpRequested(index: Int, reason: String)
+    /// There are more of them, behind all others; they stay down until their start is asked for.
+    case childrenAdded([ChildSpecification])
+    /// One that was added is to start.
+    case startChildRequested(index: Int)
+    /// One is to stop and never to come back.
+    case removeChildRequested(index: Int)
     case stopRequested
     /// The stop is to be quicker: the first time nothing drains and all are ended at once, the second time by SIGKILL.
     case stopHurried
+}
+
+extension SupervisorInput {
+    /// The start that it brings news of; nil if it is about none.
+    var subject: (index: Int, incarnation: Int)? {
+        switch self {
+        case .childSpawned(let index, let incarnation, _), .childSpawnFailed(let index, let incarnation, _),
+            .childBecameReady(let index, let incarnation), .childExited(let index, let incarnation, _, _, _),
+            .childViolated(let index, let incarnation, _), .heartbeatMissed(let index, let incarnation, _, _),
+            .handlerTimedOut(let index, let incarnation, _, _), .childDrained(let index, let incarnation),
+            .childAskedForTime(let index, let incarnation, _, _), .childIdled(let index, let incarnation):
+            (index, incarnation)
+        case .startRequested, .demandArose, .timerFired, .restartRequested, .replaceRequested, .replacementCalledOff,
+            .stopChildRequested, .giveUpRequested, .stopRequested, .stopHurried, .childrenAdded, .startChildRequested,
+            .removeChildRequested:
+            nil
+        }
+    }
 }
 
 /// At whose door an end is laid that nobody asked for.

@@ -25,7 +25,7 @@ extension SupervisorStateMachine {
         stopping.current = stopping.remaining.isEmpty ? nil : stopping.remaining.removeFirst()
         switch stopping.current {
         case .drain(let grace)?:
-            actions.append(.sendDrain(index: index))
+            actions.append(.sendDrain(index: index, within: grace.clampedToAllowed))
             stopping.timer = startTimer(after: grace.clampedToAllowed)
             children[index].deadline = now + grace.clampedToAllowed
         case .signal(let signal, let grace)?:
@@ -113,6 +113,7 @@ extension SupervisorStateMachine {
         guard mode == .stopping else { return }
         hurries += 1
         for index in children.indices.reversed() {
+            if hurries > 1 { killSuccessor(index) }
             switch children[index].phase {
             case .spawning, .starting, .ready: end(index, by: children[index].specification.shutdown)
             case .stopping where hurries > 1: kill(index)
@@ -127,7 +128,7 @@ extension SupervisorStateMachine {
 }
 
 extension ShutdownSequence.Step {
-    fileprivate var isDrain: Bool {
+    var isDrain: Bool {
         if case .drain = self { true } else { false }
     }
 }
@@ -140,7 +141,7 @@ extension SupervisedChild {
 
 extension ExitReason {
     /// How a child with this fault is ended.
-    fileprivate var endingSequence: ShutdownSequence {
+    var endingSequence: ShutdownSequence {
         switch self {
         // Where it hangs is what one wants to know.
         case .unresponsive, .handlerTimedOut: .unresponsive

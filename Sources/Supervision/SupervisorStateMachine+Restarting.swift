@@ -15,6 +15,7 @@ extension SupervisorStateMachine {
         case .rejoin: children[index].phase = child.specification.restart == .temporary ? .stopped : .waiting
         case .restart: children[index].phase = .queued
         case .rest: fallDormant(index)
+        case .handOver: takeOver(index, from: child.pid)
         case .run: settleUnaskedEnd(index, reason, isNormal: isNormal, blame: blame)
         }
     }
@@ -66,7 +67,7 @@ extension SupervisorStateMachine {
         for index in strategy.restartSet(of: culprit, count: children.count) {
             if index == culprit || children[index].isToBeStarted {
                 children[index].phase = .waiting
-            } else if children[index].isLive, children[index].intent == .run || children[index].intent == .restart {
+            } else if children[index].isLive, [.run, .restart, .handOver].contains(children[index].intent) {
                 // From now on its end is asked for: children that a common cause kills in one moment count once.
                 children[index].intent = .rejoin
             }
@@ -124,8 +125,8 @@ extension SupervisorStateMachine {
                 launchGroup()
             }
         case .spawning, .starting, .ready, .stopping:
-            // A member of a group that is being restarted comes back with it.
-            guard children[index].intent != .rejoin else { return }
+            // A member of a group that is being restarted comes back with it; and a new process is about to take over as it is.
+            guard children[index].intent != .rejoin, children[index].intent != .handOver else { return }
             children[index].intent = .restart
             end(index, by: children[index].specification.shutdown)
         case .queued: break

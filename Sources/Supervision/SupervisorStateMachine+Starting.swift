@@ -7,7 +7,7 @@ extension SupervisorStateMachine {
         isEndingWithSignificant = false
         sharedWindow.clear()
         startupIsOpen = true
-        for index in children.indices {
+        for index in children.indices where !children[index].isRemoved {
             children[index].wasReady = false
             // One on demand is as it should be while it is down.
             children[index].isAwaited = !children[index].isOnDemand
@@ -36,7 +36,8 @@ extension SupervisorStateMachine {
     private mutating func launch(_ index: Int) {
         children[index].phase = .spawning(thenStop: nil)
         children[index].intent = .run
-        children[index].incarnation += 1
+        children[index].launches += 1
+        children[index].incarnation = children[index].launches
         children[index].verdict = nil
         children[index].saidGoodbye = false
         children[index].readySince = nil
@@ -113,17 +114,25 @@ extension SupervisorStateMachine {
     }
 
     /// The child whose time to become ready ends with this timer, and the news that gives it all of it again.
-    func childThatIsLate(by token: TimerToken) -> (index: Int, grace: SupervisorInput)? {
-        guard let index = children.firstIndex(where: { $0.timer == token }),
-            case .starting = children[index].phase
-        else { return nil }
-        let child = children[index]
-        let grace = SupervisorInput.childAskedForTime(
-            index: index,
-            incarnation: child.incarnation,
-            more: max(child.specification.handshakeTimeout, .milliseconds(1))
-        )
-        return (index, grace)
+    func childThatIsLate(by token: TimerToken) -> (index: Int, incarnation: Int, grace: SupervisorInput)? {
+        for (index, child) in children.enumerated() {
+            if case .starting(token) = child.phase {
+                return late(index, child.incarnation, child.specification.handshakeTimeout)
+            }
+            if let next = child.replacement, case .starting(token) = next.phase {
+                return late(index, next.incarnation, next.request.specification.handshakeTimeout)
+            }
+        }
+        return nil
+    }
+
+    private func late(
+        _ index: Int,
+        _ incarnation: Int,
+        _ time: Duration
+    ) -> (index: Int, incarnation: Int, grace: SupervisorInput) {
+        let more = max(time, .milliseconds(1))
+        return (index, incarnation, .childAskedForTime(index: index, incarnation: incarnation, more: more))
     }
 
     // MARK: The supervisor's own start
@@ -132,17 +141,12 @@ extension SupervisorStateMachine {
     mutating func settleStartup() {
         guard startupIsOpen else { return }
         var isComplete = true
-        for child in children.indices where children[child].isAwaited {
+        for child in children.indices where children[child].isMissing {
             switch children[child].phase {
-            case .ready: break
-            case .stopped where children[child].wasReady: break
-            case .stopped:
-                failStartup(child, "it \(children[child].lastExit ?? .requested) before it was ready")
-                return
-            case .gaveUp(let reason):
-                failStartup(child, reason)
-                return
-            case .idle, .queued, .spawning, .starting, .stopping, .backingOff, .waiting, .dormant: isComplete = false
+            case .stopped: return failStartup(child, "it \(children[child].lastExit ?? .requested) before it was ready")
+            case .gaveUp(let reason): return failStartup(child, reason)
+            case .idle, .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant:
+                isComplete = false
             }
         }
         if isComplete { closeStartup(nil) }

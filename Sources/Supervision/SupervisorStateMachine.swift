@@ -1,8 +1,8 @@
 /// Decides what a supervisor does: inputs go in, actions come out, and nothing else is touched.
 ///
 /// Every input is answered in every state: what does not apply any more, such as news of a dead incarnation or a timer
-/// of a finished phase, is ignored. There is never more than one live incarnation of a child, and no action is asked for
-/// on a process whose end was told. Time comes with each input and has to be monotonic.
+/// of a finished phase, is ignored. There is never more than one live incarnation of a child, and one beside it that is to take its place,
+/// and no action is asked for on a process whose end was told. Time comes with each input and has to be monotonic.
 package struct SupervisorStateMachine: Sendable {
     enum Mode: Hashable, Sendable {
         case idle
@@ -55,7 +55,7 @@ package struct SupervisorStateMachine: Sendable {
         random = SplitMix64(seed: seed)
     }
 
-    /// The status of each child, in start order.
+    /// The status of each child, in start order; of one that was removed how it has ended.
     package var status: [ChildStatus] {
         children.map { $0.status(groupRestart: groupRestart) }
     }
@@ -75,6 +75,9 @@ package struct SupervisorStateMachine: Sendable {
     }
 
     private mutating func take(_ input: SupervisorInput) {
+        if let (index, incarnation) = input.subject, isSuccessor(index, incarnation) {
+            return takeNewsOfSuccessor(index, input)
+        }
         switch input {
         case .startRequested: start()
         case .childSpawned(let index, let incarnation, let pid):
@@ -108,11 +111,16 @@ package struct SupervisorStateMachine: Sendable {
         case .demandArose(let index): noteDemand(index)
         case .timerFired(let token): noteFired(token)
         case .restartRequested(let index):
-            if mode == .running, children.indices.contains(index) { restart(index) }
+            if mode == .running, isPresent(index) { restart(index) }
+        case .replaceRequested(let index, let request): replace(index, request)
+        case .replacementCalledOff(let request): callOff(request: request)
         case .stopChildRequested(let index):
-            if mode == .running, children.indices.contains(index) { stopForGood(index) }
+            if mode == .running, isPresent(index) { stopForGood(index) }
         case .giveUpRequested(let index, let reason):
-            if mode == .running, children.indices.contains(index) { giveUp(index, reason) }
+            if mode == .running, isPresent(index) { giveUp(index, reason) }
+        case .childrenAdded(let specifications): add(specifications)
+        case .startChildRequested(let index): startAdded(index)
+        case .removeChildRequested(let index): remove(index)
         case .stopRequested: stop()
         case .stopHurried:
             stop()
@@ -129,11 +137,16 @@ package struct SupervisorStateMachine: Sendable {
     private mutating func advance() {
         settleStartup()
         shutDownWithSignificant()
+        callOffReplacements()
+        settleRemovals()
         if let index = children.indices.last(where: { isStoppedInOrder(children[$0]) }) {
             if !children[index].isBeingStopped { end(index, by: children[index].specification.shutdown) }
         } else if mode == .stopping {
-            mode = .stopped
-            conclusions.append(.announceAllStopped)
+            // What was to take a child's place ends as well.
+            if !children.contains(where: { $0.replacement != nil }) {
+                mode = .stopped
+                conclusions.append(.announceAllStopped)
+            }
         } else {
             startGroupTimer()
         }
@@ -147,7 +160,7 @@ package struct SupervisorStateMachine: Sendable {
         if mode == .stopping { return true }
         switch child.intent {
         case .rejoin, .giveUp: return true
-        case .run, .stop, .restart, .rest: return false
+        case .run, .stop, .restart, .rest, .handOver: return false
         }
     }
 
@@ -182,7 +195,7 @@ package struct SupervisorStateMachine: Sendable {
             launchGroup()
             return
         }
-        guard let index = children.firstIndex(where: { $0.timer == token }) else { return }
+        guard let index = children.firstIndex(where: { $0.timer == token }) else { return noteFiredForSuccessor(token) }
         switch children[index].phase {
         case .starting:
             children[index].phase = .starting(nil)
@@ -207,7 +220,7 @@ package struct SupervisorStateMachine: Sendable {
 
     /// Whether a timer fires so late that this process, or the whole machine, must have stood still: then nobody had the time that has
     /// passed, and has it again.
-    private func stoodStill(beyond deadline: Duration, of allowance: Duration) -> Bool {
+    func stoodStill(beyond deadline: Duration, of allowance: Duration) -> Bool {
         now - deadline > max(allowance.clampedToAllowed / 2, Self.busySlack)
     }
 

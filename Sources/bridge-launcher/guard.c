@@ -4,6 +4,7 @@
 
 #define _GNU_SOURCE
 
+#include "CBridgePlatform.h"
 #include "launcher.h"
 
 #include <errno.h>
@@ -15,15 +16,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#ifdef __linux__
-#include <sys/syscall.h>
-
-/// Since Linux 6.9: the signal goes to the process group that the pidfd's process leads, or has led.
-#ifndef PIDFD_SIGNAL_PROCESS_GROUP
-#define PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
-#endif
-#endif
 
 struct group {
     pid_t leader;
@@ -37,14 +29,12 @@ static size_t group_room;
 
 /// Signals a group; 0 only looks whether there is one. False if it has nobody any more.
 static bool signal_group(struct group group, int signal) {
-#ifdef __linux__
     if (group.handle >= 0) {
-        if (syscall(SYS_pidfd_send_signal, group.handle, signal, NULL, PIDFD_SIGNAL_PROCESS_GROUP) == 0) return true;
+        if (cbp_process_signal_group(group.handle, signal) == 0) return true;
         if (errno != EINVAL) return errno != ESRCH;
         // An older kernel: the number is the group's own for as long as its leader has not been waited for.
-        if (syscall(SYS_pidfd_send_signal, group.handle, 0, NULL, 0) != 0) return false;
+        if (cbp_process_signal(group.handle, group.leader, 0) != 0) return false;
     }
-#endif
     return kill(-group.leader, signal) == 0 || errno != ESRCH;
 }
 
@@ -121,7 +111,7 @@ static void ignore_requests(void) {
 /// Readable when the parent has ended; -1 where the end of the connection has to tell.
 static int open_parent(pid_t parent) {
 #ifdef __linux__
-    return (int)syscall(SYS_pidfd_open, parent, 0);
+    return cbp_process_open(parent);
 #else
     (void)parent;
     return -1;

@@ -3,6 +3,7 @@
 
 #define _GNU_SOURCE
 
+#include "CBridgePlatform.h"
 #include "launcher.h"
 
 #include <errno.h>
@@ -12,19 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#ifdef __linux__
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#endif
-
 extern char **environ;
-
-static void die_with_parent(void) {
-#ifdef __linux__
-    // Kept by exec, unless the program changes the user or has capabilities of its own.
-    prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL, 0UL, 0UL, 0UL);
-#endif
-}
 
 /// Tells the guard of this process group, which this process leads and all of its children will be in.
 ///
@@ -41,7 +30,7 @@ static void tell_guard(int guard) {
         struct cmsghdr aligned;
     } control;
     // Names this very process, also when its number has long been given to another one.
-    int own = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    int own = cbp_process_open(getpid());
     if (own >= 0) {
         memset(&control, 0, sizeof control);
         message.msg_control = control.bytes;
@@ -57,16 +46,24 @@ static void tell_guard(int guard) {
     while (sendmsg(guard, &message, flags) < 0 && errno == EINTR) {}
 }
 
+static struct launch_report failed(int32_t stage, int error) {
+    return (struct launch_report){.stage = stage, .error = error};
+}
+
 struct launch_report launch(const struct plan *plan) {
     // The program has neither; how the bridge learns that it has begun.
-    if (fcntl(plan->status, F_SETFD, FD_CLOEXEC) != 0) return (struct launch_report){stage_usage, errno};
+    if (fcntl(plan->status, F_SETFD, FD_CLOEXEC) != 0) return failed(stage_usage, errno);
     if (plan->guard >= 0 && fcntl(plan->guard, F_SETFD, FD_CLOEXEC) != 0) {
-        return (struct launch_report){stage_usage, errno};
+        return failed(stage_usage, errno);
     }
-    die_with_parent();
+    // Kept by exec, unless the program changes the user or has capabilities of its own. Where there is no such signal, the guard is left.
+    cbp_arm_parent_death_signal(SIGKILL);
     // Behind it: a parent that died before has sent no signal.
-    if (getppid() != plan->parent) return (struct launch_report){stage_parent, ESRCH};
+    if (getppid() != plan->parent) return failed(stage_parent, ESRCH);
     if (plan->guard >= 0) tell_guard(plan->guard);
+    // Last, as it could refuse what is above.
+    struct launch_report found = enter_box(plan);
+    if (found.stage != 0) return found;
     execve(plan->program, plan->arguments, environ);
-    return (struct launch_report){stage_program, errno};
+    return failed(stage_program, errno);
 }

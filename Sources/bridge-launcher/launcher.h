@@ -4,8 +4,41 @@
 #define BRIDGE_LAUNCHER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/// The limits of a box, in the order in which they are set; BridgePlatform has the same numbers.
+enum box_limit {
+    limit_memory,
+    limit_processor_seconds,
+    limit_open_files,
+    limit_processes,
+    limit_core,
+    limit_file_size,
+    limit_count,
+};
+
+struct box_path {
+    const char *path;
+    bool is_writable;
+};
+
+/// What the worker may use up and touch; see docs/decisions/0022 and 0023.
+struct box {
+    /// Whether there is one at all.
+    bool is_set;
+    /// Whether the worker begins also where the system lacks what the box needs.
+    bool is_best_effort;
+    /// -1 where nothing was said.
+    int64_t limits[limit_count];
+    int mask;
+    /// Whether files can be touched only below `paths`, and where every program has to be able to.
+    bool rules_files;
+    struct box_path *paths;
+    size_t path_count;
+    bool refuses_network;
+};
 
 /// What the command line says; numbers are -1 where nothing was said.
 struct plan {
@@ -19,6 +52,7 @@ struct plan {
     /// How the variable begins that all workers of the bridge have in their environment, and what they start.
     const char *mark;
     const char *program;
+    struct box box;
     /// The program's arguments, its name first.
     char **arguments;
 };
@@ -28,12 +62,27 @@ enum launch_stage {
     stage_usage = 1,
     stage_parent = 2,
     stage_program = 3,
+    /// The detail is a `box_limit`.
+    stage_limit = 4,
+    stage_privileges = 5,
+    /// The detail is what Landlock calls its version, 0 if there is none.
+    stage_files = 6,
+    /// The detail counts the paths of the command line, from 0.
+    stage_path = 7,
+    stage_network = 8,
 };
 
 struct launch_report {
+    /// 0 says that all is well.
     int32_t stage;
     int32_t error;
+    int32_t detail;
+    /// Whether the worker begins all the same, without this.
+    int32_t is_left_out;
 };
+
+/// Tells whoever has started this process; may be called several times.
+void report(const struct plan *plan, struct launch_report found);
 
 /// What a beginning worker sends to the guard, on Linux together with a pidfd of its own.
 struct launch_notice {
@@ -45,6 +94,18 @@ bool parse_command_line(int count, char **words, struct plan *plan);
 
 /// Becomes the worker. Returns only if that was not possible, and says how far it came.
 struct launch_report launch(const struct plan *plan);
+
+/// Closes the box around this process, for good. What the system lacks is reported as left out, where the box allows that.
+struct launch_report enter_box(const struct plan *plan);
+
+/// The part of the box that Landlock is: which files can be touched.
+struct launch_report restrict_files(const struct plan *plan);
+
+/// The part of the box that a system call filter is: no network.
+struct launch_report refuse_network(const struct plan *plan);
+
+/// Says that the system lacks something, and whether the worker begins all the same.
+struct launch_report lacking(const struct plan *plan, int32_t stage, int error, int detail);
 
 /// Waits for the end of the parent, then kills what the workers have left.
 int guard(const struct plan *plan);

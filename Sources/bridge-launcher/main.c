@@ -9,19 +9,20 @@
 /// EX_USAGE of sysexits.h, and what shells say of a program that cannot be started.
 enum { exit_usage = 64, exit_not_started = 127 };
 
-static void report(int status, struct launch_report found) {
+void report(const struct plan *plan, struct launch_report found) {
     // Fewer bytes than a pipe takes in one piece. Whom it does not reach has gone.
-    while (write(status, &found, sizeof found) < 0 && errno == EINTR) {}
+    while (write(plan->status, &found, sizeof found) < 0 && errno == EINTR) {}
 }
 
 int main(int count, char **words) {
-    struct plan plan = {.parent = -1, .status = -1, .guard = -1};
+    struct plan plan = {.parent = -1, .status = -1, .guard = -1, .box = {.mask = -1}};
+    for (int limit = 0; limit < limit_count; limit++) plan.box.limits[limit] = -1;
     if (!parse_command_line(count, words, &plan)) {
-        if (plan.status >= 0) report(plan.status, (struct launch_report){stage_usage, EINVAL});
-        return exit_usage;
+        if (plan.status >= 0) report(&plan, (struct launch_report){.stage = stage_usage, .error = EINVAL});
+        // The end takes back all memory; nobody is to look for what was not freed.
+        _exit(exit_usage);
     }
     if (plan.is_guard) return guard(&plan);
-    struct launch_report found = launch(&plan);
-    report(plan.status, found);
+    report(&plan, launch(&plan));
     _exit(exit_not_started);
 }

@@ -1,3 +1,4 @@
+import BridgeControl
 import BridgePlatform
 import DomainEvents
 import EventBridge
@@ -11,12 +12,16 @@ struct BridgeRun {
     let input: SystemFile?
     let events: LineOutput
     let diagnostics: Diagnostics
+    let reload: ConfigurationReload
 
     private let outcome = RunOutcome()
     private let endings = AsyncStream.makeStream(of: RunEnding.self)
     private let stateChanges = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let lines = InputLines()
     private let isEnding = Flag()
+    private let reloads = ReloadRequests()
+    /// Says once that the bridge can be brought to another configuration.
+    private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
         bridge: BridgeHost,
@@ -24,7 +29,8 @@ struct BridgeRun {
         options: RunOptions,
         input: SystemFile?,
         events: LineOutput,
-        diagnostics: Diagnostics
+        diagnostics: Diagnostics,
+        reload: ConfigurationReload
     ) {
         self.bridge = bridge
         self.publisher = publisher
@@ -32,19 +38,35 @@ struct BridgeRun {
         self.input = input
         self.events = events
         self.diagnostics = diagnostics
+        self.reload = reload
     }
 
     func run() async throws -> ProgramStatus {
-        let subscriptions = reporter().subscribe(to: publisher)
+        let service = try ServiceManager(
+            environment: CurrentProcess.environment,
+            look: { [bridge] in ServiceState.text(bridge.status) },
+            onFailure: { [diagnostics] in diagnostics.say("the service manager is not told: \($0)", .warning) }
+        )
+        let subscriptions = reporter(service).subscribe(to: publisher)
         let poller = try Poller(name: "signals")
-        let signals = try installSignals(on: poller)
+        let requests = StopRequests()
+        let signals = try installSignals(on: poller, requests)
+        let command = publisher.subscribe(to: BridgeStopRequested.self) { _ in stopCommanded(requests) }
         let reader = makeReader()
-        Task { await begin(reader) }
+        Task {
+            await comeUp()
+            begun.continuation.finish()
+            if !isEnding.isSet { service?.becameReady() }
+            await readInput(reader)
+        }
+        let reloading = Task { await answerReloads(service) }
         for await ending in endings.stream {
             if let sentence = ending.sentence { diagnostics.say(sentence) }
             break
         }
         isEnding.set()
+        reloading.cancel()
+        service?.beganStopping()
         await reader?.stop()
         await bridge.shutdown()
         reportLeftovers()
@@ -55,21 +77,31 @@ struct BridgeRun {
             diagnostics.say("\(count) lines that workers printed were left out, as standard error took no more")
             diagnostics.output.flush()
         }
-        withExtendedLifetime((subscriptions, signals)) {}
+        service?.finish()
+        withExtendedLifetime((subscriptions, signals, command)) {}
         return outcome.status
     }
 
     // MARK: - Beginning
 
-    private func begin(_ reader: InputReader?) async {
+    /// Returns when all workers are ready, or have come to rest.
+    private func comeUp() async {
         do {
             try await bridge.start()
+        } catch let error as BridgeError where error.code == .control {
+            outcome.controlSocketIsMissing()
+            endings.continuation.yield(.controlUnavailable(error.description))
+            return
         } catch {
             // A start that is broken off by the end of the run fails too, and means nothing.
             guard !isEnding.isSet else { return }
             // The reporter has told of the worker; the others are given the time to come up.
             await waitUntilWorkersSettled()
         }
+    }
+
+    private func readInput(_ reader: InputReader?) async {
+        guard !isEnding.isSet else { return }
         guard let reader else { return await inputEnded() }
         do {
             try reader.start { Task { await inputEnded() } }
@@ -120,30 +152,47 @@ struct BridgeRun {
 
     // MARK: - What happens meanwhile
 
-    private func reporter() -> WorkerReporter {
+    private func reporter(_ service: ServiceManager?) -> WorkerReporter {
         WorkerReporter(
             diagnostics: diagnostics,
             outcome: outcome,
             lines: lines,
             inputName: options.input?.name ?? "",
+            isClient: { name in bridge.clients.contains { $0.client == name } },
             statesChanged: {
+                service?.stateChanged()
                 stateChanges.continuation.yield()
-                if bridge.status.allSatisfy(\.state.isAtRest) { endings.continuation.yield(.noWorkerLeft) }
+                begun.continuation.finish()
+                endIfNoWorkerIsLeft()
             },
             inputRefused: { _ = inputMistakeFound() }
         )
     }
 
-    private func installSignals(on poller: Poller) throws -> SignalSource {
-        let requests = StopRequests()
+    private func endIfNoWorkerIsLeft() {
+        // Those that come may not have begun yet when those that go have ended, and one that was stopped by a command may be wanted again.
+        guard !reloads.isUnderWay, !bridge.hasStoppedWorkers, bridge.status.allSatisfy(\.state.isAtRest) else { return }
+        endings.continuation.yield(.noWorkerLeft)
+    }
+
+    /// Reads the configuration again as often as somebody asks for it.
+    private func answerReloads(_ service: ServiceManager?) async {
+        // Before its first worker has come up or has failed there is nothing to change.
+        for await _ in begun.stream {}
+        await reloads.forEach(
+            {
+                service?.beganReloading()
+                let isTaken = await reload.run()
+                service?.endedReloading(note: isTaken ? nil : "the last configuration was not taken")
+            },
+            afterwards: endIfNoWorkerIsLeft
+        )
+    }
+
+    private func installSignals(on poller: Poller, _ requests: StopRequests) throws -> SignalSource {
         let wanted = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
         return try SignalSource.install(wanted, on: poller) { signal in
-            guard signal != OperatingSystem.hangUp else {
-                diagnostics.say(
-                    "the configuration cannot be read again while the workers run yet; they go on with the old one"
-                )
-                return
-            }
+            guard signal != OperatingSystem.hangUp else { return reloads.request() }
             switch requests.next(at: MonotonicClock.now()) {
             case nil: return
             case 1: endings.continuation.yield(.requested)
@@ -161,6 +210,13 @@ struct BridgeRun {
         }
     }
 
+    /// As the first SIGTERM; whoever wants to hurry sends a signal.
+    private func stopCommanded(_ requests: StopRequests) {
+        // One that comes over a second link was meant for whoever was here before.
+        guard EventContext.current?.attempt ?? 1 == 1, requests.isFirst(at: MonotonicClock.now()) else { return }
+        endings.continuation.yield(.requested)
+    }
+
     private func hurry() {
         // Whoever waits for a reader of the events keeps a worker from ending in good order.
         events.stopWaiting()
@@ -174,7 +230,7 @@ struct BridgeRun {
         for (worker, events) in bridge.leftovers {
             outcome.eventsWereNotHandled()
             let count = events == 1 ? "1 event" : "\(events) events"
-            diagnostics.say("\(count) for worker \"\(worker)\" left unhandled")
+            diagnostics.say("\(count) for worker \"\(worker)\" left unhandled", .error)
         }
     }
 }

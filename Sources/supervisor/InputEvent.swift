@@ -21,14 +21,20 @@ struct InputEvent: Sendable, Hashable {
         self.traceparent = traceparent
     }
 
+    /// Reads the event's fields, an object of JSON.
+    init(name: String, data: [UInt8]) throws(InputMistake) {
+        let node = try Self.read(data)
+        guard case .object = node.value else {
+            throw InputMistake("found \(ShownValue.text(node)), expected an object with the event's fields", at: node)
+        }
+        self.name = name
+        payload = try Self.payload(of: node, named: nil)
+        traceparent = nil
+    }
+
     /// Reads a line of JSON.
     init(line: [UInt8]) throws(InputMistake) {
-        let node: JSONNode
-        do {
-            node = try JSONReader().read(line)
-        } catch {
-            throw InputMistake(error.message, column: error.column)
-        }
+        let node = try Self.read(line)
         guard case .object(let members) = node.value else {
             throw InputMistake(
                 "found \(ShownValue.text(node)), expected an object such as {\"type\": …, \"data\": {…}}"
@@ -62,10 +68,23 @@ struct InputEvent: Sendable, Hashable {
         }
         self.name = name
         traceparent = try Self.traceparent(of: node)
-        do throws(CBORError) {
-            payload = try data.cborValue.encoded()
+        payload = try Self.payload(of: data, named: "data")
+    }
+
+    private static func read(_ text: [UInt8]) throws(InputMistake) -> JSONNode {
+        do {
+            return try JSONReader().read(text)
         } catch {
-            throw InputMistake("data: \(error)", at: data)
+            throw InputMistake(error.message, column: error.column, line: error.line)
+        }
+    }
+
+    /// - Parameter key: under which the fields stand, if under any.
+    private static func payload(of fields: JSONNode, named key: String?) throws(InputMistake) -> [UInt8] {
+        do throws(CBORError) {
+            return try fields.cborValue.encoded()
+        } catch {
+            throw InputMistake("\(key.map { "\($0): " } ?? "")\(error)", at: fields)
         }
     }
 
@@ -89,14 +108,17 @@ struct InputMistake: Error, Sendable, Hashable {
     let message: String
     /// Where in the line, counted from 1; nil if it is the line as a whole.
     let column: Int?
+    /// The line of what was read, counted from 1.
+    let line: Int
 
-    init(_ message: String, column: Int? = nil) {
+    init(_ message: String, column: Int? = nil, line: Int = 1) {
         self.message = message
         self.column = column
+        self.line = line
     }
 
     fileprivate init(_ message: String, at node: JSONNode) {
-        self.init(message, column: node.location.column)
+        self.init(message, column: node.location.column, line: node.location.line)
     }
 
     /// The sentence with its place in front.

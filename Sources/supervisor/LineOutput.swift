@@ -4,7 +4,7 @@ import Locks
 /// Writes lines to a file on a thread of its own: whole, in order, many at a time when they come fast.
 ///
 /// A reader that goes away ends the writing and nothing else. One that is slow fills the queue; what happens then is for
-/// whoever has the line to say.
+/// whoever has the line to say. Where there is no room, as on a full disk, lines are left out until there is.
 final class LineOutput: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -23,6 +23,9 @@ final class LineOutput: @unchecked Sendable {
 
     private let file: SystemFile
     private let capacity: Int
+    private let turns: WritingTurns
+    /// Called on the writing thread when lines cannot be written; again only when some could be meanwhile.
+    private let onFailure: @Sendable (SystemFileError) -> Void
     private let lock = Lock()
     private let changed: Condition
     private var queue: [UInt8] = []
@@ -32,9 +35,17 @@ final class LineOutput: @unchecked Sendable {
     private var waits = true
     private var isAbandoned = false
 
-    init(_ file: SystemFile, name: String, capacity: Int = LineOutput.capacity) throws {
+    init(
+        _ file: SystemFile,
+        name: String,
+        capacity: Int = LineOutput.capacity,
+        turns: WritingTurns = WritingTurns(),
+        onFailure: @escaping @Sendable (SystemFileError) -> Void = { _ in }
+    ) throws {
         self.file = file
         self.capacity = capacity
+        self.turns = turns
+        self.onFailure = onFailure
         changed = Condition(lock: lock)
         try PlatformThread.start(name: name) { [self] in writeForEver() }
     }
@@ -75,6 +86,9 @@ final class LineOutput: @unchecked Sendable {
         }
     }
 
+    /// Whether what is written goes anywhere, as far as is known.
+    var hasReader: Bool { lock.withLock { !isBroken } }
+
     /// Waits until everything is written or nobody reads any more.
     ///
     /// - Returns: How many lines were left out so far.
@@ -87,6 +101,8 @@ final class LineOutput: @unchecked Sendable {
     }
 
     private func writeForEver() {
+        var isFailing = false
+        var isTorn = false
         while true {
             let lines = lock.withLock {
                 while queue.isEmpty { changed.wait() }
@@ -95,15 +111,31 @@ final class LineOutput: @unchecked Sendable {
                 changed.broadcast()
                 return queue
             }
-            let isWritten = file.write(lines)
-            let goesOn = lock.withLock {
+            let newline = UInt8(ascii: "\n")
+            turns.take()
+            // What follows a line of which only the beginning could be written is not to be taken for its end.
+            let outcome = file.write(isTorn ? [newline] + lines : lines)
+            turns.giveBack()
+            var failure: SystemFileError?
+            if case .failed(let error, let count) = outcome {
+                failure = error
+                let written = max(0, isTorn ? count - 1 : count)
+                if count > 0 { isTorn = written > 0 && lines[written - 1] != newline }
+                // Whoever has gone misses nothing.
+                if !error.hasNoReader { lock.withLock { leftOut += lines[written...].count { $0 == newline } } }
+            } else {
+                isTorn = false
+            }
+            let isOver = failure.map { !$0.hasNoRoom } ?? false
+            lock.withLock {
                 isWriting = false
-                isBroken = !isWritten
+                isBroken = isOver
                 if isBroken { queue = [] }
                 changed.broadcast()
-                return isWritten
             }
-            guard goesOn else { return }
+            if let failure, !isFailing { onFailure(failure) }
+            isFailing = failure != nil
+            if isOver { return }
         }
     }
 }

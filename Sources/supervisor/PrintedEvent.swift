@@ -1,36 +1,40 @@
-import CBOR
+import BridgeProtocol
 import DomainEvents
 import EventRouting
 
-/// An event as it is printed: what there is to say of it, and its content as JSON.
+/// An event as it is printed: what there is to say of it, and its content as it can be shown.
 struct PrintedEvent {
-    /// The content, in the form that it can be shown in.
-    enum Content {
-        case value(CBORValue)
-        /// What is no CBOR: a worker sends what it likes, and nobody on the way looks into it.
-        case bytes([UInt8])
-    }
-
     let name: String
     let context: EventContext
     /// The worker that it comes from; nil for an event of the input.
     let sender: String?
-    let content: Content
+    let content: ShownPayload
 
-    init(name: String, context: EventContext, sender: String?, content: Content) {
+    init(name: String, context: EventContext, sender: String?, content: ShownPayload) {
         self.name = name
         self.context = context
         self.sender = sender
         self.content = content
     }
 
+    /// An event that passes here on its way.
     init(_ event: PassingEvent) {
-        let content: Content
-        do throws(CBORError) {
-            content = .value(try CBORValue(decoding: event.payload))
-        } catch {
-            content = .bytes(Array(event.payload))
-        }
-        self.init(name: event.name, context: event.context, sender: event.sender, content: content)
+        self.init(
+            name: event.name,
+            context: event.context,
+            sender: event.sender,
+            content: ShownPayload(event.payload)
+        )
+    }
+
+    /// An event that has come from a host, which passes on others' events under the name of whom they come from.
+    init(fromHost event: PassingEvent) {
+        let origin = event.context.id.origin
+        self.init(
+            name: event.name,
+            context: event.context,
+            sender: origin == event.sender ? nil : origin,
+            content: ShownPayload(event.payload)
+        )
     }
 }

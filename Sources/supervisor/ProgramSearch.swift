@@ -47,6 +47,11 @@ struct ProgramSearch {
         directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
     }
 
+    /// A path as the configuration writes it: a relative one counts from the configuration's directory.
+    func fromConfiguration(_ path: String) -> String {
+        path.hasPrefix("/") ? path : Self.joined(configurationDirectory, path)
+    }
+
     /// Every path where the program may be, the preferred one first.
     func candidates(for program: String) -> [String] {
         if program.hasPrefix("/") { return [program] }

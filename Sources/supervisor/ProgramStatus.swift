@@ -7,12 +7,16 @@ enum ProgramStatus: Int32, Sendable {
     case badInput = 65
     /// The configuration or the input cannot be read.
     case noInput = 66
-    /// A worker was given up.
+    /// A worker was given up, or no supervisor answers.
     case workerUnavailable = 69
-    /// The operating system refused something that nothing goes without.
+    /// The operating system refused something that nothing goes without, or the control socket cannot be made.
     case system = 71
+    /// What was to be written cannot be: the disk is full, or the file may not be.
+    case output = 74
     /// Stopped with events that nobody has handled.
     case unhandledEvents = 75
+    /// Another user's supervisor was to be spoken to.
+    case notPermitted = 77
     /// The configuration has mistakes.
     case configuration = 78
 }

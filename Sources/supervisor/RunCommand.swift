@@ -9,28 +9,26 @@ import Supervision
 struct RunCommand {
     let options: RunOptions
 
-    func run() async -> ProgramStatus {
-        do {
-            let diagnostics = Diagnostics(output: try LineOutput(.standardError, name: "diagnostics"))
-            // What was said so far comes before the reason for the end.
-            defer { diagnostics.output.flush() }
-            return try await run(diagnostics)
-        } catch let failure as RunFailure {
-            CurrentProcess.report(failure.description)
-            return failure.status
-        } catch {
-            CurrentProcess.report("supervisor: \(error)")
-            return .system
-        }
+    func run() async throws -> ProgramStatus {
+        // Before there are threads, as it changes the environment.
+        let passed = try ControlSocket.passedByServiceManager()
+        let diagnostics = try Diagnostics.onStandardError()
+        // What was said so far comes before the reason for the end.
+        defer { diagnostics.output.flush() }
+        return try await run(diagnostics, passed)
     }
 
-    private func run(_ diagnostics: Diagnostics) async throws -> ProgramStatus {
+    private func run(_ diagnostics: Diagnostics, _ passed: ControlSocket?) async throws -> ProgramStatus {
         let configuration = try loadConfiguration(diagnostics)
+        let control = try controlSocket(configuration, passed)
         let input = try openInput()
-        let events = try LineOutput(.standardOutput, name: "events")
+        let events = try LineOutput(.standardOutput, name: "events", turns: .standardOutput) { failure in
+            // A reader that has seen enough is no news.
+            if !failure.hasNoReader { diagnostics.say(Self.sentence(of: failure), .error) }
+        }
         let publisher = EventPublisher()
         let formatter = formatter(for: configuration)
-        let bridge = try makeBridge(configuration, publisher: publisher) { event in
+        let bridge = try makeBridge(configuration, control, publisher: publisher) { event in
             guard !WorkerReporter.reports.contains(event.name) else { return }
             events.write(formatter.line(PrintedEvent(event)), whenFull: .wait)
         }
@@ -40,7 +38,13 @@ struct RunCommand {
             options: options,
             input: input,
             events: events,
-            diagnostics: diagnostics
+            diagnostics: diagnostics,
+            reload: ConfigurationReload(
+                started: configuration,
+                options: options,
+                bridge: bridge,
+                diagnostics: diagnostics
+            )
         )
         return try await run.run()
     }
@@ -62,6 +66,10 @@ struct RunCommand {
         }
     }
 
+    private static func sentence(of failure: SystemFileError) -> String {
+        "events are not printed\(failure.hasNoRoom ? " until there is room" : " any more"): standard output: \(failure)"
+    }
+
     private func openInput() throws(RunFailure) -> SystemFile? {
         switch options.input {
         case nil: return nil
@@ -78,6 +86,7 @@ struct RunCommand {
 
     private func makeBridge(
         _ configuration: SupervisorConfiguration,
+        _ control: ControlSocket?,
         publisher: EventPublisher,
         tap: @escaping @Sendable (PassingEvent) -> Void
     ) throws -> BridgeHost {
@@ -91,6 +100,7 @@ struct RunCommand {
                 startOrder: configuration.bridgeStartOrder,
                 deadLetters: configuration.deadLetterLimits,
                 launcher: nil,
+                control: control,
                 wantsEverything: true,
                 tap: tap
             )
@@ -103,18 +113,44 @@ struct RunCommand {
         }
     }
 
+    /// The command line's counts from the working directory, the configuration's from its file.
+    private func statedControl(_ configuration: SupervisorConfiguration) -> ControlSocket? {
+        if let path = options.control { return ControlSocket(path) }
+        guard let path = configuration.control else { return nil }
+        guard !path.hasPrefix("/"), let slash = options.configuration.lastIndex(of: "/") else {
+            return ControlSocket(path)
+        }
+        return ControlSocket(options.configuration[...slash] + path)
+    }
+
+    /// The socket that a service manager passes, or the one that is stated, which has to be that if there are both.
+    private func controlSocket(
+        _ configuration: SupervisorConfiguration,
+        _ passed: ControlSocket?
+    ) throws(RunFailure) -> ControlSocket? {
+        guard let stated = statedControl(configuration), let passed else {
+            return passed ?? statedControl(configuration)
+        }
+        let path =
+            stated.path.hasPrefix("/") ? stated.path : "\(OperatingSystem.workingDirectory ?? ".")/\(stated.path)"
+        guard path != passed.path else { return passed }
+        let (place, status): (String, ProgramStatus) =
+            options.control == nil ? ("\(options.configuration): control", .configuration) : ("--control", .usage)
+        throw RunFailure(
+            status: status,
+            description: TerminalText.harmless(
+                "\(place): found \(path), but the service manager has made the socket \(passed.path); expected the same, or none"
+            )
+        )
+    }
+
     private func formatter(for configuration: SupervisorConfiguration) -> any EventFormatter {
         switch options.format {
         case .json: return CloudEventFormatter()
         case .text:
-            return TextFormatter(
+            return TextFormatter.onStandardOutput(
                 origins: configuration.workers.flatMap(\.processNames),
-                names: configuration.workers.flatMap { $0.subscribes + ($0.publishes ?? []) },
-                isColoured: TextFormatter.isColourWanted(
-                    isTerminal: SystemFile.standardOutput.isTerminal,
-                    environment: CurrentProcess.environment
-                ),
-                secondsAheadOfUTC: OperatingSystem.secondsAheadOfUTC
+                names: configuration.workers.flatMap { $0.subscribes + ($0.publishes ?? []) }
             )
         }
     }

@@ -8,6 +8,8 @@ enum RunEnding: Sendable, Hashable {
     case badInput
     /// No worker runs or will be started again.
     case noWorkerLeft
+    /// Nobody can attach as the configuration says; nothing was started.
+    case controlUnavailable(String)
 
     /// The sentence that announces it; nil if it needs none.
     var sentence: String? {
@@ -15,6 +17,7 @@ enum RunEnding: Sendable, Hashable {
         case .requested: "stopping: the workers finish what they have"
         case .idle, .badInput: nil
         case .noWorkerLeft: "stopping: no worker is left"
+        case .controlUnavailable(let reason): reason
         }
     }
 }

@@ -8,10 +8,13 @@ final class RunOutcome: @unchecked Sendable {
     private var hasUnreadableInput = false
     private var hasWorkerGivenUp = false
     private var hasUnhandledEvents = false
+    private var hasNoControlSocket = false
     private var readyWorkers: Set<String> = []
 
     /// With `--strict`: a line of the input is wrong.
     func inputWasBad() { lock.withLock { hasBadInput = true } }
+
+    func controlSocketIsMissing() { lock.withLock { hasNoControlSocket = true } }
 
     func inputBecameUnreadable() { lock.withLock { hasUnreadableInput = true } }
 
@@ -32,6 +35,7 @@ final class RunOutcome: @unchecked Sendable {
     /// The first of the reasons that applies: each is more likely to be the cause of the next ones than the other way round.
     var status: ProgramStatus {
         lock.withLock {
+            if hasNoControlSocket { return .system }
             if hasBadInput { return .badInput }
             if hasUnreadableInput { return .noInput }
             if hasWorkerGivenUp { return .workerUnavailable }

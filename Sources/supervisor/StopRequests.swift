@@ -1,6 +1,6 @@
 import Locks
 
-/// Counts the signals that ask for an end, from 1.
+/// Counts the signals that ask for an end, from 1; a command that asks for it counts only if it is the first.
 final class StopRequests: @unchecked Sendable {
     // Sendable: guarded by `lock`.
 
@@ -20,6 +20,15 @@ final class StopRequests: @unchecked Sendable {
             last = now
             count += 1
             return count
+        }
+    }
+
+    /// Counts a request at this time, in nanoseconds, if there was none.
+    func isFirst(at now: UInt64) -> Bool {
+        lock.withLock {
+            guard count == 0 else { return false }
+            (last, count) = (now, 1)
+            return true
         }
     }
 }

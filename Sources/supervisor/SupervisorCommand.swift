@@ -5,7 +5,9 @@ import BridgeProtocol
 @main
 enum SupervisorCommand {
     static func main() async {
+        CurrentProcess.fillStandardStreams()
         SignalSource.ignoreBrokenPipes()
+        SignalSource.ignoreFileSizeLimit()
         CurrentProcess.exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
     }
 
@@ -14,19 +16,65 @@ enum SupervisorCommand {
         do {
             invocation = try CommandLineParser.parse(arguments)
         } catch {
-            CurrentProcess.report("supervisor: \(error)\nusage: \(HelpText.usage(error.topic))")
-            return .usage
+            return misused(error)
         }
         switch invocation {
         case .help(let topic): say(HelpText.text(topic))
         case .version: say("supervisor, \(LibraryVersion.text)")
-        case .check(let configuration):
-            let (status, text) = CheckCommand(configuration: configuration).run()
-            if status == .success { say(text) } else { CurrentProcess.report(TerminalText.harmlessLines(text)) }
-            return status
-        case .run(let options): return await RunCommand(options: options).run()
+        case .completion(let shell): say(CompletionScript.text(for: shell))
+        case .check(let configuration): return answer(CheckCommand(configuration: configuration).run())
+        case .graph(let configuration, let format):
+            return answer(GraphCommand(configuration: configuration, format: format).run())
+        case .trace(let options): return await ended(by: TraceCommand(options: options).run)
+        case .run(let options): return await ended(by: RunCommand(options: options).run)
+        case .status(let options): return await told(by: StatusCommand(options: options).run)
+        case .stop(let worker?, let control):
+            return await told(by: WorkerCommand(worker: worker, control: control, name: .stop).run)
+        case .stop(nil, let control): return await told(by: StopCommand(control: control).run)
+        case .restart(let worker, let control):
+            return await told(by: WorkerCommand(worker: worker, control: control, name: .restart).run)
+        case .metrics(let control): return await told(by: MetricsCommand(control: control).run)
+        case .tail(let options): return await ended(by: TailCommand(options: options).run)
+        case .publish(let options): return await told(by: PublishCommand(options: options).run)
         }
         return .success
+    }
+
+    private static func answer(_ answer: (status: ProgramStatus, text: String)) -> ProgramStatus {
+        if answer.status == .success {
+            say(answer.text)
+        } else {
+            CurrentProcess.report(TerminalText.harmlessLines(answer.text))
+        }
+        return answer.status
+    }
+
+    /// What a command that speaks to a running supervisor has to say: what it returns, or why it failed.
+    private static func told(by command: () async throws(RunFailure) -> String?) async -> ProgramStatus {
+        await ended {
+            if let text = try await command() { say(text) }
+            return .success
+        }
+    }
+
+    /// How a command has ended: as it says, or by a failure, which is told.
+    private static func ended(by command: () async throws -> ProgramStatus) async -> ProgramStatus {
+        do {
+            return try await command()
+        } catch let error as UsageError {
+            return misused(error)
+        } catch let failure as RunFailure {
+            CurrentProcess.report(failure.description)
+            return failure.status
+        } catch {
+            CurrentProcess.report("supervisor: \(error)")
+            return .system
+        }
+    }
+
+    private static func misused(_ error: UsageError) -> ProgramStatus {
+        CurrentProcess.report("supervisor: \(error)\nusage: \(HelpText.usage(error.topic))")
+        return .usage
     }
 
     private static func say(_ text: String) {

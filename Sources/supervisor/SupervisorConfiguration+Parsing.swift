@@ -46,14 +46,14 @@ extension SupervisorConfiguration {
 
     /// Nil only after a mistake was reported; a value does not mean that there was none.
     private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
-        let control = "\"control\" is not supported yet: nothing can attach to a running supervisor; leave it out"
-        let keys = ["strategy", "intensity", "workers", "deadLetters", "automaticShutdown", "startOrder"]
-        guard let object = value.object(keys: keys, unsupported: ["control": control]) else { return nil }
+        let keys = ["strategy", "intensity", "workers", "deadLetters", "automaticShutdown", "startOrder", "control"]
+        guard let object = value.object(keys: keys) else { return nil }
         let shutdown: AutomaticShutdown = object.optional("automaticShutdown")?.choice() ?? .never
         let list = object.required("workers", expected: "an array with at least one worker")
         self.init(workers: Self.workers(list, programs, shutdown))
         automaticShutdown = shutdown
         readLives(from: object)
+        control = object.optional("control")?.systemString(example: "run/supervisor.sock")
         strategy = object.optional("strategy")?.choice() ?? strategy
         if let value = object.optional("intensity")?.object(keys: ["restarts", "within"]) {
             intensity.restarts = value.optional("restarts")?.integer(in: 0...10_000) ?? intensity.restarts
@@ -96,6 +96,7 @@ extension SupervisorConfiguration {
             "name", "executable", "arguments", "environment", "directory", "subscribes", "publishes", "restart",
             "backoff",
             "handshake", "heartbeat", "shutdown", "limits", "significant", "onDemand", "pool",
+            "box",
         ]
         guard let object = value.object(keys: keys) else { return nil }
         let name = object.required("name", expected: "a name such as \"canvas\"")
@@ -114,6 +115,7 @@ extension SupervisorConfiguration {
         readSupervision(of: &worker, from: object)
         readLife(of: &worker, from: object, automaticShutdown)
         readLimits(of: &worker, from: object)
+        readBox(of: &worker, from: object, programs)
         return worker
     }
 
@@ -193,12 +195,8 @@ extension SupervisorConfiguration {
     }
 
     private static func readLimits(of worker: inout Worker, from object: ConfigurationObject) {
-        let unsupported = [
-            "memory": "\"memory\" is not supported yet: a worker's memory cannot be limited; leave it out",
-            "openFiles": "\"openFiles\" is not supported yet: a worker's open files cannot be limited; leave it out",
-        ]
-        let keys = ["outbox", "overflow", "frame", "strikes", "handlerDeadline", "output"]
-        guard let limits = object.optional("limits")?.object(keys: keys, unsupported: unsupported) else { return }
+        let keys = ["outbox", "overflow", "frame", "strikes", "handlerDeadline", "output"] + linkLimits + systemLimits
+        guard let limits = object.optional("limits")?.object(keys: keys) else { return }
         worker.limits.outbox =
             limits.optional("outbox")?.byteCount(in: leastOutbox...greatestSize) ?? worker.limits.outbox
         worker.limits.overflow = limits.optional("overflow").flatMap(overflow) ?? worker.limits.overflow
@@ -209,6 +207,21 @@ extension SupervisorConfiguration {
             limits.optional("handlerDeadline")?.duration(in: durations, example: "30s")
         worker.limits.output =
             limits.optional("output")?.byteCount(in: 1 << 10...1 << 30, example: "1MiB") ?? worker.limits.output
+        readLinkLimits(of: &worker, from: limits)
+        readSystemLimits(of: &worker, from: limits)
+    }
+
+    /// What a worker may do with its link.
+    private static let linkLimits = ["interestNames", "eventNames", "controlMessages", "frameDeadline"]
+
+    private static func readLinkLimits(of worker: inout Worker, from limits: ConfigurationObject) {
+        worker.limits.interestNames =
+            limits.optional("interestNames")?.integer(in: 1...65_536) ?? worker.limits.interestNames
+        worker.limits.eventNames = limits.optional("eventNames")?.integer(in: 1...65_536) ?? worker.limits.eventNames
+        worker.limits.controlMessages =
+            limits.optional("controlMessages")?.integer(in: 1...1_000_000) ?? worker.limits.controlMessages
+        worker.limits.frameDeadline =
+            limits.optional("frameDeadline")?.duration(in: durations, example: "5s") ?? worker.limits.frameDeadline
     }
 }
 
@@ -220,7 +233,7 @@ extension ConfigurationValue {
     }
 
     /// Strings that the kernel can take; empty ones are fine.
-    fileprivate func systemStrings(example: String) -> [String]? {
+    func systemStrings(example: String) -> [String]? {
         elements(of: "strings such as [\"\(example)\"]")?.compactMap { element in
             element.string(example: example).flatMap(element.withoutNUL)
         }

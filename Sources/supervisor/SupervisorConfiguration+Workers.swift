@@ -61,7 +61,8 @@ extension SupervisorConfiguration.Worker {
             subscribes: subscribes,
             publishes: publishes,
             limits: workerLimits,
-            pool: pool.map(WorkerPool.init)
+            pool: pool.map(WorkerPool.init),
+            box: box.map(WorkerBox.init)
         )
     }
 
@@ -75,6 +76,10 @@ extension SupervisorConfiguration.Worker {
         result.strikes = limits.strikes
         result.handlerDeadline = limits.handlerDeadline
         result.output = limits.output
+        result.interestNames = limits.interestNames
+        result.eventNames = limits.eventNames
+        result.controlMessages = limits.controlMessages
+        result.frameDeadline = limits.frameDeadline
         return result
     }
 }
@@ -95,6 +100,23 @@ extension SupervisorConfiguration.Worker.Restart {
         case .transient: .transient
         case .temporary: .temporary
         }
+    }
+}
+
+extension WorkerBox {
+    fileprivate init(_ box: SupervisorConfiguration.Worker.Box) {
+        self.init(
+            memory: box.memory,
+            processorTime: box.processorTime,
+            openFiles: box.openFiles,
+            processes: box.processes,
+            core: box.core,
+            fileSize: box.fileSize,
+            files: box.files.map { Files(readOnly: $0.readOnly, writable: $0.writable) },
+            allowsNetwork: box.allowsNetwork,
+            umask: box.mask,
+            isBestEffort: box.isBestEffort
+        )
     }
 }
 

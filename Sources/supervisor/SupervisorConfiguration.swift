@@ -38,6 +38,8 @@ struct SupervisorConfiguration: Sendable, Hashable {
     var automaticShutdown = AutomaticShutdown.never
     var startOrder = StartOrder.together
     var deadLetters = DeadLetters()
+    /// Where other processes attach, as written: a path that counts from the file; nil if none may.
+    var control: String?
     /// In the order of the file, which is the order of the start; never empty.
     var workers: [Worker]
 }
@@ -88,6 +90,14 @@ extension SupervisorConfiguration {
             var handlerDeadline: Duration?
             /// Bytes of what it prints that are shown in a second.
             var output = 1 << 20
+            /// Event names that the worker may want.
+            var interestNames = 4_096
+            /// Event names that it may bring that nobody else knows.
+            var eventNames = 4_096
+            /// Control messages in a second, beside the answers to events.
+            var controlMessages = 1_000
+            /// For how long a frame may make no progress.
+            var frameDeadline: Duration = .seconds(5)
         }
 
         /// Workers that share their events.
@@ -129,5 +139,7 @@ extension SupervisorConfiguration {
         var limits = Limits()
         /// How many of it run, and which of them gets an event; nil for one that gets all.
         var pool: Pool?
+        /// What it may use up and touch; nil for whatever the supervisor may.
+        var box: Box?
     }
 }

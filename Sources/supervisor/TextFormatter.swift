@@ -1,3 +1,5 @@
+import BridgePlatform
+import BridgeProtocol
 import DomainEvents
 import JSONText
 
@@ -6,47 +8,73 @@ struct TextFormatter: EventFormatter {
     /// How events of the input are called in the place of their worker.
     static let input = "input"
 
-    private let originWidth: Int
-    private let nameWidth: Int
+    private let columns: ColumnWidths
     private let isColoured: Bool
+    private let width: @Sendable () -> Int?
     private let secondsAheadOfUTC: @Sendable (_ second: Int) -> Int
 
     /// - Parameters:
-    ///   - origins: the workers' names; the column is as wide as the longest.
-    ///   - names: the events that are known beforehand; longer ones than these push their line to the right.
+    ///   - origins: the workers' names; the column is as wide as the longest, and grows with those that are not known beforehand.
+    ///   - names: the events that are known beforehand, likewise.
+    ///   - width: of the terminal at the moment, in columns, to which lines are cut; nil if they are not.
     init(
         origins: [String],
         names: [String],
         isColoured: Bool,
-        secondsAheadOfUTC: @escaping @Sendable (_ second: Int) -> Int
+        secondsAheadOfUTC: @escaping @Sendable (_ second: Int) -> Int,
+        width: @escaping @Sendable () -> Int? = { nil }
     ) {
-        originWidth = (origins + [Self.input]).map(\.unicodeScalars.count).max() ?? 0
-        nameWidth = min(names.map(\.unicodeScalars.count).max() ?? 0, 40)
+        columns = ColumnWidths(
+            origin: (origins + [Self.input]).map(TextWidth.columns).max() ?? 0,
+            name: names.map(TextWidth.columns).max() ?? 0
+        )
         self.isColoured = isColoured
+        self.width = width
         self.secondsAheadOfUTC = secondsAheadOfUTC
     }
 
     func line(_ event: PrintedEvent) -> [UInt8] {
-        let origin = padded(event.sender ?? Self.input, to: originWidth)
-        let name = padded(TerminalText.harmless(event.name), to: nameWidth)
-        var line = Array(
-            "\(styled(time(of: event), "2"))  \(styled(origin, event.sender == nil ? "32" : "36")) → \(styled(name, "1"))  "
-                .utf8
-        )
+        let origin = TerminalText.harmless(event.sender ?? Self.input)
+        let name = TerminalText.harmless(event.name)
+        let (originColumns, nameColumns) = (TextWidth.columns(of: origin), TextWidth.columns(of: name))
+        let widths = columns.make(origin: originColumns, name: nameColumns)
+        var line = StyledLine()
+        line.append(time(of: event), style: "2")
+        line.append("  ")
+        line.append(origin + blanks(widths.origin - originColumns), style: event.sender == nil ? "32" : "36")
+        line.append(" → ")
+        line.append(name + blanks(widths.name - nameColumns), style: "1")
+        line.append("  ")
         switch event.content {
-        case .value(let value): JSONWriter().write(value, to: &line)
-        case .bytes(let bytes): line += "(\(bytes.count) bytes that are no CBOR)".utf8
+        case .value(let value):
+            var text: [UInt8] = []
+            JSONWriter().write(value, to: &text)
+            line.end(with: text)
+        case .bytes(let bytes): line.end(with: Array("(\(bytes.count) bytes that are no CBOR)".utf8))
         }
-        return line
+        return line.bytes(isColoured: isColoured, width: width())
     }
 
-    private func styled(_ text: String, _ style: String) -> String {
-        isColoured ? "\u{1B}[\(style)m\(text)\u{1B}[0m" : text
+    /// Such as `(37 events BoxProvisioned are missing here: they came faster than they were read)`.
+    func line(_ gap: PrintedGap) -> [UInt8] {
+        let name = gap.name.map { " \(TerminalText.harmless($0))" } ?? ""
+        let what =
+            switch gap.count {
+            case 1?: "1 event\(name) is"
+            case let count?: "\(count) events\(name) are"
+            case nil: "events\(name) may be"
+            }
+        let why =
+            switch gap.reason {
+            case .dropped: "they came faster than they were read"
+            case .away: "there was no link to the supervisor"
+            }
+        var line = StyledLine()
+        line.append("(\(what) missing here: \(why))", style: "33")
+        return line.bytes(isColoured: isColoured, width: width())
     }
 
-    private func padded(_ text: String, to width: Int) -> String {
-        text + String(repeating: " ", count: max(0, width - text.unicodeScalars.count))
-    }
+    private func blanks(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }
 
     private func time(of event: PrintedEvent) -> String {
         let milliseconds = Int(event.context.nanosecondsSinceEpoch / 1_000_000)
@@ -63,6 +91,19 @@ struct TextFormatter: EventFormatter {
 }
 
 extension TextFormatter {
+    /// For standard output: coloured and as wide as the terminal if it is one.
+    static func onStandardOutput(origins: [String], names: [String]) -> TextFormatter {
+        let isTerminal = SystemFile.standardOutput.isTerminal
+        return TextFormatter(
+            origins: origins,
+            names: names,
+            isColoured: isColourWanted(isTerminal: isTerminal, environment: CurrentProcess.environment),
+            secondsAheadOfUTC: OperatingSystem.secondsAheadOfUTC,
+            // Asked for each line: its user may have made it wider or narrower.
+            width: { isTerminal ? SystemFile.standardOutput.terminalWidth : nil }
+        )
+    }
+
     /// Whether lines are coloured: on a terminal that can, unless its user does not want it (https://no-color.org).
     static func isColourWanted(isTerminal: Bool, environment: (String) -> String?) -> Bool {
         isTerminal && (environment("NO_COLOR") ?? "").isEmpty && environment("TERM") != "dumb"

@@ -1,3 +1,5 @@
+import BridgeClient
+import BridgeControl
 import DomainEvents
 import EventBridge
 import EventRouting
@@ -6,16 +8,23 @@ import Supervision
 
 /// Tells of the workers' lives, of what they print, and of events that were refused or dropped.
 struct WorkerReporter: Sendable {
-    /// The events in which the bridge reports about itself: told as sentences, not printed among the others.
-    static let reports: Set<String> = [
+    /// The events in which the bridge reports about itself, and those by which it is commanded: told as sentences or not at all, and not printed
+    /// among the others.
+    static let reports: Set<String> = ControlEventNames.commands.union(ControlEventNames.answers).union([
         WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
         EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName, EventDeadLettered.eventName,
         DeadLettersFull.eventName, EventsLost.eventName, BridgeEnding.eventName,
         WorkerUnresponsive.eventName,
         WorkerOutputDropped.eventName,
         WorkerLeftBehind.eventName,
+        WorkerBoxIncomplete.eventName,
         EventKeyMissing.eventName,
-    ]
+        EventsTraced.eventName,
+        WorkerReplaced.eventName, WorkerNotReplaced.eventName,
+        DeadLetterEvicted.eventName,
+        HostLost.eventName, HostRegained.eventName,
+        ClientAttached.eventName, ClientDetached.eventName, ControlSocketReported.eventName,
+    ])
 
     /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
     private static let fieldCodes: ClosedRange<UInt64> = 1...2
@@ -30,6 +39,8 @@ struct WorkerReporter: Sendable {
     let outcome: RunOutcome
     let lines: InputLines
     let inputName: String
+    /// Whether this is the name of an attached client.
+    let isClient: @Sendable (String) -> Bool
     /// Called when a worker has become ready or has ended.
     let statesChanged: @Sendable () -> Void
     /// Called for a refused line of the input.
@@ -49,10 +60,14 @@ struct WorkerReporter: Sendable {
             publisher.subscribe(to: EventsLost.self) { if isOurs() { lost($0) } },
             publisher.subscribe(to: WorkerOutput.self) { if isOurs() { diagnostics.pass($0.line, of: $0.worker) } },
             publisher.subscribe(to: WorkerLeftBehind.self) { if isOurs() { leftBehind($0) } },
+            publisher.subscribe(to: WorkerBoxIncomplete.self) { if isOurs() { boxIncomplete($0) } },
             publisher.subscribe(to: WorkerOutputDropped.self) { if isOurs() { dropped($0) } },
             publisher.subscribe(to: EventDeadLettered.self) { if isOurs() { deadLettered($0) } },
             publisher.subscribe(to: EventKeyMissing.self) { if isOurs() { keyMissing($0) } },
             publisher.subscribe(to: DeadLettersFull.self) { if isOurs() { full($0) } },
+            publisher.subscribe(to: ClientAttached.self) { if isOurs() { attached($0) } },
+            publisher.subscribe(to: ClientDetached.self) { if isOurs() { detached($0) } },
+            publisher.subscribe(to: ControlSocketReported.self) { if isOurs() { diagnostics.say($0.text) } },
             publisher.subscribe(to: EventRefused.self) { refused($0, reporter: Self.reporter(besides: host), host) },
             publisher.subscribe(to: EventsDropped.self) { dropped($0, reporter: Self.reporter(besides: host)) },
             publisher.subscribe(to: HandlerFailed.self) { handlerFailed($0, reporter: Self.reporter(besides: host)) },
@@ -70,7 +85,7 @@ struct WorkerReporter: Sendable {
     private func ready(_ event: WorkerReady) {
         outcome.workerBecameReady(event.worker)
         let again = event.start > 1 ? ", start \(event.start)" : ""
-        diagnostics.say("worker \"\(event.worker)\" is ready (process \(event.pid)\(again))")
+        diagnostics.say("worker \"\(event.worker)\" is ready (process \(event.pid)\(again))", .information)
         statesChanged()
     }
 
@@ -80,18 +95,22 @@ struct WorkerReporter: Sendable {
         if !event.wasAsked, event.next == ChildState.stopped.description { outcome.workerStaysDown(event.worker) }
         let worker = "worker \"\(event.worker)\"\(process)"
         if event.wasAsked, event.next == ChildState.dormant.description {
-            diagnostics.say("\(worker) had nothing to do and was stopped; the next event for it starts it")
+            diagnostics.say(
+                "\(worker) had nothing to do and was stopped; the next event for it starts it",
+                .information
+            )
         } else if event.wasAsked {
             // One that had to be killed has not done what it was asked to.
             let isKilled = event.exit?.signal != nil
             diagnostics.say(
-                "\(worker) \(event.reason)\(isKilled ? " while it was being stopped" : ", as it was asked to")"
+                "\(worker) \(event.reason)\(isKilled ? " while it was being stopped" : ", as it was asked to")",
+                isKilled ? .warning : .information
             )
         } else if !event.next.hasPrefix(Self.givingUp) {
-            diagnostics.say("\(worker) \(what(event)); \(next(event))")
+            diagnostics.say("\(worker) \(what(event)); \(next(event))", .warning)
         } else if !event.next.hasSuffix(event.reason) {
             // The sentence that it is given up follows, and does not say this.
-            diagnostics.say("\(worker) \(what(event))")
+            diagnostics.say("\(worker) \(what(event))", .warning)
         }
         if let outbox = event.outbox { left(outbox, by: event.worker) }
         // Otherwise that sentence could come after the run's last one.
@@ -117,7 +136,7 @@ struct WorkerReporter: Sendable {
         if outbox.isTorn { parts.append("an event that it was publishing, dropped") }
         if !outbox.suspects.isEmpty { parts.append("unfinished events: \(outbox.suspects.joined(separator: ", "))") }
         guard !parts.isEmpty else { return }
-        diagnostics.say("worker \"\(worker)\" left \(parts.joined(separator: "; "))")
+        diagnostics.say("worker \"\(worker)\" left \(parts.joined(separator: "; "))", .warning)
     }
 
     private func lost(_ event: EventsLost) {
@@ -130,12 +149,15 @@ struct WorkerReporter: Sendable {
             case nil: "may have lost events"
             }
         let arrived = event.after == 1 ? "1 had arrived" : "\(event.after) had arrived"
-        diagnostics.say("worker \"\(event.worker)\" \(what) that it had published (\(arrived) before): \(event.reason)")
+        diagnostics.say(
+            "worker \"\(event.worker)\" \(what) that it had published (\(arrived) before): \(event.reason)",
+            .error
+        )
     }
 
     private func gaveUp(_ event: WorkerGaveUp) {
         outcome.workerWasGivenUp()
-        diagnostics.say("worker \"\(event.worker)\" was given up: \(event.reason)")
+        diagnostics.say("worker \"\(event.worker)\" was given up: \(event.reason)", .error)
         statesChanged()
     }
 
@@ -146,7 +168,8 @@ struct WorkerReporter: Sendable {
             """
             worker "\(event.worker)" (process \(event.pid)) has given no sign of life for \(DurationText.text(silence)), and is ended by \
             SIGABRT\(what)
-            """
+            """,
+            .warning
         )
     }
 
@@ -156,10 +179,20 @@ struct WorkerReporter: Sendable {
         statesChanged()
     }
 
+    private func boxIncomplete(_ event: WorkerBoxIncomplete) {
+        for part in event.missing {
+            diagnostics.say(
+                "worker \"\(event.worker)\" (process \(event.pid)) runs without a part of its box: \(part)",
+                .warning
+            )
+        }
+    }
+
     private func dropped(_ event: WorkerOutputDropped) {
         let lines = event.lines == 1 ? "1 line" : "\(event.lines) lines"
         diagnostics.say(
-            "worker \"\(event.worker)\" prints more than is shown: \(lines) (\(event.bytes) bytes) left out; it goes on unhindered"
+            "worker \"\(event.worker)\" prints more than is shown: \(lines) (\(event.bytes) bytes) left out; it goes on unhindered",
+            .warning
         )
     }
 
@@ -169,9 +202,20 @@ struct WorkerReporter: Sendable {
                 """
                 worker "\(event.worker)" (process \(event.pid)) had left process \(process.pid) behind (\(process.command)), \
                 which was killed
-                """
+                """,
+                .warning
             )
         }
+    }
+
+    // MARK: - Clients
+
+    private func attached(_ event: ClientAttached) {
+        diagnostics.say("\(event.client) \(ShownValue.text(event.title)) (process \(event.pid)) has attached")
+    }
+
+    private func detached(_ event: ClientDetached) {
+        diagnostics.say("\(event.client) \(ShownValue.text(event.title)) \(event.reason)")
     }
 
     // MARK: - Events
@@ -180,7 +224,8 @@ struct WorkerReporter: Sendable {
         let refuser = reporter == nil ? event.worker : "the supervisor"
         let line = reporter == nil ? inputLine(of: event.id, host) : nil
         guard let line else {
-            outcome.eventsWereNotHandled()
+            // What a client cannot handle leaves nothing undone.
+            if reporter != nil || !isClient(event.worker) { outcome.eventsWereNotHandled() }
             let from = reporter.map { " of \($0)" } ?? ""
             diagnostics.sayOfEvent("\(refuser) refused \(event.event)\(from) (\(event.id)): \(event.reason)")
             return
@@ -228,7 +273,8 @@ struct WorkerReporter: Sendable {
         diagnostics.say(
             """
             \(event.event) came without its key for the pool "\(event.worker)": events without one all go to "\(event.member)"
-            """
+            """,
+            .warning
         )
     }
 

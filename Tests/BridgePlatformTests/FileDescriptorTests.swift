@@ -104,6 +104,7 @@ extension PlatformTests {
         @Test
         func memoryThatIsTouchedIsResident() throws {
             let size = 32 << 20
+            #expect(OperatingSystem.residentBytes(of: .max) == nil)
             let before = try #require(CurrentProcess.residentBytes())
             let memory = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 4_096)
             defer { memory.deallocate() }
@@ -123,6 +124,7 @@ extension PlatformTests {
             let pipe = try FileDescriptor.pipe()
             #expect(!Terminal.isTerminal(pipe.reading.rawValue))
             #expect(Terminal.width(of: pipe.reading.rawValue) == nil)
+            #expect(Terminal.height(of: pipe.reading.rawValue) == nil)
         }
 
         @Test

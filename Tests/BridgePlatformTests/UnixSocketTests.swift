@@ -94,7 +94,7 @@ extension PlatformTests {
             #expect(receive(pair.second.rawValue, 10).outcome == .endOfStream)
         }
 
-        @Test
+        @Test("F11: sending to a dead peer is an outcome and no signal")
         func sendingToADeadPeerIsAnOutcomeAndNoSignal() throws {
             let former = signal(SIGPIPE, SIG_DFL)
             defer { signal(SIGPIPE, former) }

@@ -231,6 +231,17 @@ struct ControlMessageTests {
         #expect(refusal(interest(["abcde"]), limits: limits).contains("this one has 5"))
         #expect(refusal(interest(["\u{E9}\u{E9}x"]), limits: limits).contains("this one has 5"))
         #expect(refusal(interest([""]), limits: limits).contains("this one has 0"))
+        let triple = body { writer in
+            writer.arrayHead(3)
+            writer.unsigned(FrameKind.interest.rawValue)
+            writer.arrayHead(1)
+            writer.arrayHead(3)
+            writer.unsigned(1)
+            writer.text("a")
+            writer.unsigned(1)
+            writer.arrayHead(0)
+        }
+        #expect(refusal(triple, limits: limits) == "a wanted name is a pair of number and name")
     }
 
     @Test("an acknowledgement with more than 64 ranges, half a range or a range upside down is refused")

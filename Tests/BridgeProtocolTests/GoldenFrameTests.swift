@@ -109,6 +109,23 @@ struct GoldenFrameTests {
             )
         ),
         Golden(
+            "welcome-name",
+            "The same to a client that has attached, which the host calls client-3",
+            .welcome(
+                Welcome(
+                    version: 1,
+                    library: "example 1.0",
+                    hostIncarnation: 0x1111_2222_3333_4444,
+                    workerIncarnation: 0xAAAA_BBBB_CCCC_DDDD,
+                    windowBytes: 1 << 20,
+                    windowEvents: 4_096,
+                    frameBytes: 16 << 20,
+                    heartbeatMilliseconds: 1_000,
+                    name: "client-3"
+                )
+            )
+        ),
+        Golden(
             "placed",
             "Event 7 lies at byte 528400 of the memory, with 1048621 bytes",
             PlacedFrame(sequence: 7, offset: 528_400, length: 1_048_621)

@@ -16,13 +16,20 @@ private final class Sender {
         outbox = Outbox(limits: limits)
     }
 
-    func append(_ length: Int = 8, source other: EventSource? = nil, number: UInt64? = nil, attempt: UInt32 = 1) {
+    func append(
+        _ length: Int = 8,
+        source other: EventSource? = nil,
+        number: UInt64? = nil,
+        attempt: UInt32 = 1,
+        isGap: Bool = false
+    ) {
         let sequence = outbox.lastSequence + 1
         let memory = outbox.append(
             frameLength: length,
             source: other ?? source,
             number: number ?? sequence,
-            attempt: attempt
+            attempt: attempt,
+            isGap: isGap
         )
         memory?.initializeMemory(as: UInt8.self, repeating: UInt8(truncatingIfNeeded: sequence), count: length)
     }
@@ -248,6 +255,16 @@ struct OutboxTests {
             }
         }
         #expect(throws: LinkViolation.self) { try sender.credit(Acknowledgement(mark: 0, ranges: [0...1])) }
+    }
+
+    @Test("a gap cannot be refused: it is no event")
+    func refusedGap() throws {
+        let sender = Sender()
+        sender.append()
+        sender.append(isGap: true)
+        _ = sender.write()
+        let error = #expect(throws: LinkViolation.self) { try sender.refuse(2) }
+        #expect(error?.description == "refused 2, which is a gap and no event")
     }
 
     @Test("a refused event gives its frame back once, and is settled with that")

@@ -240,5 +240,11 @@ struct GapFrameTests {
             ranges: (0...UInt64(Gap.maximumRanges)).map { GapFrame.Range(first: .sender(number: $0), last: $0) }
         )
         #expect(throws: LinkViolation.self) { try Self.decode(Self.body(many)) }
+        let event: [UInt8] = [body[0], UInt8(FrameKind.event.rawValue)] + body.dropFirst(2)
+        #expect(
+            #expect(throws: LinkViolation.self) { try Self.decode(event) }?.description.contains("is not a gap") == true
+        )
+        let longer = #expect(throws: LinkViolation.self) { try Self.decode(body + [0]) }
+        #expect(longer?.description == "1 bytes follow the gap in its frame")
     }
 }

@@ -19,6 +19,8 @@ private final class TestMemory: OutboxMemory, OutboxSource, @unchecked Sendable 
     private(set) var copied = 0
     /// Called before each copy.
     var beforeCopy: () -> Void = {}
+    /// How much of it can be read; a file may have been cut.
+    var readable = Int.max
 
     init(slots: Int) {
         let count = OutboxLayout.headBytes + slots * OutboxLayout.slotBytes
@@ -37,8 +39,9 @@ private final class TestMemory: OutboxMemory, OutboxSource, @unchecked Sendable 
 
     func copy(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         beforeCopy()
-        guard offset >= 0, offset < bytes.count else { return 0 }
-        let count = min(buffer.count, bytes.count - offset)
+        let end = min(bytes.count, readable)
+        guard offset >= 0, offset < end else { return 0 }
+        let count = min(buffer.count, end - offset)
         buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)]))
         copied += count
         return count
@@ -97,6 +100,19 @@ private final class SharedSender {
         return true
     }
 
+    /// Puts a gap in that stands for so many events.
+    func putGap(of count: UInt64) {
+        let sequence = outbox.lastSequence + 1
+        let buffer = CBORBuffer()
+        GapFrame(sequence: sequence, name: .number(1), count: count, reason: 1, ranges: []).encode(into: buffer)
+        let frame = buffer.copied()
+        let place = outbox.append(frameLength: frame.count, source: source, number: sequence, isGap: true)
+        frame.withUnsafeBytes { bytes in
+            if let start = bytes.baseAddress { place?.copyMemory(from: start, byteCount: bytes.count) }
+        }
+        outbox.frameWasWritten(frameLength: frame.count)
+    }
+
     /// Everything is written to the stream, and the host has handled all up to `mark`.
     func settle(through mark: UInt64) throws {
         var pieces: [UnsafeRawBufferPointer] = []
@@ -128,6 +144,37 @@ private func read(_ memory: TestMemory, after received: UInt64) throws -> [(sequ
 
 @Suite("The shared outbox: what its worker has accepted is found after its death")
 struct SharedOutboxTests {
+    @Test("memory that can be read in part only is damage", .timeLimit(.minutes(5)))
+    func cutShort() throws {
+        let sender = try SharedSender()
+        sender.put(200)
+        sender.put(200)
+        sender.memory.readable = OutboxLayout.headBytes + 300
+        let error = #expect(throws: OutboxDamage.self) { try sender.remainder(after: 0) }
+        #expect(error?.description.contains("could not be read beyond byte") == true)
+    }
+
+    @Test("a gap among the events is found as one, and counts as a sequence", .timeLimit(.minutes(5)))
+    func gap() throws {
+        let sender = try SharedSender()
+        sender.put()
+        sender.putGap(of: 7)
+        sender.put()
+        var remainder = OutboxRemainder(
+            sender.memory,
+            state: try #require(OutboxState(sender.memory)),
+            limits: LinkLimits()
+        )
+        var found: [String] = []
+        try remainder.forEach(after: 0) { record in
+            switch record {
+            case .event(let head, _): found.append("event \(head.sequence)")
+            case .gap(let gap): found.append("gap \(gap.sequence) of \(gap.count)")
+            }
+        }
+        #expect(found == ["event 1", "gap 2 of 7", "event 3"])
+    }
+
     @Test("events behind the newest received one are found whole and in order", .timeLimit(.minutes(5)))
     func eventsAreFound() throws {
         let sender = try SharedSender()

@@ -2,6 +2,7 @@ import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
 import DomainEvents
+import Locks
 import Testing
 
 /// What a host's link does about a peer that speaks the protocol by hand, and not always well.
@@ -67,7 +68,8 @@ struct LinkViolationTests {
         ("a frame without a body arrived", [0, 0, 0, 0]),
         ("frame kind 6 is unknown and may not be skipped", [0, 0, 0, 2, 0x81, 6]),
         ("a hello frame is not for a host to receive", frame(.hello(LinkPair.hello()))),
-        ("a drain frame is not for a host to receive", frame(.drain(graceMilliseconds: 1))),
+        ("a drain frame is forbidden: only a host sends it", frame(.drain(graceMilliseconds: 1))),
+        ("a reject frame is forbidden: only a host sends it", frame(.reject(Reject(reason: 1, text: "")))),
         ("the worker said twice that it is ready", frame(.ready) + frame(.ready)),
         (
             "acknowledged event 1, but 0 is the newest that was written",
@@ -101,6 +103,48 @@ struct LinkViolationTests {
         }
         #expect(goodbye.reason == Goodbye.Reason.violation.rawValue)
         #expect(goodbye.text == expected)
+        fixture.shutDown()
+    }
+
+    @Test("control messages without end, known or not, end the link; the limit is named")
+    func controlMessages() throws {
+        // A frame of an unknown kind that may be skipped: [128].
+        for bytes in [frame(.heartbeat(Heartbeat())), [0, 0, 0, 3, 0x81, 0x18, 0x80]] {
+            var limits = LinkLimits()
+            limits.controlMessages = 1
+            let fixture = try Fixture(limits: limits)
+            fixture.peer.send(Array(repeatElement(bytes, count: 1_000).joined()))
+            let expected =
+                "it sends control messages that answer no event without end; the limit is 1 a second, and 4 at once"
+            #expect(fixture.waitForEnd() == .violation(expected))
+            fixture.shutDown()
+        }
+    }
+
+    @Test("D5: a frame that has begun and is not whole shows when it last made progress, until it is")
+    func unfinishedFrame() throws {
+        let fixture = try Fixture()
+        let bytes = frame(.ready)
+        fixture.peer.send(Array(bytes.prefix(3)))
+        func wait(_ isMet: (UInt64?) -> Bool) -> UInt64? {
+            while true {
+                let found = fixture.link.unfinishedFrame
+                if isMet(found) { return found }
+                yieldThread()
+            }
+        }
+        let first = wait { $0 != nil }
+        // One more byte is no progress.
+        fixture.peer.send([bytes[3]])
+        #expect(wait { $0 != nil } == first)
+        fixture.peer.send(Array(bytes.dropFirst(4)))
+        fixture.delegate.messages.wait { $0.contains { $0 == .ready } }
+        #expect(wait { $0 == nil } == nil)
+        // A large frame that comes along is as good as new.
+        fixture.peer.send([0, 1, 0, 0])
+        let second = wait { $0 != nil }
+        fixture.peer.send([UInt8](repeating: 0, count: 8 << 10))
+        #expect(wait { $0 != nil && $0 != second } != first)
         fixture.shutDown()
     }
 

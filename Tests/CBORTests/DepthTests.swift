@@ -12,8 +12,9 @@ private final class Findings: @unchecked Sendable {
 /// Runs on a thread with as much stack as the smallest that the systems start for others.
 private func withSmallStack(_ body: @escaping @Sendable () throws -> Int) throws -> Int {
     let findings = Findings()
-    // What the thread sanitizer adds makes each frame several times as large.
-    let stackSize = CurrentProcess.environment("TSAN_OPTIONS") == nil ? 512 << 10 : 4 << 20
+    // What a sanitizer adds makes each frame several times as large.
+    let isSanitized = ["TSAN_OPTIONS", "ASAN_OPTIONS"].contains { CurrentProcess.environment($0) != nil }
+    let stackSize = isSanitized ? 4 << 20 : 512 << 10
     let thread = try PlatformThread.startJoinable(name: "small stack", stackSize: stackSize) {
         do {
             findings.count = try body()

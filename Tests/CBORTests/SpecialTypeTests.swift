@@ -119,6 +119,10 @@ struct SpecialTypeTests {
             let decimal = Decimal(sign: .minus, exponent: exponent, significand: 7)
             #expect(try roundTrip(decimal) == decimal)
         }
+        // A zero is written as one number, however it was come by: as a text, or as the double 0.0.
+        for zero in [Decimal(0), try #require(Decimal(string: "0.000")), try decoded(hex: "fb0000000000000000")] {
+            #expect(try hex(zero) == "c4820000")
+        }
         #expect(throws: CBORError.self) { try hex(Decimal.nan) }
         #expect(try decoded(Decimal.self, hex: "05") == 5)
         #expect(try decoded(Decimal.self, hex: "fb3ff199999999999a") == Decimal(string: "1.1"))

@@ -62,7 +62,7 @@ struct CheckTests {
     @Test("and its siblings answer a wrong command line with status 64", .timeLimit(.minutes(5)))
     func usage() async throws {
         let workspace = try Workspace()
-        for arguments in [[], ["rnu"], ["run"], ["status"], ["check", "a", "b"]] {
+        for arguments in [[], ["rnu"], ["run"], ["status", "x"], ["check", "a", "b"]] {
             let result = try await SupervisorProgram.run(arguments, in: workspace.path)
             #expect(result.status == .exited(code: 64))
             #expect(result.errors.count == 2 && result.output.isEmpty)

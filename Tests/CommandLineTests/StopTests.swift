@@ -5,11 +5,10 @@ import Testing
 @Suite("supervisor run, when it is asked to stop")
 struct StopTests {
     private func configuration(_ misbehaviour: String) -> String {
-        let sanitizer = CurrentProcess.environment("TSAN_OPTIONS") ?? ""
         let workers = ["first", "second"].map { name in
             """
             { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "\(misbehaviour)"],
-              subscribes: ["WorkRequested"], environment: { SWIFT_BACKTRACE: "enable=no", TSAN_OPTIONS: "\(sanitizer)" },
+              subscribes: ["WorkRequested"], \(Workspace.workerEnvironment),
               handshake: "4m", heartbeat: { every: "1m" }, shutdown: { grace: "4m" } }
             """
         }
@@ -71,5 +70,56 @@ struct StopTests {
         )
         #expect(result.errors.contains { $0.contains("hurrying: the workers are not waited for any more") })
         #expect(result.errors.count { $0.contains("killed by SIGTERM (15) while it was being stopped") } == 2)
+    }
+
+    @Test(
+        "pools, workers on demand and significant ones do what the configuration says, and their sentences tell it",
+        .timeLimit(.minutes(5))
+    )
+    func lives() async throws {
+        let workspace = try Workspace()
+        func worker(_ name: String, _ misbehaviour: String, _ rest: String) -> String {
+            """
+            { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "\(misbehaviour)"],
+              subscribes: ["WorkRequested"], \(Workspace.workerEnvironment), handshake: "4m", heartbeat: { every: "1m" },
+              shutdown: { grace: "4m" }, \(rest) },
+            """
+        }
+        try workspace.write(
+            "bridge.json5",
+            """
+            { automaticShutdown: "any-significant", workers: [
+            \(worker("pool", "none", #"pool: { members: 2, keys: { WorkRequested: { field: "number" } } }"#))
+            \(worker("later", "none", "onDemand: true"))
+            \(worker("leader", "exit-on:t2", #"restart: "transient", significant: true"#))
+            ] }
+            """
+        )
+        let result = try await workspace.run(
+            "run",
+            "bridge.json5",
+            "--input",
+            "-",
+            input: work(1...1),
+            waitsForInput: true
+        ) { program, line in
+            // It was down until the first event came for it, and the second one ends the leader.
+            if line.contains("worker \"later\" is ready") { program.finishInput(self.work(2...2)) }
+        }
+        func place(_ sentence: String) throws -> Int {
+            try #require(result.errors.firstIndex { $0.contains(sentence) }, "\(sentence) in \(result.errors)")
+        }
+        for member in ["pool.1", "pool.2"] { _ = try place("worker \"\(member)\" is ready") }
+        let ended = try place("stopping all workers: \"leader\" has ended, which is significant")
+        for name in ["pool.1", "pool.2", "later"] {
+            let stopped = result.errors.lastIndex {
+                $0.contains("worker \"\(name)\"") && $0.contains("as it was asked to")
+            }
+            #expect(try #require(stopped) > ended)
+        }
+        #expect(try place("worker \"leader\" (process") < ended)
+        // The event over which it has ended is left.
+        #expect(result.status == .exited(code: 75))
+        #expect(result.output.count { $0.contains("WorkDone") } >= 2)
     }
 }

@@ -46,20 +46,26 @@ final class SupervisorProgram: @unchecked Sendable {
     /// Runs the program to its end; one that does not end is killed.
     ///
     /// - Parameters:
-    ///   - name: another program of this build than `supervisor`.
+    ///   - name: another program of this build than `supervisor`, or the path of one.
+    ///   - environment: further variables.
+    ///   - passing: further descriptors that it gets.
     ///   - waitsForInput: whether more input follows, with ``finishInput(_:)``.
     ///   - readsOutput: whether somebody reads what it prints.
     ///   - onError: called for each line on standard error, when it comes.
     ///   - onOutput: called for each line on standard output, when it comes.
+    ///   - onStart: called when it has been started.
     static func run(
         _ arguments: [String],
         of name: String = "supervisor",
         in directory: String,
+        environment: [String: String] = [:],
+        passing descriptors: [SpawnRequest.Passed] = [],
         input: String = "",
         waitsForInput: Bool = false,
         readsOutput: Bool = true,
         onError: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in },
-        onOutput: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in }
+        onOutput: @escaping @Sendable (SupervisorProgram, String) -> Void = { _, _ in },
+        onStart: @escaping @Sendable (SupervisorProgram) -> Void = { _ in }
     ) async throws -> Result {
         let program = SupervisorProgram()
         let poller = try Poller(name: "program")
@@ -74,16 +80,19 @@ final class SupervisorProgram: @unchecked Sendable {
         }
         defer { program.finishInput("") }
         if waitsForInput || !input.isEmpty { inputPipe.writing.close() }
-        var request = SpawnRequest(executable: try products() + "/" + name)
+        var request = SpawnRequest(executable: name.hasPrefix("/") ? name : try products() + "/" + name)
         request.arguments = arguments
         request.environment = ["PATH": "/usr/bin:/bin"]
+        request.environment.merge(environment) { $1 }
         request.environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
         request.workingDirectory = directory
+        request.descriptors = descriptors
         request.standardInput = .descriptor(inputPipe.reading.rawValue)
         request.standardOutput = .descriptor(outputPipe.writing.rawValue)
         request.standardError = .descriptor(errorPipe.writing.rawValue)
         let child = try ChildProcess.spawn(request)
         program.lock.withLock { program.child = child }
+        onStart(program)
         outputPipe.writing.close()
         errorPipe.writing.close()
         if readsOutput {
@@ -138,6 +147,12 @@ final class SupervisorProgram: @unchecked Sendable {
 
     func resume() {
         _ = try? lock.withLock { child }?.signal(SIGCONT)
+    }
+
+    /// Gives the program more input.
+    func write(_ text: String) {
+        guard let descriptor = lock.withLock({ laterInput }) else { return }
+        CurrentProcess.writeAll(text, to: descriptor)
     }
 
     /// Gives the program the last of its input.

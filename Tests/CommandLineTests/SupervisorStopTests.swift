@@ -1,5 +1,4 @@
 import BridgePlatform
-import Locks
 import Testing
 
 @Suite("A supervisor that is stopped and continued")
@@ -11,11 +10,10 @@ struct SupervisorStopTests {
     func noWorkerIsReplaced() async throws {
         let workspace = try Workspace()
         let names = ["a", "b", "c", "d", "e", "f"]
-        let sanitizer = CurrentProcess.environment("TSAN_OPTIONS") ?? ""
         let workers = names.map { name in
             """
             { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "slow:1s"],
-              environment: { TSAN_OPTIONS: "\(sanitizer)" }, subscribes: ["WorkRequested"], handshake: "4m",
+              \(Workspace.workerEnvironment), subscribes: ["WorkRequested"], handshake: "4m",
               heartbeat: { every: "100ms", tolerance: 5 } },
             """
         }
@@ -52,18 +50,5 @@ struct SupervisorStopTests {
     private static func process(_ line: String) -> Substring? {
         guard let open = line.firstRange(of: "(process ") else { return nil }
         return line[open.upperBound...].prefix { $0.isNumber }
-    }
-}
-
-private final class Count: @unchecked Sendable {
-    // Sendable: guarded by `lock`.
-    private let lock = Lock()
-    private var count = 0
-
-    func increment() -> Int {
-        lock.withLock {
-            count += 1
-            return count
-        }
     }
 }

@@ -1,117 +1,166 @@
 import BridgePlatform
-import Foundation
-import Locks
 import Testing
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
-@Suite("A supervisor at a terminal")
+/// Through a pseudo-terminal, as in a window.
+@Suite("At a terminal", .serialized, .timeLimit(.minutes(5)))
 struct TerminalTests {
-    /// Gives a program a terminal, and types there what it reads itself.
-    private static let script = "/usr/bin/script"
+    private static let escape = "\u{1B}["
 
-    @Test("B7: Ctrl-C reaches the supervisor only, which stops its workers in good order", .timeLimit(.minutes(5)))
+    private func work(_ number: Int, _ text: String) -> String {
+        #"{"type": "WorkRequested", "data": {"number": \#(number), "text": "\#(text)"}}"# + "\n"
+    }
+
+    /// How many columns a line takes at most: its letters beyond ASCII are wide ones, but for the arrow and the ellipsis.
+    private func columns(_ line: String) -> Int {
+        line.reduce(0) { $0 + ($1.isASCII || $1 == "→" || $1 == "…" ? 1 : 2) }
+    }
+
+    private func isEvent(_ line: String) -> Bool { line.contains(" → ") }
+
+    @Test("B7: Ctrl-C reaches the supervisor only, which stops its workers in good order")
     func interrupt() async throws {
-        guard access(Self.script, X_OK) == 0 else {
-            CurrentProcess.report("not tested: B7, as there is no \(Self.script) to give a program a terminal")
-            return
-        }
         let workspace = try Workspace()
-        let sanitizer = CurrentProcess.environment("TSAN_OPTIONS") ?? ""
-        let workers = ["a", "b"].map { name in
-            """
-            { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "none"],
-              environment: { TSAN_OPTIONS: "\(sanitizer)" }, handshake: "4m", heartbeat: { every: "1m" },
-              shutdown: { grace: "4m" } },
-            """
-        }
-        try workspace.write("bridge.json5", "{ workers: [\n\(workers.joined(separator: "\n"))\n] }")
-        let poller = try Poller(name: "terminal")
-        defer { poller.stop() }
-        let keys = try FileDescriptor.pipe()
-        let screen = try FileDescriptor.pipe()
-        var request = SpawnRequest(executable: Self.script)
-        let command = "exec '\(try SupervisorProgram.products())/supervisor' run bridge.json5"
-        request.arguments = ["--quiet", "--return", "--flush", "--command", command, "/dev/null"]
-        request.environment = ["PATH": "/usr/bin:/bin", "SHELL": "/bin/sh"]
-        request.environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
-        request.workingDirectory = workspace.path
-        request.standardInput = .descriptor(keys.reading.rawValue)
-        request.standardOutput = .descriptor(screen.writing.rawValue)
-        let said = Said()
-        let program = try ChildProcess.spawn(request)
-        screen.writing.close()
-        let keyboard = keys.writing.rawValue
-        let watchdog = poller.schedule(after: 240_000_000_000) { _ = try? program.signal(SIGKILL) }
-        let ending = Ending()
-        _ = try LinePipe.capture(screen.reading, on: poller) { line in
-            // Both are ready: a person presses Ctrl-C.
-            if said.add(line.text) == 2 { CurrentProcess.writeAll("\u{3}", to: keyboard) }
-        } onEnd: {
-            ending.onePartEnded(nil)
-        }
-        try program.onExit(on: poller) { ending.onePartEnded($0.status) }
-        let status = await ending.wait()
-        watchdog.cancelWithoutWaiting()
-        keys.writing.close()
-        keys.reading.close()
-        #expect(status == .exited(code: 0))
-        let ended = said.lines.filter { $0.contains("as it was asked to") }
-        #expect(ended.count == 2, "\(said.lines)")
+        try workspace.write("bridge.json5", Workspace.bridge(workers: ["a", "b"]))
+        let bridge = try workspace.startAtTerminal("run", "bridge.json5")
+        _ = try #require(await bridge.line(with: "\"a\" is ready"))
+        _ = try #require(await bridge.line(with: "\"b\" is ready"))
+        bridge.type("\\u0003")
+        #expect(await bridge.line(with: "ended") == "ended 0")
+        let ended = bridge.lines.filter { $0.contains("as it was asked to") }
+        #expect(ended.count == 2, "\(bridge.lines)")
         #expect(ended.allSatisfy { $0.contains("exited with status 0") })
+        _ = try await bridge.result()
     }
-}
 
-/// The lines that the supervisor has printed.
-private final class Said: @unchecked Sendable {
-    // Sendable: guarded by `lock`.
-    private let lock = Lock()
-    private var found: [String] = []
+    @Test("the second Ctrl-C hurries a worker that has not finished by then")
+    func interruptTwice() async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Workspace.bridge("hang-on:t1"))
+        try workspace.write("in.jsonl", work(1, "t1"))
+        let bridge = try workspace.startAtTerminal("run", "bridge.json5", "--input", "in.jsonl")
+        _ = try #require(await bridge.line { $0.contains("WorkRequested") })
+        bridge.type("\\u0003")
+        _ = try #require(await bridge.line(with: "stopping: the workers finish what they have"))
+        // So that it is not taken for an echo of the first.
+        try await Task.sleep(for: .milliseconds(200))
+        bridge.type("\\u0003")
+        #expect(await bridge.line(with: "hurrying: the workers are not waited for any more") != nil)
+        #expect(await bridge.line { $0.hasPrefix("ended ") } == "ended 75")
+        _ = try await bridge.result()
+    }
 
-    var lines: [String] { lock.withLock { found } }
+    @Test("events are coloured, and with NO_COLOR they are not", arguments: [nil, "1"])
+    func colour(noColour: String?) async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Workspace.bridge())
+        try workspace.write("in.jsonl", work(1, "t1"))
+        let bridge = try workspace.startAtTerminal(
+            "run",
+            "bridge.json5",
+            "--input",
+            "in.jsonl",
+            "--exit-when-idle",
+            environment: noColour.map { ["NO_COLOR": $0] } ?? [:]
+        )
+        let done = try #require(await bridge.line(with: "WorkDone"))
+        #expect(done.contains(Self.escape) == (noColour == nil))
+        if noColour != nil { #expect(!bridge.lines.contains { $0.contains(Self.escape) }) }
+        #expect(await bridge.line { $0.hasPrefix("ended ") } == "ended 0")
+        _ = try await bridge.result()
+    }
 
-    /// - Returns: How many workers are ready, if the line says so of one.
-    func add(_ line: String) -> Int? {
-        lock.withLock {
-            found.append(line)
-            return line.contains("is ready") ? found.count { $0.contains("is ready") } : nil
+    @Test(
+        "in a narrow window no event takes a second line, whatever its letters",
+        arguments: [(40, true), (71, false)]
+    )
+    func narrow(width: Int, isColoured: Bool) async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Workspace.bridge())
+        let texts = ["日本語の長い文字列です日本語の長い文字列です", "👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦🇩🇪🇩🇪🇩🇪", String(repeating: "x", count: 5_000)]
+        try workspace.write("in.jsonl", texts.enumerated().map { work($0.offset, $0.element) }.joined())
+        let bridge = try workspace.startAtTerminal(
+            "run",
+            "bridge.json5",
+            "--input",
+            "in.jsonl",
+            "--exit-when-idle",
+            columns: width,
+            environment: isColoured ? [:] : ["NO_COLOR": "1"]
+        )
+        #expect(await bridge.line { $0.hasPrefix("ended ") } == "ended 0")
+        let styles = ["2", "32", "36", "1", "0"].map { "\(Self.escape)\($0)m" }
+        let events = bridge.lines.filter(isEvent).map { line in styles.reduce(line) { $0.replacing($1, with: "") } }
+        #expect(events.count == 2 * texts.count)
+        #expect(events.allSatisfy { columns($0) <= width }, "\(events)")
+        // Whole characters and whole escapes.
+        #expect(!events.contains { $0.contains("\u{FFFD}") || $0.contains("\u{1B}") }, "\(events)")
+        #expect(events.allSatisfy { $0.hasSuffix("…") }, "\(events)")
+        _ = try await bridge.result()
+    }
+
+    @Test("tail follows the window's width, and ends with Ctrl-C")
+    func resized() async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Workspace.bridge())
+        let bridge = workspace.start("run", "bridge.json5")
+        _ = try #require(await bridge.line(with: "is ready"))
+        let tail = try workspace.startAtTerminal(
+            "tail",
+            "--control",
+            "run/s",
+            columns: 100,
+            environment: ["NO_COLOR": "1"]
+        )
+        _ = try #require(await bridge.line(with: "\"supervisor tail\""))
+        let long = String(repeating: "日本", count: 60)
+        func publish(_ number: Int) async throws {
+            let published = workspace.start(
+                "publish",
+                "--control",
+                "run/s",
+                "WorkRequested",
+                #"{"number": \#(number), "text": "\#(long)"}"#
+            )
+            #expect(try await published.result().status == .exited(code: 0))
         }
+        try await publish(111)
+        let wide = try #require(await tail.line { $0.contains("WorkDone") && $0.contains("111") })
+        #expect((99...100).contains(columns(wide)), "\(wide)")
+        tail.resize(columns: 70)
+        try await publish(222)
+        let narrow = try #require(await tail.line { $0.contains("WorkDone") && $0.contains("222") })
+        #expect((69...70).contains(columns(narrow)), "\(narrow)")
+        tail.type("\\u0003")
+        #expect(await tail.line { $0.hasPrefix("ended ") } == "ended 0")
+        _ = try await tail.result()
+        bridge.terminate()
+        #expect(try await bridge.result().status == .exited(code: 0))
     }
-}
 
-/// Waits for the end of the process and of what it prints.
-private final class Ending: @unchecked Sendable {
-    // Sendable: guarded by `lock`.
-    private let lock = Lock()
-    private var parts = 2
-    private var status: BridgePlatform.ExitStatus?
-    private var continuation: CheckedContinuation<BridgePlatform.ExitStatus?, Never>?
-
-    func wait() async -> BridgePlatform.ExitStatus? {
-        await withCheckedContinuation { continuation in
-            let isOver = lock.withLock {
-                self.continuation = continuation
-                return parts == 0
-            }
-            if isOver { resume() }
+    @Test("events and diagnostics come in whole lines, however fast")
+    func wholeLines() async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Workspace.bridge("flood-stdout"))
+        // Each makes the worker print, which is told on the same screen.
+        try workspace.write("in.jsonl", (1...40).map { _ in work(100, "t") }.joined())
+        let bridge = try workspace.startAtTerminal(
+            "run",
+            "bridge.json5",
+            "--input",
+            "in.jsonl",
+            "--exit-when-idle",
+            columns: 60,
+            environment: ["NO_COLOR": "1"]
+        )
+        #expect(await bridge.line { $0.hasPrefix("ended ") } == "ended 0")
+        let torn = bridge.lines.filter { line in
+            if line.hasPrefix("supervisor: ") || line == "started" || line.hasPrefix("ended ") { return false }
+            if line.hasPrefix("[worker] ") { return !line.hasSuffix("more or less") }
+            return !(isEvent(line) && (line.hasSuffix("}") || line.hasSuffix("…")) && columns(line) <= 60)
         }
-    }
-
-    func onePartEnded(_ status: BridgePlatform.ExitStatus?) {
-        let isOver = lock.withLock {
-            parts -= 1
-            if let status { self.status = status }
-            return parts == 0
-        }
-        if isOver { resume() }
-    }
-
-    private func resume() {
-        let (waiting, status) = lock.withLock { (continuation.take(), self.status) }
-        waiting?.resume(returning: status)
+        #expect(torn.isEmpty, "\(torn.prefix(5))")
+        #expect(bridge.lines.count(where: isEvent) == 80)
+        #expect(bridge.lines.contains { $0.hasPrefix("[worker] ") })
+        _ = try await bridge.result()
     }
 }

@@ -21,6 +21,17 @@ final class Workspace: Sendable {
         return name
     }
 
+    /// Writes a program and gives its path.
+    func program(_ name: String, _ text: String) throws -> String {
+        try write(name, text)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: "\(path)/\(name)")
+        return "\(path)/\(name)"
+    }
+
+    func remove(_ name: String) throws {
+        try FileManager.default.removeItem(atPath: "\(path)/\(name)")
+    }
+
     func run(
         _ arguments: String...,
         input: String = "",
@@ -38,6 +49,43 @@ final class Workspace: Sendable {
             onError: onError,
             onOutput: onOutput
         )
+    }
+
+    /// Starts `supervisor` here, beside others.
+    func start(_ arguments: String..., readsOutput: Bool = true) -> RunningProgram {
+        RunningProgram(arguments, in: path, readsOutput: readsOutput)
+    }
+
+    /// Starts `supervisor` here at a terminal of its own.
+    func startAtTerminal(
+        _ arguments: String...,
+        columns: Int = 200,
+        environment: [String: String] = [:]
+    ) throws -> RunningProgram {
+        try RunningProgram.atTerminal(arguments, columns: columns, in: path, environment: environment)
+    }
+
+    /// The environment of workers in a configuration.
+    ///
+    /// The sanitizer's options are passed on, so that a race in a worker ends it and is seen, and its end has no pause. And no crash
+    /// report is written, which would take longer than a test.
+    static let workerEnvironment: String = {
+        let sanitizer = CurrentProcess.environment("TSAN_OPTIONS") ?? ""
+        return #"environment: { SWIFT_BACKTRACE: "enable=no", TSAN_OPTIONS: "\#(sanitizer)" }"#
+    }()
+
+    /// A configuration with a control socket, `run/s`, and a worker that answers WorkRequested with WorkDone.
+    ///
+    /// None of its deadlines is to be missed on a machine that is slow or busy.
+    static func bridge(_ misbehaviour: String = "none", workers: [String] = ["worker"]) -> String {
+        let workers = workers.map { name in
+            """
+            { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "\(misbehaviour)"],
+              subscribes: ["WorkRequested"], \(workerEnvironment),
+              handshake: "4m", heartbeat: { every: "1m" }, shutdown: { grace: "4m" } },
+            """
+        }
+        return "{ control: \"run/s\", workers: [\n\(workers.joined(separator: "\n"))\n] }"
     }
 
     /// The text of a file that comes with the package.

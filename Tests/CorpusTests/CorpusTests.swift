@@ -16,6 +16,7 @@ struct CorpusTests {
         switch name {
         case "cbor": CBORTarget()
         case "frames": FrameTarget()
+        case "lines": LinesTarget()
         case "link": LinkTarget()
         default:
             ConfigurationTarget(
@@ -36,7 +37,7 @@ struct CorpusTests {
     @Test(
         "D20, D21: nothing in the corpus breaks what has to hold for any bytes",
         .timeLimit(.minutes(5)),
-        arguments: ["cbor", "configuration", "frames", "link"]
+        arguments: ["cbor", "configuration", "frames", "lines", "link"]
     )
     func corpus(name: String) throws {
         let target = Self.target(name)

@@ -119,4 +119,50 @@ struct StatisticsTests {
         #expect(report.leftovers.map(\.events) == [3])
         gate.open()
     }
+
+    @Test("how long events take to be settled is sampled, refused ones too, over all starts of the worker")
+    func settling() async throws {
+        let reports = WorkerReports(publisher)
+        let (gate, arrived) = (ErrandGate(), Collected<Int>())
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("a", subscribes: [ErrandGiven.self]) { publisher in
+                    [
+                        publisher.subscribe(to: ErrandGiven.self) { errand in
+                            arrived.add(errand.number)
+                            if errand.number == 1 { gate.block() }
+                            if errand.number == 2 { throw ErrandBroken() }
+                        }
+                    ]
+                }
+            ]
+        )
+        #expect(bridge.statistics[0].settling.count == 0)
+        publisher.publish(ErrandGiven(number: 1))
+        await arrived.wait { $0.count == 1 }
+        let clock = ContinuousClock()
+        let handling = clock.now
+        // Behind it, and so part of no other sample.
+        for number in 3...12 { publisher.publish(ErrandGiven(number: number)) }
+        #expect(bridge.statistics[0].settling.count == 0)
+        let held = clock.now - handling
+        gate.open()
+        await bridge.waitUntilIdle()
+        let first = bridge.statistics[0].settling
+        #expect(first.count >= 1 && first.count < 11)
+        #expect(first.longest >= held)
+        publisher.publish(ErrandGiven(number: 2))
+        await bridge.waitUntilIdle()
+        let second = bridge.statistics[0].settling
+        #expect(second.count > first.count)
+        bridge.restart("a")
+        await reports.ready.wait { $0.count == 2 }
+        #expect(bridge.statistics[0].settling == second)
+        publisher.publish(ErrandGiven(number: 13))
+        await bridge.waitUntilIdle()
+        #expect(bridge.statistics[0].settling.count == second.count + 1)
+        await bridge.shutdown()
+        reports.end()
+    }
 }

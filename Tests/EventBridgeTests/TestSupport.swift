@@ -87,8 +87,10 @@ struct Possessions: CustomStringConvertible {
 
     init() throws {
         descriptors = Set(
-            try CurrentProcess.openDescriptors().map { descriptor in
+            try CurrentProcess.openDescriptors().compactMap { descriptor in
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
+                // Dispatch opens them when it first needs them, and keeps them.
+                if target?.hasSuffix("[timerfd]") == true { return nil }
                 return "\(descriptor): \(target ?? "closed meanwhile")"
             }
         )
@@ -113,6 +115,7 @@ struct Possessions: CustomStringConvertible {
 let workerEnvironment: [String: String] = {
     var environment = ["SWIFT_BACKTRACE": "enable=no"]
     environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+    environment["ASAN_OPTIONS"] = CurrentProcess.environment("ASAN_OPTIONS")
     return environment
 }()
 
@@ -139,7 +142,8 @@ func faulty(
     heartbeat: Heartbeat = Heartbeat(every: .seconds(60)),
     shutdown: ShutdownSequence = .draining(grace: patience, terminate: patience),
     subscribes: [any DomainEvent.Type],
-    limits: WorkerLimits = WorkerLimits()
+    limits: WorkerLimits = WorkerLimits(),
+    box: WorkerBox? = nil
 ) -> WorkerSpecification {
     WorkerSpecification(
         name,
@@ -152,6 +156,7 @@ func faulty(
         handshakeTimeout: handshakeTimeout,
         heartbeat: heartbeat,
         shutdown: shutdown,
-        limits: limits
+        limits: limits,
+        box: box
     )
 }

@@ -5,6 +5,7 @@ let expectedDemandTransitions: [String: [String]] = [
     "dormant": [
         "demand -> starting; spawn a 1",
         "restart -> starting; spawn a 1",
+        "replace -> waiting for something to do; adopt a; exchanged",
         "stop child -> stopped",
         "give up -> gave up",
         "stop -> stopped; all stopped",
@@ -21,6 +22,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "violation -> stopping",
         "rejected -> stopping",
         "restart -> stopping",
+        "replace -> starting; spawn a 2 beside it",
         "stop child -> stopping",
         "give up -> stopping",
         "stop -> stopping",
@@ -39,6 +41,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "goodbye -> stopping",
         "idled -> draining; drain a",
         "restart -> draining; drain a",
+        "replace -> ready; spawn a 2 beside it",
         "stop child -> draining; drain a",
         "give up -> draining; drain a",
         "stop -> draining; drain a",
@@ -53,6 +56,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
+        "replace -> draining; adopt a; exchanged",
         "hurry -> stopping; SIGTERM a",
     ],
     "idle, leaving": [
@@ -63,11 +67,13 @@ let expectedDemandTransitions: [String: [String]] = [
         "orderly end -> waiting for something to do; watch a",
         "violation -> stopping; SIGKILL a",
         "timer -> stopping; SIGTERM a",
+        "replace -> stopping; adopt a; exchanged",
         "hurry -> stopping; SIGTERM a",
     ],
     "down for now": [
         "timer -> waiting for something to do; watch a",
         "restart -> starting; spawn a 2",
+        "replace -> backing off; adopt a; exchanged",
         "stop child -> stopped",
         "give up -> gave up",
         "stop -> stopped; all stopped",
@@ -76,6 +82,7 @@ let expectedDemandTransitions: [String: [String]] = [
     "dormant again": [
         "demand -> starting; spawn a 2",
         "restart -> starting; spawn a 2",
+        "replace -> waiting for something to do; adopt a; exchanged",
         "stop child -> stopped",
         "give up -> gave up",
         "stop -> stopped; all stopped",

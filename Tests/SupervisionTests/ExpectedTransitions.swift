@@ -4,6 +4,7 @@
 let expectedTransitions: [String: [String]] = [
     "idle": [
         "start -> starting; spawn a 1",
+        "replace -> idle; not replaced: nothing is started any more, or nothing has been started",
         "stop -> stopped; all stopped",
         "hurry -> stopped; all stopped",
     ],
@@ -18,6 +19,7 @@ let expectedTransitions: [String: [String]] = [
         "violation -> stopping",
         "rejected -> stopping",
         "restart -> stopping",
+        "replace -> starting; spawn a 2 beside it",
         "stop child -> stopping; all ready",
         "give up -> stopping; failed: child \"a\" did not become ready: useless",
         "stop -> stopping; failed: child \"a\" did not become ready: it was stopped on request before it was ready",
@@ -32,6 +34,7 @@ let expectedTransitions: [String: [String]] = [
         "crash over an event -> stopped",
         "last crash -> stopped",
         "orderly end -> stopped",
+        "replace -> stopping; adopt a; exchanged",
     ],
     "starting": [
         "ready -> ready; all ready",
@@ -45,6 +48,7 @@ let expectedTransitions: [String: [String]] = [
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
         "restart -> stopping; SIGTERM a",
+        "replace -> starting; spawn a 2 beside it",
         "stop child -> stopping; SIGTERM a; all ready",
         "give up -> stopping; SIGTERM a; failed: child \"a\" did not become ready: useless",
         "stop -> stopping; SIGTERM a; failed: child \"a\" did not become ready: it was stopped on request before it was ready",
@@ -62,6 +66,7 @@ let expectedTransitions: [String: [String]] = [
         "overdue -> stopping; SIGABRT a",
         "goodbye -> stopping",
         "restart -> draining; drain a",
+        "replace -> ready; spawn a 2 beside it",
         "stop child -> draining; drain a",
         "give up -> draining; drain a",
         "stop -> draining; drain a",
@@ -76,6 +81,7 @@ let expectedTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
+        "replace -> draining; adopt a; exchanged",
         "hurry -> stopping; SIGTERM a",
     ],
     "leaving": [
@@ -86,6 +92,7 @@ let expectedTransitions: [String: [String]] = [
         "orderly end -> backing off",
         "violation -> stopping; SIGKILL a",
         "timer -> stopping; SIGTERM a",
+        "replace -> stopping; adopt a; exchanged",
     ],
     "terminating": [
         "exit 0 -> stopped",
@@ -95,6 +102,7 @@ let expectedTransitions: [String: [String]] = [
         "orderly end -> stopped",
         "violation -> stopping; SIGKILL a",
         "timer -> stopping; SIGKILL a",
+        "replace -> stopping; adopt a; exchanged",
     ],
     "killed": [
         "exit 0 -> backing off",
@@ -102,6 +110,7 @@ let expectedTransitions: [String: [String]] = [
         "crash over an event -> backing off",
         "last crash -> gave up",
         "orderly end -> backing off",
+        "replace -> stopping; adopt a; exchanged",
     ],
     "restarting": [
         "exit 0 -> starting; spawn a 2",
@@ -112,6 +121,7 @@ let expectedTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
+        "replace -> draining; adopt a; exchanged",
         "hurry -> stopping; SIGTERM a",
     ],
     "being given up": [
@@ -123,11 +133,13 @@ let expectedTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
+        "replace -> draining; adopt a; exchanged",
         "hurry -> stopping; SIGTERM a",
     ],
     "down for now": [
         "timer -> starting; spawn a 2",
         "restart -> starting; spawn a 2",
+        "replace -> backing off; adopt a; exchanged",
         "stop child -> stopped",
         "give up -> gave up",
         "stop -> stopped; all stopped",
@@ -135,12 +147,14 @@ let expectedTransitions: [String: [String]] = [
     ],
     "stopped": [
         "restart -> starting; spawn a 2",
+        "replace -> stopped; adopt a; exchanged",
         "give up -> gave up",
         "stop -> stopped; all stopped",
         "hurry -> stopped; all stopped",
     ],
     "gave up": [
         "restart -> starting; spawn a 2",
+        "replace -> gave up; adopt a; exchanged",
         "stop -> gave up; all stopped",
         "hurry -> gave up; all stopped",
     ],
@@ -153,9 +167,11 @@ let expectedTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
+        "replace -> draining; not replaced: nothing is started any more, or nothing has been started",
         "hurry -> stopping; SIGTERM a",
     ],
     "all stopped": [
-        "start -> starting; spawn a 2"
+        "start -> starting; spawn a 2",
+        "replace -> stopped; not replaced: nothing is started any more, or nothing has been started",
     ],
 ]

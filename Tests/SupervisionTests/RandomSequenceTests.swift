@@ -70,11 +70,16 @@ import Darwin
         // Mostly what can happen, now and then news of somebody who is not there or is dead.
         let isNoise = Int.random(in: 0..<10, using: &random) == 0
         let index = isNoise ? .random(in: -1...count, using: &random) : Int.random(in: 0..<count, using: &random)
-        let known = simulation.processes.indices.contains(index) ? simulation.incarnation(index) : 0
+        var known = simulation.processes.indices.contains(index) ? simulation.incarnation(index) : 0
+        if simulation.processes.indices.contains(index), let next = simulation.successorIncarnation(index),
+            Int.random(in: 0..<3, using: &random) > 0
+        {
+            known = next
+        }
         let incarnation = isNoise ? known - .random(in: 0...2, using: &random) : known
         let reasons: [ExitReason] = [.exited(status: 0), .exited(status: 1), segmentationFault, .reapedElsewhere]
         let reason = reasons.randomElement(using: &random) ?? segmentationFault
-        switch Int.random(in: 0..<46, using: &random) {
+        switch Int.random(in: 0..<57, using: &random) {
         case 0..<3: return .startRequested
         case 3..<10: return .childSpawned(index: index, incarnation: incarnation, pid: 1)
         case 10..<12:
@@ -107,6 +112,25 @@ import Darwin
         case 35: return .restartRequested(index: index)
         case 36: return .stopChildRequested(index: index)
         case 37: return .giveUpRequested(index: index, reason: "useless")
+        case 46..<50:
+            let specification = randomChild("\(index)", using: &random)
+            return simulation.replacement(
+                of: index,
+                by: specification,
+                grace: .seconds(.random(in: 0...2, using: &random))
+            )
+        case 50:
+            if let request = simulation.openRequests.randomElement(using: &random) {
+                return .replacementCalledOff(request: request)
+            }
+            return .replacementCalledOff(request: -1)
+        case 52:
+            guard count < 7 else { return .startRequested }
+            return .childrenAdded(
+                (0..<Int.random(in: 1...2, using: &random)).map { randomChild("\(count + $0)", using: &random) }
+            )
+        case 53, 54: return .startChildRequested(index: index)
+        case 55: return .removeChildRequested(index: index)
         case 40...42: return .demandArose(index: index)
         case 43, 44: return .childIdled(index: index, incarnation: incarnation)
         case 38: return Int.random(in: 0..<4, using: &random) == 0 ? .stopRequested : .startRequested

@@ -22,6 +22,15 @@ final class Simulation {
     private(set) var startupResults: [StartupFailure?] = []
     private var incarnations: [Int]
     private var killed: [Bool]
+    /// The processes that come up beside the present ones.
+    private(set) var successors: [Process]
+    private var successorIncarnations: [Int]
+    private var successorsKilled: [Bool]
+    /// The highest number that was given to a start of each child.
+    private var launches: [Int]
+    /// The requests for replacements that were not answered yet, and how many there were.
+    private(set) var openRequests: Set<Int> = []
+    private var requests = 0
     /// Whether the machine has asked to be told when something comes for the child.
     private var watched: [Bool]
     /// Whether the end of a significant child is answered at once by a request to stop, as by a host with nothing on its way.
@@ -29,7 +38,10 @@ final class Simulation {
     private var isStopping = false
     private var isHurried = false
     private var isStopped = false
-    private let names: [String]
+    /// Those whose removal was asked for, and those of which it was told that nothing is left.
+    private(set) var removed: Set<Int> = []
+    private(set) var gone: Set<Int> = []
+    private var names: [String]
 
     init(
         _ specifications: [ChildSpecification],
@@ -51,6 +63,10 @@ final class Simulation {
         processes = specifications.map { _ in .none }
         incarnations = specifications.map { _ in 0 }
         killed = specifications.map { _ in false }
+        successors = processes
+        successorIncarnations = incarnations
+        successorsKilled = killed
+        launches = incarnations
         watched = specifications.map { _ in false }
         reported = machine.status
     }
@@ -61,7 +77,30 @@ final class Simulation {
 
     func incarnation(_ index: Int) -> Int { incarnations[index] }
 
+    /// The number of the start beside the present one; nil if there is none.
+    func successorIncarnation(_ index: Int) -> Int? {
+        successors[index] == .none ? nil : successorIncarnations[index]
+    }
+
     // MARK: Inputs
+
+    /// Asks for the replacement of a child.
+    func replacement(
+        of index: Int,
+        by specification: ChildSpecification? = nil,
+        grace: Duration = .seconds(30)
+    ) -> SupervisorInput {
+        requests += 1
+        let name = names.indices.contains(index) ? names[index] : "nobody"
+        let request = ReplacementRequest(number: requests, specification: specification ?? child(name), grace: grace)
+        return .replaceRequested(index: index, request)
+    }
+
+    /// Asks for the replacement of a child, and lets the new process come up.
+    func replace(_ index: Int, by specification: ChildSpecification? = nil) {
+        give(replacement(of: index, by: specification))
+        spawned(index, pid: 200, successor: true)
+    }
 
     @discardableResult
     func give(_ input: SupervisorInput) -> [SupervisorAction] {
@@ -78,13 +117,17 @@ final class Simulation {
     func start() -> [SupervisorAction] { give(.startRequested) }
 
     @discardableResult
-    func spawned(_ index: Int, pid: Int32 = 100) -> [SupervisorAction] {
-        give(.childSpawned(index: index, incarnation: incarnations[index], pid: pid))
+    func spawned(_ index: Int, pid: Int32 = 100, successor: Bool = false) -> [SupervisorAction] {
+        give(.childSpawned(index: index, incarnation: number(index, successor), pid: pid))
+    }
+
+    private func number(_ index: Int, _ successor: Bool) -> Int {
+        successor ? successorIncarnations[index] : incarnations[index]
     }
 
     @discardableResult
-    func ready(_ index: Int) -> [SupervisorAction] {
-        give(.childBecameReady(index: index, incarnation: incarnations[index]))
+    func ready(_ index: Int, successor: Bool = false) -> [SupervisorAction] {
+        give(.childBecameReady(index: index, incarnation: number(index, successor)))
     }
 
     @discardableResult
@@ -92,12 +135,13 @@ final class Simulation {
         _ index: Int,
         _ reason: ExitReason = .exited(status: 1),
         isOrderly: Bool = false,
-        blame: ExitBlame = .child
+        blame: ExitBlame = .child,
+        successor: Bool = false
     ) -> [SupervisorAction] {
         give(
             .childExited(
                 index: index,
-                incarnation: incarnations[index],
+                incarnation: number(index, successor),
                 reason: reason,
                 isOrderly: isOrderly,
                 blame: blame
@@ -185,13 +229,18 @@ final class Simulation {
         for _ in 0..<(100 * processes.count + 100) {
             if let index = processes.firstIndex(of: .asked) {
                 spawned(index)
+            } else if let index = successors.firstIndex(of: .asked) {
+                spawned(index, successor: true)
+            } else if let index = successors.indices.first(where: { successorsKilled[$0] && successors[$0] == .alive })
+            {
+                exit(index, .signaled(number: 9, coreDumped: false), successor: true)
             } else if let index = processes.indices.first(where: { killed[$0] && processes[$0] == .alive }) {
                 exit(index, .signaled(number: 9, coreDumped: false))
             } else if !fireNext() {
                 break
             }
         }
-        return processes.allSatisfy { $0 == .none } && timers.isEmpty
+        return (processes + successors).allSatisfy { $0 == .none } && timers.isEmpty
     }
 
     /// What was done since `start` in the log, without reports and timers.
@@ -199,12 +248,21 @@ final class Simulation {
         log[start...].compactMap { action in
             switch action {
             case .spawn(let index, let incarnation): "spawn \(names[index]) \(incarnation)"
-            case .sendDrain(let index): "drain \(names[index])"
+            case .sendDrain(let index, _): "drain \(names[index])"
+            case .spawnSuccessor(let index, let incarnation, _): "spawn \(names[index]) \(incarnation) beside it"
+            case .signalSuccessor(let index, let signal): "\(signal) the one beside \(names[index])"
+            case .adoptSpecification(let index, _): "adopt \(names[index])"
+            case .keepEvents(let index): "keep \(names[index])"
+            case .takeOver(let index, let incarnation): "take over \(names[index]) \(incarnation)"
+            case .concludeReplacement(_, .replaced): "replaced"
+            case .concludeReplacement(_, .exchanged): "exchanged"
+            case .concludeReplacement(_, .failed(let why)): "not replaced: \(why)"
             case .watchDemand(let index): "watch \(names[index])"
             case .signal(let index, let signal): "\(signal) \(names[index])"
             case .finishStartup(nil): "all ready"
             case .finishStartup(let failure?): "failed: \(failure)"
             case .announceAutomaticShutdown(let index): "end with \(names[index])"
+            case .announceRemoval(let index): "removed \(names[index])"
             case .announceAllStopped: "all stopped"
             case .startTimer, .cancelTimer, .report: nil
             }
@@ -213,11 +271,32 @@ final class Simulation {
 
     // MARK: The model
 
+    private func noteAdded(_ specifications: [ChildSpecification]) {
+        for specification in specifications {
+            names.append(specification.name)
+            processes.append(.none)
+            incarnations.append(0)
+            killed.append(false)
+            successors.append(.none)
+            successorIncarnations.append(0)
+            successorsKilled.append(false)
+            launches.append(0)
+            watched.append(false)
+            reported.append(ChildStatus(name: specification.name, state: .idle))
+        }
+    }
+
     private func noteInput(_ input: SupervisorInput) {
         func isCurrent(_ index: Int, _ incarnation: Int) -> Bool {
             processes.indices.contains(index) && incarnations[index] == incarnation
         }
+        if let (index, incarnation) = subject(of: input), processes.indices.contains(index),
+            successors[index] != .none, successorIncarnations[index] == incarnation
+        {
+            return noteSuccessorInput(index, input)
+        }
         switch input {
+        case .replaceRequested(_, let request): openRequests.insert(request.number)
         case .childSpawned(let index, let incarnation, _), .childBecameReady(let index, let incarnation):
             if isCurrent(index, incarnation), processes[index] == .asked { processes[index] = .alive }
         case .childSpawnFailed(let index, let incarnation, _):
@@ -231,9 +310,70 @@ final class Simulation {
         case .startRequested: isStopped = false
         case .demandArose(let index):
             if processes.indices.contains(index) { watched[index] = false }
+        case .childrenAdded(let specifications): noteAdded(specifications)
+        case .removeChildRequested(let index): if processes.indices.contains(index) { removed.insert(index) }
         case .childViolated, .heartbeatMissed, .handlerTimedOut, .childDrained, .childAskedForTime, .timerFired,
-            .childIdled, .restartRequested, .stopChildRequested, .giveUpRequested:
+            .childIdled, .restartRequested, .replacementCalledOff, .stopChildRequested, .giveUpRequested,
+            .startChildRequested:
             break
+        }
+    }
+
+    private func subject(of input: SupervisorInput) -> (index: Int, incarnation: Int)? {
+        switch input {
+        case .childSpawned(let index, let incarnation, _), .childBecameReady(let index, let incarnation),
+            .childSpawnFailed(let index, let incarnation, _), .childExited(let index, let incarnation, _, _, _):
+            (index, incarnation)
+        default: nil
+        }
+    }
+
+    private func noteSuccessorInput(_ index: Int, _ input: SupervisorInput) {
+        switch input {
+        case .childSpawned, .childBecameReady: successors[index] = .alive
+        case .childSpawnFailed: if successors[index] == .asked { successors[index] = .none }
+        case .childExited: successors[index] = .none
+        default: break
+        }
+    }
+
+    private func noteReplacing(
+        _ action: SupervisorAction,
+        _ check: (Bool, @autoclosure () -> String) -> Void
+    ) {
+        switch action {
+        case .spawnSuccessor(let index, let incarnation, let request):
+            check(processes[index] != .none, "spawned one beside \(index), which is down")
+            check(!removed.contains(index), "spawned one beside \(index), which was removed")
+            check(successors[index] == .none, "spawned two beside \(index)")
+            check(incarnation == launches[index] + 1, "incarnation \(incarnation) of \(index) is out of turn")
+            check(!isStopping, "spawned one beside \(index) while stopping")
+            check(openRequests.contains(request), "spawned one beside \(index) that nobody asked for")
+            successors[index] = .asked
+            launches[index] = incarnation
+            successorIncarnations[index] = incarnation
+            successorsKilled[index] = false
+        case .signalSuccessor(let index, let signal):
+            check(successors[index] == .alive, "sent \(signal) to one beside \(index), which is not alive")
+            check(!successorsKilled[index], "sent \(signal) to one beside \(index) after SIGKILL")
+            if signal == .kill { successorsKilled[index] = true }
+        case .adoptSpecification(let index, let request):
+            check(openRequests.contains(request), "\(index) goes by what nobody asked for")
+        case .keepEvents(let index): check(processes[index] == .alive, "keeps events of \(index), which is not alive")
+        case .takeOver(let index, let incarnation):
+            check(processes[index] == .none, "one takes over from \(index), which lives")
+            check(successors[index] == .alive, "one takes over from \(index) that does not live")
+            check(successorIncarnations[index] == incarnation, "the wrong one takes over from \(index)")
+            check(!successorsKilled[index], "one takes over from \(index) that was killed")
+            check(!isStopping, "one takes over from \(index) while stopping")
+            check(!removed.contains(index), "one takes over from \(index), which was removed")
+            processes[index] = .alive
+            incarnations[index] = incarnation
+            killed[index] = false
+            successors[index] = .none
+        case .concludeReplacement(let request, _):
+            check(openRequests.remove(request) != nil, "said twice, or to nobody, what has become of a replacement")
+        default: break
         }
     }
 
@@ -244,12 +384,16 @@ final class Simulation {
         switch action {
         case .spawn(let index, let incarnation):
             check(processes[index] == .none, "spawned \(index) while it lives")
-            check(incarnation == incarnations[index] + 1, "incarnation \(incarnation) of \(index) is out of turn")
+            check(incarnation == launches[index] + 1, "incarnation \(incarnation) of \(index) is out of turn")
             check(!isStopping, "spawned \(index) while stopping")
+            check(!removed.contains(index), "spawned \(index), which was removed")
             processes[index] = .asked
             incarnations[index] = incarnation
+            launches[index] = incarnation
             killed[index] = false
-        case .sendDrain(let index):
+        case .spawnSuccessor, .signalSuccessor, .adoptSpecification, .keepEvents, .takeOver, .concludeReplacement:
+            noteReplacing(action, check)
+        case .sendDrain(let index, _):
             check(processes[index] == .alive, "drained \(index), which is not alive")
             let last = processes.lastIndex { $0 != .none } ?? index
             check(!isStopping || last == index, "drained \(index) before \(last), which was started after it")
@@ -257,6 +401,7 @@ final class Simulation {
         case .watchDemand(let index):
             check(processes[index] == .none, "watches for demand for \(index), which is alive")
             check(!isStopping, "watches for demand for \(index) while stopping")
+            check(!removed.contains(index), "watches for demand for \(index), which was removed")
             watched[index] = true
         case .signal(let index, let signal):
             check(processes[index] == .alive, "sent \(signal) to \(index), which is not alive")
@@ -276,10 +421,16 @@ final class Simulation {
             check(processes[index] == .none, "ended with \(index), which has not ended")
             check(!isStopping && !isStopped, "ended with \(index) while stopping")
             isStopping = answersAutomaticShutdown
+        case .announceRemoval(let index):
+            check(removed.contains(index), "removed \(index), which nobody asked for")
+            check(gone.insert(index).inserted, "removed \(index) twice")
+            check(processes[index] == .none && successors[index] == .none, "removed \(index), which lives")
         case .announceAllStopped:
             stopsAnnounced += 1
+            check(gone == removed, "announced a stop while somebody waits for the end of one that is removed")
             check(isStopping, "announced a stop that nobody asked for")
-            check(processes.allSatisfy { $0 == .none }, "announced a stop while children live")
+            check((processes + successors).allSatisfy { $0 == .none }, "announced a stop while children live")
+            check(openRequests.isEmpty, "announced a stop while somebody waits for a replacement")
             check(timers.isEmpty, "announced a stop while timers run")
             isStopping = false
             isHurried = false
@@ -290,9 +441,15 @@ final class Simulation {
     private func checkStatus(after input: SupervisorInput) {
         let status = machine.status
         if status != reported { breaches.append("a change of status was not reported, after \(input)") }
+        for index in removed where processes[index] == .none && successors[index] == .none && !gone.contains(index) {
+            breaches.append("\(index) is gone, and that was not told, after \(input)")
+        }
         for (index, child) in status.enumerated() {
             if !isRight(child, at: index, among: status) {
                 breaches.append("child \(index) is \(child.state) with \(processes[index]), after \(input)")
+            }
+            if (child.replacement != nil) != (successors[index] != .none) {
+                breaches.append("the one beside \(index) is \(successors[index]), after \(input)")
             }
             if child.deaths.count > ChildStatus.deathTallyLimit { breaches.append("too many deaths are kept") }
         }

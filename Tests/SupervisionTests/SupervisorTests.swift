@@ -52,6 +52,37 @@ import Testing
         #expect(environment.deeds == ["launch a 1", "SIGTERM a", "SIGKILL a"])
     }
 
+    @Test(.timeLimit(.minutes(5))) func replacementIsPerformedInOrder() {
+        let environment = FakeEnvironment(names: ["a"])
+        let supervisor = environment.makeSupervisor()
+        supervisor.startRequested()
+        supervisor.childSpawned(index: 0, incarnation: 1, pid: 10)
+        supervisor.childBecameReady(index: 0, incarnation: 1)
+        let request = ReplacementRequest(number: 7, specification: child("a"), grace: .seconds(30))
+        supervisor.replaceRequested(index: 0, request)
+        supervisor.replaceRequested(index: 0, ReplacementRequest(number: 8, specification: child("a"), grace: .zero))
+        supervisor.childSpawned(index: 0, incarnation: 2, pid: 11)
+        #expect(supervisor.status.first?.replacement == ChildReplacement(start: 2, pid: 11))
+        environment.isBeingDebugged = true
+        environment.pass(.seconds(3_600))
+        environment.isBeingDebugged = false
+        supervisor.childBecameReady(index: 0, incarnation: 2)
+        supervisor.replacementCalledOff(request: 7)
+        supervisor.childExited(index: 0, incarnation: 1, reason: .exited(status: 0), isOrderly: true)
+        #expect(
+            environment.deeds == [
+                "launch a 1", "all ready", "launch a 2 beside it",
+                "8: failed(\"it is being replaced already\")", "keep a", "adopt a", "drain a", "take over a 2",
+                "7: replaced(old: Optional(10), new: Optional(11))",
+            ]
+        )
+        #expect(supervisor.status.first?.pid == 11)
+        #expect(supervisor.status.first?.starts == 2)
+        #expect(supervisor.status.first?.deaths.map(\.wasAsked) == [true])
+        #expect(environment.runningTimers == 0)
+        #expect(environment.reported == supervisor.status)
+    }
+
     @Test(.timeLimit(.minutes(5))) func startupFailureIsTold() {
         let environment = FakeEnvironment(names: ["a"])
         let supervisor = environment.makeSupervisor()
@@ -214,7 +245,7 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         set { lock.withLock { state.isBeingDebugged = newValue } }
     }
 
-    func isBeingDebugged(index: Int) -> Bool { isBeingDebugged }
+    func isBeingDebugged(index: Int, incarnation: Int) -> Bool { isBeingDebugged }
 
     /// Whether timers fire inside `schedule`.
     var firesAtOnce: Bool {
@@ -280,8 +311,32 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         }
     }
 
-    func drain(index: Int) {
+    func drain(index: Int, within grace: Duration) {
         inside { note("drain \(names[index])") }
+    }
+
+    func launchSuccessor(index: Int, incarnation: Int, request: Int) {
+        inside { note("launch \(names[index]) \(incarnation) beside it") }
+    }
+
+    func signalSuccessor(index: Int, _ signal: ChildSignal) {
+        inside { note("\(signal) the one beside \(names[index])") }
+    }
+
+    func adoptSpecification(index: Int, request: Int) {
+        inside { note("adopt \(names[index])") }
+    }
+
+    func keepEvents(index: Int) {
+        inside { note("keep \(names[index])") }
+    }
+
+    func takeOver(index: Int, incarnation: Int) {
+        inside { note("take over \(names[index]) \(incarnation)") }
+    }
+
+    func replacementConcluded(request: Int, _ outcome: ReplacementOutcome) {
+        inside { note("\(request): \(outcome)") }
     }
 
     func signal(index: Int, _ signal: ChildSignal) {
@@ -325,6 +380,10 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
     func watchDemand(index: Int) {}
 
     func automaticShutdownBegan(index: Int) {}
+
+    func childRemoved(index: Int) {
+        inside { note("removed \(names[index])") }
+    }
 
     func allStopped() {
         inside { note("all stopped") }

@@ -161,6 +161,100 @@ import Testing
         ),
     ]
 
+    /// How to bring child 0, which is being replaced, into each state.
+    static let replacementStates: [(name: String, reach: @Sendable (Simulation) -> Void)] = [
+        (
+            "asked for",
+            {
+                $0.startAll()
+                $0.give($0.replacement(of: 0))
+            }
+        ),
+        (
+            "coming up",
+            {
+                $0.startAll()
+                $0.replace(0)
+            }
+        ),
+        (
+            "coming up, the present one starting",
+            {
+                $0.start()
+                $0.spawned(0)
+                $0.replace(0)
+            }
+        ),
+        (
+            "coming up, the present one down for now",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.exit(0)
+            }
+        ),
+        (
+            "coming up, the present one killed",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.violated(0, .protocolViolation("bad frame"))
+            }
+        ),
+        (
+            "handing over",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.ready(0, successor: true)
+            }
+        ),
+        (
+            "handing over, draining too long",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.ready(0, successor: true)
+                $0.fireNext()
+            }
+        ),
+        (
+            "handing over in vain",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.ready(0, successor: true)
+                $0.exit(0, segmentationFault, successor: true)
+            }
+        ),
+        (
+            "called off before there was a process",
+            {
+                $0.startAll()
+                $0.give($0.replacement(of: 0))
+                $0.give(.replacementCalledOff(request: 1))
+            }
+        ),
+        (
+            "called off",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.give(.replacementCalledOff(request: 1))
+            }
+        ),
+        (
+            "replaced",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.ready(0, successor: true)
+                $0.drained(0)
+                $0.exit(0, .exited(status: 0), isOrderly: true)
+            }
+        ),
+    ]
+
     static let inputs: [(name: String, input: @Sendable (Simulation) -> SupervisorInput?)] = [
         ("spawned", { .childSpawned(index: 0, incarnation: $0.incarnation(0), pid: 7) }),
         (
@@ -193,11 +287,150 @@ import Testing
         ("timer", { simulation in simulation.timers.first.map { .timerFired($0.token) } }),
         ("start", { _ in .startRequested }),
         ("restart", { _ in .restartRequested(index: 0) }),
+        ("replace", { $0.replacement(of: 0) }),
         ("stop child", { _ in .stopChildRequested(index: 0) }),
         ("give up", { _ in .giveUpRequested(index: 0, reason: "useless") }),
         ("stop", { _ in .stopRequested }),
         ("hurry", { _ in .stopHurried }),
     ]
+
+    /// What is heard of the process that comes up beside the present one.
+    static let successorInputs: [(name: String, input: @Sendable (Simulation) -> SupervisorInput?)] = [
+        ("new spawned", { beside($0) { .childSpawned(index: 0, incarnation: $0, pid: 8) } }),
+        (
+            "new spawn failed",
+            { beside($0) { .childSpawnFailed(index: 0, incarnation: $0, reason: .spawnFailed("gone", errno: 2)) } }
+        ),
+        ("new ready", { beside($0) { .childBecameReady(index: 0, incarnation: $0) } }),
+        (
+            "new crash",
+            {
+                beside($0) {
+                    .childExited(
+                        index: 0,
+                        incarnation: $0,
+                        reason: segmentationFault,
+                        isOrderly: false,
+                        blame: .child
+                    )
+                }
+            }
+        ),
+        (
+            "new violation",
+            { beside($0) { .childViolated(index: 0, incarnation: $0, reason: .protocolViolation("bad frame")) } }
+        ),
+        (
+            "new rejected",
+            { beside($0) { .childViolated(index: 0, incarnation: $0, reason: .handshakeRejected("version 2")) } }
+        ),
+        ("new missed", { beside($0) { .heartbeatMissed(index: 0, incarnation: $0, after: .seconds(3)) } }),
+        (
+            "new overdue",
+            { beside($0) { .handlerTimedOut(index: 0, incarnation: $0, event: "E", after: .seconds(9)) } }
+        ),
+        ("new goodbye", { beside($0) { .childDrained(index: 0, incarnation: $0) } }),
+        ("new more time", { beside($0) { .childAskedForTime(index: 0, incarnation: $0, more: .seconds(60)) } }),
+        ("new idled", { beside($0) { .childIdled(index: 0, incarnation: $0) } }),
+        ("last timer", { simulation in simulation.timers.dropFirst().last.map { .timerFired($0.token) } }),
+        ("call off", { _ in .replacementCalledOff(request: 1) }),
+    ]
+
+    /// What makes children come and go.
+    static let membershipInputs: [(name: String, input: @Sendable (Simulation) -> SupervisorInput?)] = [
+        ("add another", { _ in .childrenAdded([child("z")]) }),
+        ("start added", { _ in .startChildRequested(index: 0) }),
+        ("remove", { _ in .removeChildRequested(index: 0) }),
+    ]
+
+    /// How to bring child 0, which comes to a supervisor that runs or goes from it, into each state.
+    static let membershipStates: [(name: String, reach: @Sendable (Simulation) -> Void)] = [
+        (
+            "added",
+            {
+                $0.startAll()
+                $0.give(.childrenAdded([child("a")]))
+            }
+        ),
+        (
+            "added before the start",
+            { $0.give(.childrenAdded([child("a")])) }
+        ),
+        (
+            "added while all stop",
+            {
+                $0.startAll()
+                $0.give(.stopRequested)
+                $0.give(.childrenAdded([child("a")]))
+            }
+        ),
+        (
+            "added and started",
+            {
+                $0.startAll()
+                $0.give(.childrenAdded([child("a")]))
+                $0.give(.startChildRequested(index: 0))
+            }
+        ),
+        (
+            "removed while spawning",
+            {
+                $0.startAll()
+                $0.give(.childrenAdded([child("a")]))
+                $0.give(.startChildRequested(index: 0))
+                $0.give(.removeChildRequested(index: 0))
+            }
+        ),
+        (
+            "removed, draining",
+            {
+                $0.give(.childrenAdded([child("a")]))
+                $0.startAll()
+                $0.give(.removeChildRequested(index: 0))
+            }
+        ),
+        (
+            "removed while it is replaced",
+            {
+                $0.give(.childrenAdded([child("a")]))
+                $0.startAll()
+                $0.replace(0)
+                $0.give(.removeChildRequested(index: 0))
+            }
+        ),
+        (
+            "removed while it is replaced, down",
+            {
+                $0.give(.childrenAdded([child("a")]))
+                $0.startAll()
+                $0.replace(0)
+                $0.give(.removeChildRequested(index: 0))
+                $0.exit(0)
+            }
+        ),
+        (
+            "removed, all stopping",
+            {
+                $0.give(.childrenAdded([child("a")]))
+                $0.startAll()
+                $0.give(.removeChildRequested(index: 0))
+                $0.give(.stopRequested)
+            }
+        ),
+        (
+            "removed",
+            {
+                $0.give(.childrenAdded([child("a")]))
+                $0.startAll()
+                $0.give(.removeChildRequested(index: 0))
+                $0.exit(0, .exited(status: 0), isOrderly: true)
+            }
+        ),
+    ]
+
+    private static func beside(_ simulation: Simulation, _ input: (Int) -> SupervisorInput) -> SupervisorInput? {
+        simulation.successorIncarnation(0).map(input)
+    }
 
     private static func exited(
         _ simulation: Simulation,
@@ -220,32 +453,106 @@ import Testing
 
     /// One cell: the state that follows, and what is done; nil if the state stays as it is and nothing is done.
     private static func cell(
-        _ specification: ChildSpecification,
+        _ specification: ChildSpecification?,
         _ reach: (Simulation) -> Void,
-        _ input: Int
+        _ input: (name: String, input: @Sendable (Simulation) -> SupervisorInput?)
     ) -> String? {
-        let simulation = Simulation([specification])
+        let simulation = Simulation([specification].compactMap(\.self))
         reach(simulation)
         let before = (state: simulation.state(0), count: simulation.log.count)
-        guard let given = inputs[input].input(simulation) else { return nil }
+        guard let given = input.input(simulation) else { return nil }
         simulation.take(given)
         let deeds = simulation.deeds(since: before.count)
         if simulation.state(0) == before.state, deeds.isEmpty { return nil }
         let words = simulation.state(0).description.split(separator: ":")[0].split(separator: " (")[0]
-        return "\(inputs[input].name) -> " + ([String(words)] + deeds).joined(separator: "; ")
+        return "\(input.name) -> " + ([String(words)] + deeds).joined(separator: "; ")
     }
 
     @Test(arguments: states.indices)
     func singleChildGoesWhereTheTableSays(state: Int) {
-        let row = Self.inputs.indices.compactMap { Self.cell(child("a"), Self.states[state].reach, $0) }
+        let row = Self.inputs.compactMap { Self.cell(child("a"), Self.states[state].reach, $0) }
         #expect(row == expectedTransitions[Self.states[state].name])
     }
 
     @Test(arguments: demandStates.indices)
     func singleChildOnDemandGoesWhereTheTableSays(state: Int) {
         let specification = child("a", onDemand: OnDemand())
-        let row = Self.inputs.indices.compactMap { Self.cell(specification, Self.demandStates[state].reach, $0) }
+        let row = Self.inputs.compactMap { Self.cell(specification, Self.demandStates[state].reach, $0) }
         #expect(row == expectedDemandTransitions[Self.demandStates[state].name])
+    }
+
+    @Test(arguments: replacementStates.indices)
+    func singleChildThatIsReplacedGoesWhereTheTableSays(state: Int) {
+        let inputs = Self.inputs + Self.successorInputs
+        let row = inputs.compactMap { Self.cell(child("a"), Self.replacementStates[state].reach, $0) }
+        #expect(row == expectedReplacementTransitions[Self.replacementStates[state].name])
+    }
+
+    @Test(arguments: membershipStates.indices)
+    func singleChildThatComesOrGoesDoesWhatTheTableSays(state: Int) {
+        let inputs = Self.inputs + Self.successorInputs + Self.membershipInputs
+        let row = inputs.compactMap { Self.cell(nil, Self.membershipStates[state].reach, $0) }
+        #expect(row == expectedMembershipTransitions[Self.membershipStates[state].name])
+    }
+
+    @Test func childComesAndGoesInEveryStateAsTheTableSays() {
+        let onDemand = child("a", onDemand: OnDemand())
+        for (specification, kind, states) in [
+            (child("a"), "", Self.states), (onDemand, "on demand: ", Self.demandStates),
+            (child("a"), "being replaced: ", Self.replacementStates),
+        ] {
+            for state in states {
+                let row = Self.membershipInputs.compactMap { Self.cell(specification, state.reach, $0) }
+                #expect(row == expectedMembership[kind + state.name], "\(kind)\(state.name)")
+            }
+        }
+    }
+
+    @Test(arguments: RestartStrategy.allCases, [false, true])
+    func everyTwoInputsWhileChildrenComeAndGoKeepTheInvariants(strategy: RestartStrategy, startsInSequence: Bool) {
+        let inputs = Self.inputs + Self.membershipInputs
+        for state in Self.states + Self.membershipStates {
+            for first in inputs {
+                for second in Self.membershipInputs + [first] {
+                    let simulation = Simulation(
+                        state.name.hasPrefix("added") || state.name.hasPrefix("removed")
+                            ? [] : [child("a"), child("b", restart: .transient)],
+                        strategy: strategy,
+                        startsInSequence: startsInSequence
+                    )
+                    state.reach(simulation)
+                    for input in [first, second] {
+                        if let given = input.input(simulation) { simulation.take(given) }
+                    }
+                    let hasEnded = simulation.stopToTheEnd()
+                    guard !hasEnded || !simulation.openRequests.isEmpty || !simulation.breaches.isEmpty else {
+                        continue
+                    }
+                    Issue.record("\(first.name), then \(second.name), in \(state.name): \(simulation.breaches)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: RestartStrategy.allCases)
+    func everyTwoInputsDuringAReplacementKeepTheInvariants(strategy: RestartStrategy) {
+        let inputs = Self.inputs + Self.successorInputs + Self.membershipInputs
+        for state in Self.replacementStates {
+            for first in inputs {
+                for second in inputs {
+                    let simulation = Simulation([child("a"), child("b", restart: .transient)], strategy: strategy)
+                    state.reach(simulation)
+                    for input in [first, second] {
+                        if let given = input.input(simulation) { simulation.take(given) }
+                    }
+                    let hasEnded = simulation.stopToTheEnd()
+                    guard !hasEnded || !simulation.openRequests.isEmpty || !simulation.breaches.isEmpty else {
+                        continue
+                    }
+                    Issue.record("\(first.name), then \(second.name), in \(state.name): \(simulation.breaches)")
+                }
+            }
+        }
     }
 
     @Test(arguments: RestartStrategy.allCases, [false, true])
@@ -321,9 +628,14 @@ import Testing
         simulation.startAll()
         for index in [-1, 1, .max] {
             #expect(simulation.give(.restartRequested(index: index)).isEmpty)
+            #expect(simulation.give(.replacementCalledOff(request: index)).isEmpty)
+            let refused = simulation.give(simulation.replacement(of: index))
+            #expect(refused.count == 1, "whoever has asked is told")
             #expect(simulation.give(.stopChildRequested(index: index)).isEmpty)
             #expect(simulation.give(.giveUpRequested(index: index, reason: "no")).isEmpty)
             #expect(simulation.give(.demandArose(index: index)).isEmpty)
+            #expect(simulation.give(.startChildRequested(index: index)).isEmpty)
+            #expect(simulation.give(.removeChildRequested(index: index)).isEmpty)
         }
     }
 

@@ -33,6 +33,41 @@ struct WatchTests {
         var nextLook: Duration { watch.nextLook }
     }
 
+    /// A watch over frames with a deadline of 4 s, and somebody who looks at its times.
+    private final class FrameScene {
+        private var watch = FrameWatch(deadline: .seconds(4), from: .seconds(1_000))
+
+        func look(late: Duration = .zero, progress: UInt64?) -> Bool {
+            watch.looked(at: watch.nextLook + late, progress: progress)
+        }
+    }
+
+    // MARK: - Frames
+
+    @Test("D5: a frame that makes no progress is found when its deadline is over, and not before")
+    func unfinishedFrame() {
+        let scene = FrameScene()
+        for look in 1...4 { #expect(!scene.look(progress: 7), "\(look)") }
+        #expect(scene.look(progress: 7))
+    }
+
+    @Test("D5: progress, and a moment without an unfinished frame, give it all of its time again")
+    func frameGoesOn() {
+        let scene = FrameScene()
+        for round: UInt64 in 1...100 {
+            for _ in 0..<4 { #expect(!scene.look(progress: round % 5 == 0 ? nil : round)) }
+        }
+    }
+
+    @Test("A11: after this process was stopped a frame has all of its time again")
+    func stoppedHostWithFrame() {
+        let scene = FrameScene()
+        #expect(!scene.look(progress: 7))
+        #expect(!scene.look(late: .seconds(60), progress: 7))
+        for _ in 1...3 { #expect(!scene.look(progress: 7)) }
+        #expect(scene.look(progress: 7))
+    }
+
     // MARK: - Silence
 
     @Test("silence is found when it is longer than the heartbeats that may be missed", arguments: [1, 3, 10])

@@ -8,6 +8,12 @@ struct CommandLineParserTests {
         try CommandLineParser.parse(line.split(separator: " ").map(String.init))
     }
 
+    /// The subcommands that there are, in a sentence.
+    private static let known = {
+        let names = Subcommand.Name.allCases.map(\.rawValue)
+        return "\(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")"
+    }()
+
     private func mistake(_ line: String) -> String? {
         do {
             _ = try parse(line)
@@ -38,24 +44,92 @@ struct CommandLineParserTests {
         #expect(try parse("check -- -") == .check(configuration: "-"))
     }
 
+    @Test("reads what a drawing is to be written in")
+    func readsGraph() throws {
+        #expect(try parse("graph c") == .graph(configuration: "c", .mermaid))
+        #expect(try parse("graph --format=dot c") == .graph(configuration: "c", .dot))
+        #expect(try parse("graph c --dot") == .graph(configuration: "c", .dot))
+    }
+
+    @Test("reads for how long and into what a trace is recorded")
+    func readsTrace() throws {
+        guard case .trace(let options) = try parse("trace --control s --for 1500ms --output=t.json") else {
+            Issue.record("it is no trace")
+            return
+        }
+        #expect(options.control == "s" && options.output == .file("t.json"))
+        #expect(options.duration == .milliseconds(1_500) && options.nanoseconds == 1_500_000_000)
+        guard case .trace(let other) = try parse("trace --output - --for 1h") else {
+            Issue.record("it is no trace")
+            return
+        }
+        #expect(other.control == nil && other.output == .standardOutput && other.duration == .seconds(3_600))
+    }
+
+    @Test(
+        "a duration that is none, or too long, and what nothing goes without, are named",
+        arguments: [
+            (
+                "trace --for 5 --output t",
+                "found \"5\" after --for, expected a unit after the number, one of ns, us, ms, s, m, h"
+            ),
+            (
+                "trace --for soon --output t",
+                "found \"soon\" after --for, expected a duration such as \"5s\" or \"100ms\""
+            ),
+            ("trace --for 0s --output t", "found \"0s\" after --for, expected 1ms to 1h"),
+            ("trace --for 61m --output t", "found \"61m\" after --for, expected 1ms to 1h"),
+            ("trace --output t", "found no --for, expected a duration such as 10s or 500ms, from 1ms to 1h"),
+            ("trace --for 1s", "found no --output, expected a file, or - for standard output"),
+        ]
+    )
+    func tracesMistakes(line: String, sentence: String) {
+        #expect(mistake(line) == sentence)
+    }
+
+    @Test("reads the name of a shell", arguments: CompletionScript.Shell.allCases)
+    func readsCompletion(shell: CompletionScript.Shell) throws {
+        #expect(try parse("completion \(shell.rawValue)") == .completion(shell))
+    }
+
     @Test("answers every way to ask for help")
     func help() throws {
-        for line in ["help", "--help", "-h", "help help"] { #expect(try parse(line) == .help(.supervisor)) }
-        for line in ["help run", "run --help", "run -h x y z"] { #expect(try parse(line) == .help(.run)) }
-        for line in ["help check", "check --help"] { #expect(try parse(line) == .help(.check)) }
-        #expect(try parse("--version") == .version)
-        for topic in [HelpTopic.supervisor, .run, .check] {
-            for line in HelpText.text(topic).split(separator: "\n") { #expect(line.unicodeScalars.count <= 120) }
+        for line in ["help", "--help", "-h", "help help"] { #expect(try parse(line) == .help(nil)) }
+        for name in Subcommand.Name.allCases where name != .help {
+            for line in ["help \(name)", "\(name) --help", "\(name) -h x y z"] {
+                #expect(try parse(line) == .help(name))
+            }
         }
+        #expect(try parse("--version") == .version)
+    }
+
+    @Test("tells of each subcommand how it is written, and of each option what it does", arguments: Subcommand.all)
+    func helpText(subcommand: Subcommand) {
+        let text = HelpText.text(subcommand.name)
+        #expect(text.hasPrefix(subcommand.purpose))
+        #expect(text.contains("\n  supervisor \(subcommand.name)"))
+        for option in subcommand.options { #expect(text.contains("\n  \(option.name)")) }
+        for line in "\(text)\n\(HelpText.text(nil))".split(separator: "\n") {
+            #expect(line.unicodeScalars.count <= 120)
+        }
+        #expect(HelpText.text(nil).contains("  supervisor \(subcommand.name)"))
+        #expect(Subcommand.named(subcommand.name).name == subcommand.name)
     }
 
     @Test(
         "answers what it does not understand with what it found and what is right",
         arguments: [
-            ("", "found no subcommand, expected run, check or help"),
+            ("", "found no subcommand, expected \(known)"),
             ("chekc x", "found the unknown subcommand \"chekc\"; did you mean \"check\"?"),
             ("--hepl", "found the unknown option \"--hepl\"; did you mean \"--help\"?"),
-            ("tail", "\"tail\" is not supported yet; so far there are run, check and help"),
+            ("tail x", "found \"x\", expected nothing more"),
+            ("tail --format xml", "found the format \"xml\", expected text or json"),
+            ("publish", "found no name, expected the name of an event"),
+            (
+                "publish A",
+                "found no JSON, expected an object with the event's fields, or - for standard input"
+            ),
+            ("publish A {} {}", "found \"{}\" after the JSON, expected nothing more"),
             ("run", "found no configuration, expected the name of its file"),
             ("run a b", "found \"b\" after the configuration, expected nothing more"),
             (
@@ -66,6 +140,15 @@ struct CommandLineParserTests {
             ("run a --input=", "found nothing as the value of --input, expected a file, or - for standard input"),
             ("run a --format jsn", "found the format \"jsn\", expected text or json; did you mean \"json\"?"),
             ("run a --strict=yes", "found the value \"yes\" after --strict, which takes none"),
+            ("graph", "found no configuration, expected the name of its file"),
+            ("graph a --format dto", "found the format \"dto\", expected mermaid or dot; did you mean \"dot\"?"),
+            ("completion", "found no shell, expected bash, zsh or fish"),
+            ("completion bsh", "found the shell \"bsh\", expected bash, zsh or fish; did you mean \"bash\"?"),
+            ("help chekc", "found the subcommand \"chekc\", expected one of them; did you mean \"check\"?"),
+            ("restart", "found no worker, expected the name of a worker or a pool"),
+            ("stop a b", "found \"b\" after the worker, expected nothing more"),
+            ("status a", "found \"a\", expected nothing more"),
+            ("status --wacth", "found the unknown option \"--wacth\"; did you mean \"--watch\"?"),
             ("check a --strict", "found the unknown option \"--strict\"; known here are --help"),
         ]
     )
@@ -73,9 +156,37 @@ struct CommandLineParserTests {
         #expect(mistake(line) == sentence)
     }
 
-    @Test("says of an option that is to come that it is not there yet")
-    func announcedOption() {
-        #expect(mistake("run a --control x")?.hasPrefix("--control is not supported yet") == true)
+    @Test("reads what speaks to a running supervisor, with the path of its socket or without")
+    func readsControl() throws {
+        #expect(try parse("status") == .status(StatusOptions()))
+        #expect(
+            try parse("status --json --watch --control=s")
+                == .status(StatusOptions(control: "s", isJSON: true, isWatching: true))
+        )
+        #expect(try parse("stop") == .stop(worker: nil, control: nil))
+        #expect(try parse("stop --control s a") == .stop(worker: "a", control: "s"))
+        #expect(try parse("restart a --control s") == .restart(worker: "a", control: "s"))
+        #expect(try parse("metrics --control s") == .metrics(control: "s"))
+    }
+
+    @Test("reads whom to follow, and what to publish")
+    func readsTailAndPublish() throws {
+        #expect(try parse("tail") == .tail(TailOptions()))
+        let tail = TailOptions(control: "run/s", events: "A,B", origin: "canvas", format: .json)
+        #expect(try parse("tail --from canvas --events=A,B --format json --control run/s") == .tail(tail))
+        #expect(try parse("publish A {}") == .publish(PublishOptions(name: "A", json: "{}")))
+        let publish = PublishOptions(control: "run/s", name: "A", json: "-", within: "5s")
+        #expect(try parse("publish --within 5s A - --control run/s") == .publish(publish))
+    }
+
+    @Test("takes the path of a control socket")
+    func control() throws {
+        guard case .run(let options) = try CommandLineParser.parse(["run", "a", "--control", "run/s"]) else {
+            Issue.record("no run")
+            return
+        }
+        #expect(options.control == "run/s")
+        #expect(mistake("run a --control")?.hasPrefix("found nothing after --control") == true)
     }
 }
 
@@ -88,5 +199,13 @@ struct StopRequestsTests {
         #expect(requests.next(at: 6) == nil)
         #expect(requests.next(at: 5 + StopRequests.distance) == 2)
         #expect(requests.next(at: 6 + 2 * StopRequests.distance) == 3)
+    }
+
+    @Test("by command count only if they are the first; a signal that follows hurries")
+    func command() {
+        let requests = StopRequests()
+        #expect(requests.isFirst(at: 5))
+        #expect(!requests.isFirst(at: 6))
+        #expect(requests.next(at: 5 + StopRequests.distance) == 2)
     }
 }

@@ -1,3 +1,4 @@
+import BridgeProtocol
 import CBOR
 import DomainEvents
 import JSONText
@@ -12,7 +13,7 @@ struct EventFormatterTests {
     private func event(
         name: String = "BoxProvisioned",
         sender: String? = "provisioning",
-        content: PrintedEvent.Content = .value(.map([.init(key: .text("id"), value: .unsigned(.max))])),
+        content: ShownPayload = .value(.map([.init(key: .text("id"), value: .unsigned(.max))])),
         traceparent: String = ""
     ) -> PrintedEvent {
         let context = EventContext(
@@ -25,14 +26,18 @@ struct EventFormatterTests {
         return PrintedEvent(name: name, context: context, sender: sender, content: content)
     }
 
-    private func text(_ event: PrintedEvent, isColoured: Bool = false, ahead: Int = 0) -> String {
-        let formatter = TextFormatter(
+    private func formatter(isColoured: Bool = false, ahead: Int = 0, width: Int? = nil) -> TextFormatter {
+        TextFormatter(
             origins: ["provisioning", "canvas"],
             names: ["BoxProvisioned", "Box"],
             isColoured: isColoured,
-            secondsAheadOfUTC: { _ in ahead }
+            secondsAheadOfUTC: { _ in ahead },
+            width: { width }
         )
-        return String(decoding: formatter.line(event), as: UTF8.self)
+    }
+
+    private func text(_ event: PrintedEvent, isColoured: Bool = false, ahead: Int = 0, width: Int? = nil) -> String {
+        String(decoding: formatter(isColoured: isColoured, ahead: ahead, width: width).line(event), as: UTF8.self)
     }
 
     private func json(_ event: PrintedEvent) -> String {
@@ -108,6 +113,74 @@ struct EventFormatterTests {
         #expect(read["datacontenttype"]?.value == .string("application/cbor"))
         #expect(read["data_base64"]?.value == .string("/wA="))
         #expect(read["data"] == nil)
+    }
+
+    @Test("are as wide as their terminal at the most, and end with an ellipsis where something was cut off")
+    func width() {
+        let whole = text(event())
+        #expect(text(event(), width: whole.count) == whole)
+        for width in 1..<whole.count {
+            let cut = text(event(), width: width)
+            #expect(cut == whole.prefix(width - 1) + "…")
+        }
+    }
+
+    @Test("are cut between characters and between escapes, however wide those are")
+    func cutCharacters() {
+        let wide = event(name: "箱e\u{301}👩‍👩‍👧", content: .value(.text("日本👍🏽日本")))
+        let whole = text(wide)
+        for width in 1...80 {
+            let cut = text(wide, width: width)
+            #expect(TextWidth.columns(of: cut) <= width)
+            #expect(cut == whole || (cut.hasSuffix("…") && whole.hasPrefix(cut.dropLast())))
+            let coloured = text(wide, isColoured: true, width: width)
+            #expect(["2", "36", "1", "0"].reduce(coloured) { $0.replacing("\u{1B}[\($1)m", with: "") } == cut)
+            #expect(coloured.count { $0 == "\u{1B}" } % 2 == 0)
+        }
+    }
+
+    @Test(
+        "take as many columns as a terminal gives them at the most",
+        arguments: [
+            ("", 0), ("abc", 3), ("é", 1), ("e\u{301}", 1), ("→", 1), ("日本", 4), ("한국", 4), ("ｆ", 2), ("👍", 2),
+            ("👩‍👩‍👧", 6), ("☺\u{FE0F}", 2), ("\u{200B}", 0), ("a\tb", 10),
+        ]
+    )
+    func columns(text: String, columns: Int) {
+        #expect(TextWidth.columns(of: text) == columns)
+    }
+
+    @Test("stay aligned when a name comes that nobody knew, unless it is wider than any column")
+    func growingColumns() {
+        let formatter = formatter()
+        func arrow(_ event: PrintedEvent) -> Int? {
+            let line = String(decoding: formatter.line(event), as: UTF8.self)
+            return line.firstIndex(of: "→").map { line.distance(from: line.startIndex, to: $0) }
+        }
+        let first = arrow(event())
+        #expect(arrow(event(sender: String(repeating: "x", count: 41))) == first.map { $0 + 41 - 12 })
+        #expect(arrow(event()) == first)
+        #expect(arrow(event(sender: "provisioning-12")) == first.map { $0 + 3 })
+        #expect(arrow(event()) == first.map { $0 + 3 })
+    }
+
+    @Test("have a line of its own kind where some are missing")
+    func gaps() throws {
+        let first = EventID(origin: "canvas", incarnation: 10, number: 4)
+        let gap = PrintedGap(Gap(name: "A\u{7}", reason: 1, count: 37, ranges: [.init(first: first, last: 40)]))
+        let one = PrintedGap(Gap(name: "A", reason: 2, count: 1, ranges: []))
+        func text(_ gap: PrintedGap) -> String { String(decoding: formatter().line(gap), as: UTF8.self) }
+        #expect(text(gap) == "(37 events A\\u0007 are missing here: they came faster than they were read)")
+        #expect(text(one) == "(1 event A is missing here: they came faster than they were read)")
+        #expect(text(.away) == "(events may be missing here: there was no link to the supervisor)")
+        func json(_ gap: PrintedGap) -> String { String(decoding: CloudEventFormatter().line(gap), as: UTF8.self) }
+        #expect(
+            json(gap) == """
+                {"bridge":"gap","type":"A\\u0007","count":37,"reason":"dropped",\
+                "ranges":[{"first":"canvas-a-4","last":"canvas-a-40"}]}
+                """
+        )
+        #expect(json(.away) == #"{"bridge":"gap","count":null,"reason":"away"}"#)
     }
 
     @Test("can be fed in again")

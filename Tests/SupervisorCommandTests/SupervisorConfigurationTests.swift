@@ -123,7 +123,7 @@ struct SupervisorConfigurationTests {
         let found = mistakes(
             """
             {
-              control: "run/supervisor.sock",
+              control: 7,
               strategy: "one-for-al",
               intensity: { restarts: -1, within: 10 },
               deadLetters: { letters: 0, bytes: "1X", whenFull: "evict", days: 3 },
@@ -138,8 +138,9 @@ struct SupervisorConfigurationTests {
                   handshake: "10",
                   heartbeat: { tolerance: 0 },
                   shutdown: "5s",
-                  limits: { outbox: "4MB2", frame: 1, overflow: { A: "drop", "": "wait", B: { first: "x" }, C: 1 }, memory: "512MiB", openFiles: 256, files: 1, strikes: 0,
+                  limits: { outbox: "4MB2", frame: 1, overflow: { A: "drop", "": "wait", B: { first: "x" }, C: 1 }, memory: "1KiB", openFiles: "many", cpuTime: "1500ms", files: 1, strikes: 0,
                     handlerDeadline: "0s" },
+                  box: { readOnly: "/srv", writable: [""], network: "none", umask: "089", root: true },
                 },
                 "third",
               ],
@@ -148,7 +149,7 @@ struct SupervisorConfigurationTests {
         )
         #expect(
             found == [
-                "control (2): \"control\" is not supported yet: nothing can attach to a running supervisor; leave it out",
+                "control (2): found the number 7, expected a string such as \"run/supervisor.sock\"",
                 "strategy (3): \"one-for-al\" is none of one-for-one, one-for-all, rest-for-one; did you mean \"one-for-all\"?",
                 "intensity.restarts (4): found the number -1, expected an integer from 0 to 10000",
                 "intensity.within (4): found the number 10, expected a string such as \"10s\"",
@@ -176,13 +177,19 @@ struct SupervisorConfigurationTests {
                 "workers[1].limits.overflow.B (17): the key \"latest\" is missing, expected the name of a field of the event",
                 "workers[1].limits.overflow.B.first (17): unknown key \"first\"; known here are latest",
                 "workers[1].limits.overflow.C (17): found the number 1, expected one of \"wait\", \"fail\", \"drop-oldest\", \"drop-newest\"",
-                "workers[1].limits.memory (17): \"memory\" is not supported yet: a worker's memory cannot be limited; leave it out",
-                "workers[1].limits.openFiles (17): \"openFiles\" is not supported yet: "
-                    + "a worker's open files cannot be limited; leave it out",
-                "workers[1].limits.files (17): unknown key \"files\"; known here are outbox, overflow, frame, strikes, handlerDeadline, output",
+                "workers[1].limits.memory (17): found the string \"1KiB\", expected from 16MiB to 1024TiB",
+                "workers[1].limits.openFiles (17): found the string \"many\", expected an integer from 16 to 1048576",
+                "workers[1].limits.cpuTime (17): found 1500ms, expected whole seconds",
+                "workers[1].limits.files (17): unknown key \"files\"; known here are outbox, overflow, frame, strikes, handlerDeadline, output, "
+                    + "interestNames, eventNames, controlMessages, frameDeadline, memory, cpuTime, openFiles, processes, core, fileSize",
                 "workers[1].limits.strikes (17): found the number 0, expected an integer from 1 to 1000",
                 "workers[1].limits.handlerDeadline (18): found the string \"0s\", expected from 1ms to 168h",
-                "workers[2] (20): found the string \"third\", expected an object with \"name\", \"executable\", \"arguments\"",
+                "workers[1].box.readOnly (19): found the string \"/srv\", expected an array of strings such as [\"/srv/maps\"]",
+                "workers[1].box.writable (19): found an empty path, expected one such as \"/srv/tiles\"",
+                "workers[1].box.network (19): found the string \"none\", expected true or false",
+                "workers[1].box.umask (19): found \"089\", expected octal digits from \"000\" to \"777\"",
+                "workers[1].box.root (19): unknown key \"root\"; known here are readOnly, writable, network, umask, bestEffort",
+                "workers[2] (21): found the string \"third\", expected an object with \"name\", \"executable\", \"arguments\"",
             ]
         )
     }

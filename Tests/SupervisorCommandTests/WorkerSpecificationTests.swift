@@ -22,7 +22,7 @@ struct WorkerSpecificationTests {
                 subscribes: ["E"], publishes: ["F"], restart: "transient", significant: true, backoff: { initial: "50ms", maximum: "9s" },
                 handshake: "2s", heartbeat: { every: "3s", tolerance: 4 }, shutdown: { grace: "6s" },
                 limits: { outbox: "128MiB", frame: "1MiB", strikes: 2, handlerDeadline: "20s",
-                          output: "64KiB" },
+                          output: "64KiB", interestNames: 10, eventNames: 11, controlMessages: 12, frameDeadline: "13s" },
             }] }
             """
         )
@@ -55,7 +55,11 @@ struct WorkerSpecificationTests {
                 frame: 1 << 20,
                 strikes: 2,
                 handlerDeadline: .seconds(20),
-                output: 64 << 10
+                output: 64 << 10,
+                interestNames: 10,
+                eventNames: 11,
+                controlMessages: 12,
+                frameDeadline: .seconds(13)
             )
         )
         #expect(configuration.workerSpecifications == [expected])
@@ -114,6 +118,47 @@ struct WorkerSpecificationTests {
         let configuration = try parse(text, programs: search(missing))
         #expect(configuration.workers.map(\.executable) == ["/bin/sh", "/nowhere/no-such-worker"])
         #expect(SupervisorConfigurationError.mistakes(file: "bridge.json5", missing.all).description == sentence)
+    }
+
+    @Test("a box is made of limits and of what may be touched; paths count from the configuration's directory")
+    func box() throws {
+        let programs = ProgramSearch(
+            supervisorDirectory: nil,
+            configurationDirectory: "/etc/bridge",
+            searchPath: [],
+            missing: ConfigurationMistakes()
+        )
+        let configuration = try parse(
+            """
+            { workers: [
+              { name: "a", executable: "/bin/a",
+                limits: { memory: "512MiB", cpuTime: "10s", openFiles: 256, processes: 16, core: 0, fileSize: "1GiB" },
+                box: { readOnly: ["maps", "/srv"], writable: ["tiles"], network: false, umask: "077", bestEffort: true } },
+              { name: "b", executable: "/bin/b", limits: { openFiles: 32 } },
+              { name: "c", executable: "/bin/c", box: {} },
+              { name: "d", executable: "/bin/d" },
+            ] }
+            """,
+            programs: programs
+        )
+        #expect(
+            configuration.workerSpecifications.map(\.box) == [
+                WorkerBox(
+                    memory: 512 << 20,
+                    processorTime: .seconds(10),
+                    openFiles: 256,
+                    processes: 16,
+                    core: 0,
+                    fileSize: 1 << 30,
+                    files: .init(readOnly: ["/etc/bridge/maps", "/srv"], writable: ["/etc/bridge/tiles"]),
+                    allowsNetwork: false,
+                    umask: 0o77,
+                    isBestEffort: true
+                ),
+                WorkerBox(openFiles: 32), WorkerBox(), nil,
+            ]
+        )
+        #expect(WorkerSpecification.validate(configuration.workerSpecifications).isEmpty)
     }
 }
 

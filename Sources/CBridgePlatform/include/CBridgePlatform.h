@@ -24,12 +24,29 @@ int cbp_accept(int listener);
 /// The longest path, in bytes, that a socket address of this system holds.
 size_t cbp_unix_path_limit(void);
 /// `path` must not be longer than the limit.
+// What cbp_unix_name says of a socket of another family.
+#define CBP_NOT_UNIX (-2)
+// The path that a Unix socket is bound to, with its end; its length, 0 if it has none in the file system, or -1.
+int cbp_unix_name(int descriptor, char *_Nonnull path, size_t capacity);
+// 1 or 0, or -1.
+int cbp_is_stream(int descriptor);
+int cbp_is_listening(int descriptor);
 int cbp_unix_bind(int descriptor, const char *_Nonnull path);
 int cbp_unix_connect(int descriptor, const char *_Nonnull path);
+/// Sends one datagram to a socket with a name, which waits for room for so many milliseconds at most. "@" at the beginning of a
+/// name stands for those that are in no file system, which Linux has. Returns 0, or -1 with errno set.
+int cbp_datagram_send(const char *_Nonnull name, const void *_Nonnull bytes, size_t count, int milliseconds);
 int cbp_peer_credentials(int descriptor, int32_t *_Nonnull pid, uint32_t *_Nonnull uid, uint32_t *_Nonnull gid);
+
+/// Opens the directory of this name, not through a symbolic link; only to find what is in it. Close-on-exec.
+int cbp_directory_open(int directory, const char *_Nonnull name);
+/// Takes the lock of an open file for as long as it is open; EWOULDBLOCK if another has it.
+int cbp_file_try_lock(int descriptor);
 
 /// Columns of the terminal, 0 if it is none or does not know.
 int cbp_terminal_width(int descriptor);
+/// The same with rows.
+int cbp_terminal_height(int descriptor);
 
 // Memory files
 
@@ -52,8 +69,8 @@ void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
 
 /// How many bytes malloc has handed out and not got back; -1 where nobody counts them.
 int64_t cbp_heap_bytes_in_use(void);
-/// How much memory of this process lies in RAM, shared memory with it; -1 where nobody says.
-int64_t cbp_resident_bytes(void);
+/// How much memory of a process lies in RAM, shared memory with it; -1 where nobody says.
+int64_t cbp_resident_bytes(int32_t pid);
 
 // Threads
 
@@ -69,6 +86,10 @@ int cbp_thread_start(
 int cbp_thread_join(uintptr_t thread);
 int cbp_thread_detach(uintptr_t thread);
 void cbp_thread_set_name(const char *_Nonnull name);
+/// Of the calling thread, as the kernel counts them.
+uint64_t cbp_thread_identifier(void);
+/// Writes the calling thread's name, with its NUL. Returns 0, or an error's number.
+int cbp_thread_name(char *_Nonnull buffer, size_t size);
 
 // Signals
 

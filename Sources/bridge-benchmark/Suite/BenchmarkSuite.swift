@@ -83,7 +83,9 @@ struct BenchmarkSuite {
     private func write(_ measurement: Measurement, _ round: Int) throws(MeasurementError) {
         guard let file else { return }
         let line = measurement.text.dropLast() + ",\"round\":\(round)}\n"
-        if !file.write(Array(line.utf8)) { throw MeasurementError("its measurements cannot be written") }
+        if case .failed(let error, _) = file.write(Array(line.utf8)) {
+            throw MeasurementError("its measurements cannot be written: \(error)")
+        }
     }
 }
 

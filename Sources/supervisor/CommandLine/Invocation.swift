@@ -2,7 +2,18 @@
 enum Invocation: Sendable, Hashable {
     case run(RunOptions)
     case check(configuration: String)
-    case help(HelpTopic)
+    case graph(configuration: String, GraphFormat)
+    case status(StatusOptions)
+    /// Of a worker, or of everything.
+    case stop(worker: String?, control: String?)
+    case restart(worker: String, control: String?)
+    case metrics(control: String?)
+    case tail(TailOptions)
+    case publish(PublishOptions)
+    case trace(TraceOptions)
+    case completion(CompletionScript.Shell)
+    /// About the program as a whole, or about a subcommand.
+    case help(Subcommand.Name?)
     case version
 }
 
@@ -33,18 +44,21 @@ struct RunOptions: Sendable, Hashable {
     var format = Format.text
     var exitsWhenIdle = false
     var isStrict = false
+    /// Where others attach; nil for what the configuration says.
+    var control: String?
 }
 
-/// What there is help about.
-enum HelpTopic: Sendable, Hashable {
-    case supervisor
-    case run
-    case check
+/// What `supervisor status` was told.
+struct StatusOptions: Sendable, Hashable {
+    /// Where the supervisor is; nil for where it usually is.
+    var control: String?
+    var isJSON = false
+    var isWatching = false
 }
 
 /// Why a command line was not understood, as a sentence.
 struct UsageError: Error, Sendable, Hashable, CustomStringConvertible {
     let description: String
-    /// Whose help answers it.
-    let topic: HelpTopic
+    /// Whose help answers it; nil for that of the program.
+    let topic: Subcommand.Name?
 }

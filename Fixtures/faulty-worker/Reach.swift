@@ -1,0 +1,111 @@
+import BridgePlatform
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Tries what a worker in a box may not be able to, and says what came of it: `done`, or the name of the error.
+enum Reach {
+    /// - Parameter text: `read PATH`, `write PATH`, `grow PATH`, `connect`, `socketpair`, `open-files`, `start-process` or `signal-parent`.
+    static func attempt(_ text: String) -> String {
+        let words = text.split(separator: " ", maxSplits: 1).map(String.init)
+        switch (words.first, words.last) {
+        case ("read", let path?): return openAndClose(path, O_RDONLY)
+        case ("write", let path?): return openAndClose(path, O_WRONLY | O_CREAT)
+        case ("grow", let path?): return grow(path)
+        case ("connect", _): return connectToOwnMachine()
+        case ("socketpair", _): return makeSocketPair()
+        case ("open-files", _): return openFiles()
+        case ("start-process", _): return startProcess()
+        case ("signal-parent", _): return outcome(kill(getppid(), 0))
+        default: return "nobody knows how to \(text)"
+        }
+    }
+
+    private static func outcome(_ result: CInt) -> String {
+        if result >= 0 { return "done" }
+        return name(of: errno)
+    }
+
+    private static func name(of code: CInt) -> String {
+        switch code {
+        case EACCES: "EACCES"
+        case EPERM: "EPERM"
+        case EMFILE: "EMFILE"
+        case EAGAIN: "EAGAIN"
+        case ECONNREFUSED: "ECONNREFUSED"
+        case EAFNOSUPPORT: "EAFNOSUPPORT"
+        default: "errno \(code)"
+        }
+    }
+
+    private static func openAndClose(_ path: String, _ flags: CInt) -> String {
+        let descriptor = open(path, flags | O_CLOEXEC, 0o666)
+        let result = outcome(descriptor)
+        if descriptor >= 0 { close(descriptor) }
+        return result
+    }
+
+    /// A file of 16 MiB, unless that is too large.
+    private static func grow(_ path: String) -> String {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { return outcome(descriptor) }
+        defer { close(descriptor) }
+        let piece = [UInt8](repeating: 1, count: 64 << 10)
+        for _ in 0..<256 where write(descriptor, piece, piece.count) < 0 { return outcome(-1) }
+        return "done"
+    }
+
+    /// To a port that nobody listens at: who gets that far has a network.
+    private static func connectToOwnMachine() -> String {
+        // SOCK_STREAM, whose type differs between systems and whose value does not.
+        let descriptor = socket(AF_INET, 1, 0)
+        guard descriptor >= 0 else { return outcome(descriptor) }
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(1).bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        return outcome(result)
+    }
+
+    private static func makeSocketPair() -> String {
+        guard let pair = try? UnixSocket.pair() else { return "no pair" }
+        withExtendedLifetime(pair) {}
+        return "done"
+    }
+
+    /// As many as there can be; they are closed again.
+    private static func openFiles() -> String {
+        var opened: [CInt] = []
+        defer { for descriptor in opened { close(descriptor) } }
+        while opened.count < 1 << 16 {
+            let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            if descriptor < 0 { return outcome(descriptor) }
+            opened.append(descriptor)
+        }
+        return "done"
+    }
+
+    private static func startProcess() -> String {
+        do {
+            let child = try ChildProcess.spawn(SpawnRequest(executable: "/bin/true"))
+            return child.waitForExit().status == .exited(code: 0) ? "done" : "ended otherwise"
+        } catch {
+            return error.code.map(name) ?? "\(error)"
+        }
+    }
+
+    /// Memory without end, each page of it used.
+    static func allocate() -> Never {
+        var pieces: [[UInt8]] = []
+        while true { pieces.append([UInt8](repeating: 1, count: 1 << 20)) }
+    }
+}

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""A worker in Python that needs the standard library only: it counts the words of each text that it is sent."""
+
+import json
+import os
+
+
+class Bridge:
+    """The link to the host: a line for each message, both ways."""
+
+    def __init__(self, wants, publishes):
+        # Out of the environment, and not passed on: what this process starts must not speak for it.
+        number = int(os.environ.pop("EVENT_BRIDGE_FD"))
+        os.set_inheritable(number, False)
+        self.reading = os.fdopen(number, "r", encoding="utf-8", newline="\n")
+        # Written at once: what has been written outlives this process.
+        self.writing = open(os.dup(number), "w", encoding="utf-8", newline="\n", buffering=1)
+        self.say(
+            bridge="hello",
+            name=os.environ.pop("EVENT_BRIDGE_NAME"),
+            cookie=os.environ.pop("EVENT_BRIDGE_COOKIE"),
+            library="python worker 1.0",
+            wants=wants,
+            publishes=publishes,
+        )
+        self.say(bridge="ready")
+
+    def say(self, **message):
+        self.writing.write(json.dumps(message) + "\n")
+
+    def publish(self, name, data, cause):
+        """Publishes an event that `cause`, an event that is being handled, has led to."""
+        self.say(specversion="1.0", type=name, causationid=cause["id"], data=data)
+
+    def run(self, handle):
+        """Hands every event to `handle`, one after the other, until the host asks to end or is gone."""
+        for line in self.reading:
+            message = json.loads(line)
+            kind = message.get("bridge")
+            if kind is None:
+                self.settle(message, handle)
+            elif kind == "gap":
+                self.say(bridge="ack", sequence=message["sequence"])
+            elif kind == "drain":
+                self.say(bridge="goodbye", reason="shutdown")
+                return
+            elif kind == "reject":
+                raise SystemExit(message["text"])
+
+    def settle(self, event, handle):
+        try:
+            handle(event)
+        except ValueError as error:
+            # The event is wrong: it would not be handled at a second try either.
+            self.say(bridge="refuse", sequence=event["sequence"], reason="invalid", text=str(error))
+        except Exception as error:
+            self.say(bridge="refuse", sequence=event["sequence"], reason="failed", text=repr(error))
+        else:
+            # Behind what it has led to: who sees it acknowledged has what came of it.
+            self.say(bridge="ack", sequence=event["sequence"])
+
+
+def main():
+    bridge = Bridge(wants=["TextReceived"], publishes=["WordsCounted"])
+
+    def count(event):
+        text = event["data"].get("text")
+        if not isinstance(text, str):
+            raise ValueError("text: expected a text")
+        bridge.publish("WordsCounted", {"text": text, "words": len(text.split())}, cause=event)
+
+    bridge.run(count)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+/// Decides what a client does about the link to its host: when it tries again, what it announces, and when it gives up.
+///
+/// Pure: what has happened comes in, with the time, and what is to be done comes out.
+struct AttachmentStateMachine: Sendable {
+    enum Phase: Sendable, Hashable {
+        /// The first attempt: whoever has asked for it is told how it ends.
+        case connecting
+        case attached
+        /// The link has ended, at this time; it is tried again.
+        case lost(since: UInt64)
+        case ended
+    }
+
+    enum Input: Sendable {
+        /// The host has accepted the client, and said what it wants.
+        case attached(hostIncarnation: UInt64)
+        /// An attempt has failed, or the link has ended.
+        case failed(BridgeClientError)
+        case closed
+    }
+
+    enum Action: Sendable, Hashable {
+        case finishConnecting(BridgeClientError?)
+        case announceLoss(BridgeClientError, isFinal: Bool)
+        case announceReturn(isSameHost: Bool, awayNanoseconds: UInt64)
+        /// In nanoseconds.
+        case tryAgain(after: UInt64)
+    }
+
+    private(set) var phase = Phase.connecting
+    private var hostIncarnation: UInt64 = 0
+    private var failures: UInt64 = 0
+
+    static let firstPause: UInt64 = 50_000_000
+    static let longestPause: UInt64 = 5_000_000_000
+
+    /// - Parameter jitter: 0 to 1; by so much of its half a pause is shorter, so that the clients of a host do not all come at once.
+    mutating func handle(_ input: Input, at now: UInt64, jitter: Double) -> [Action] {
+        switch (input, phase) {
+        case (.attached(let incarnation), .connecting):
+            hostIncarnation = incarnation
+            phase = .attached
+            return [.finishConnecting(nil)]
+        case (.attached(let incarnation), .lost(let since)):
+            let isSame = incarnation == hostIncarnation
+            hostIncarnation = incarnation
+            failures = 0
+            phase = .attached
+            return [.announceReturn(isSameHost: isSame, awayNanoseconds: now > since ? now - since : 0)]
+        case (.failed(let error), .connecting):
+            phase = .ended
+            return [.finishConnecting(error)]
+        case (.failed(let error), .attached):
+            let isFinal = Self.isFinal(error)
+            phase = isFinal ? .ended : .lost(since: now)
+            return [.announceLoss(error, isFinal: isFinal)] + (isFinal ? [] : [pause(jitter)])
+        case (.failed(let error), .lost):
+            guard Self.isFinal(error) else { return [pause(jitter)] }
+            phase = .ended
+            return [.announceLoss(error, isFinal: true)]
+        case (.closed, .connecting):
+            phase = .ended
+            return [.finishConnecting(BridgeClientError(.closed, "the client was closed"))]
+        case (.closed, _):
+            phase = .ended
+            return []
+        case (.attached, .attached), (.attached, .ended), (.failed, .ended):
+            return []
+        }
+    }
+
+    /// Whether the same would come of every further attempt.
+    private static func isFinal(_ error: BridgeClientError) -> Bool {
+        error.code == .rejected || error.code == .notTrusted
+    }
+
+    private mutating func pause(_ jitter: Double) -> Action {
+        let whole = min(Self.firstPause << min(failures, 20), Self.longestPause)
+        failures += 1
+        return .tryAgain(after: whole - UInt64(Double(whole / 2) * min(max(jitter, 0), 1)))
+    }
+}

@@ -1,0 +1,130 @@
+public import BridgeControl
+import DomainEvents
+
+/// What a client can ask of the host itself: how it is, and that workers are stopped and started anew.
+///
+/// A host answers only those who are attached to it, and its own process. Each command is done once or not at all: one that was on its way when
+/// the link ended is not done when it arrives over the next link. So whoever is told that the link has ended asks how things are.
+extension BridgeClient {
+    /// How the host and its workers are.
+    ///
+    /// ```swift
+    /// for worker in try await client.status().workers { print(worker.name, worker.state, worker.restarts) }
+    /// ```
+    /// - Parameter limit: how long it waits for the answer.
+    /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled.
+    public func status(within limit: Duration = .seconds(10)) async throws -> BridgeReport {
+        try await ask(BridgeStatusRequested(), awaiting: BridgeStatusReported.self, within: limit).report
+    }
+
+    /// Starts a worker anew, with its failures forgotten, and returns when it is ready; one that runs is stopped first.
+    ///
+    /// - Parameters:
+    ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
+    ///   - limit: how long it waits for that. The command is not taken back after it.
+    /// - Throws: ``BridgeClientError``, `refused` if there is no such worker, or if it was given up or stopped before it was ready, with the
+    ///   reason; `CancellationError` if the task is cancelled, which takes nothing back.
+    public func restart(_ worker: String, within limit: Duration = .seconds(600)) async throws {
+        try await command(WorkerRestartRequested(worker: worker), within: limit)
+    }
+
+    /// Stops a worker and returns when it is down; it stays so until somebody asks for its restart.
+    ///
+    /// What becomes of its events meanwhile is what `BridgeHost.stop(_:)` says.
+    /// - Parameters:
+    ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
+    ///   - limit: how long it waits for that. The command is not taken back after it.
+    /// - Throws: ``BridgeClientError``, `refused` with the reason if there is no such worker, or if somebody has started it again meanwhile;
+    ///   `CancellationError` if the task is cancelled, which takes nothing back.
+    public func stop(_ worker: String, within limit: Duration = .seconds(600)) async throws {
+        try await command(WorkerStopRequested(worker: worker), within: limit)
+    }
+
+    /// Asks the program that has the host to stop everything and to end, and returns when the host has ended.
+    ///
+    /// `supervisor run` does so; another program does if it subscribes to `BridgeStopRequested`. The client is attached no longer then, and
+    /// attaches again if another host comes; close it if that is not wanted.
+    /// - Parameter limit: how long it waits in all. The command is not taken back after it.
+    /// - Throws: ``BridgeClientError``, `refused` if the program does not do that; `CancellationError` if the task is cancelled, which takes
+    ///   nothing back.
+    public func stopHost(within limit: Duration = .seconds(600)) async throws {
+        enum Step {
+            case taken
+            case ended(EndedLink)
+        }
+        let core = core
+        let ends = try core.linkEnds()
+        try await withThrowingTaskGroup(of: Step?.self) { group in
+            group.addTask {
+                do {
+                    try await core.publisher.deliver(BridgeStopRequested(), within: limit)
+                    return .taken
+                } catch let error as DeliveryError {
+                    throw BridgeClientError(error, at: core.path)
+                }
+            }
+            group.addTask {
+                for await ended in ends { return .ended(ended) }
+                return nil
+            }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw BridgeClientError(.timedOut, "the host at \(core.path) has not ended within \(limit)")
+            }
+            defer { group.cancelAll() }
+            var isTaken = false
+            while let step = try await group.next() {
+                switch step {
+                case .taken?: isTaken = true
+                // Its goodbye may come before the receipt; any other end says nothing of a command that nobody has acknowledged.
+                case .ended(let ended)? where isTaken || ended.isOrderly: return
+                case .ended(let ended)?: throw ended.error
+                case nil: throw CancellationError()
+                }
+            }
+        }
+    }
+
+    private func command(_ command: some DomainEvent, within limit: Duration) async throws {
+        let answer = try await ask(command, awaiting: CommandAnswered.self, within: limit)
+        guard let refusal = answer.refusal else { return }
+        throw BridgeClientError(.refused, "the host at \(core.path) refuses: \(refusal)")
+    }
+
+    /// Ends with the link: an answer would come over it, or never.
+    private func ask<Command: DomainEvent, Answer: DomainEvent>(
+        _ command: Command,
+        awaiting answer: Answer.Type,
+        within limit: Duration
+    ) async throws -> Answer {
+        let core = core
+        let ends = try core.linkEnds()
+        return try await withThrowingTaskGroup(of: Answer?.self) { group in
+            group.addTask {
+                do {
+                    return try await core.publisher.request(command, awaiting: answer, within: limit)
+                } catch let error as DeliveryError {
+                    throw BridgeClientError(error, at: core.path)
+                }
+            }
+            group.addTask {
+                for await ended in ends { throw ended.error }
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let first = try await group.next() ?? nil else { throw CancellationError() }
+            return first
+        }
+    }
+}
+
+extension BridgeClientError {
+    fileprivate init(_ error: DeliveryError, at path: String) {
+        switch error.code {
+        case .timedOut: self.init(.timedOut, "the host at \(path) did not answer: \(error)")
+        case .nobodySubscribed:
+            self.init(.refused, "the program that has the host at \(path) does not do this: \(error)")
+        default: self.init(.refused, "the host at \(path) refuses: \(error)")
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import BridgePlatform
+package import BridgeProtocol
+public import DomainEvents
+package import EventRouting
+
+/// Attaches a process to a running host that has not started it: a second frontend, a tool, a monitor.
+///
+/// ```swift
+/// let publisher = EventPublisher()
+/// let shown = showBoxes(of: publisher)
+/// let client = try await BridgeClient.connect(to: "run/supervisor.sock", publisher: publisher)
+/// publisher.publish(BoxOrdered(label: "Books"))          // reaches the host and its workers
+/// await client.close()
+/// ```
+///
+/// What is published on the publisher reaches all who want it in the host, its workers and its other clients, and the other way round,
+/// with the same order, causes, `send`, `deliver` and `request` as in the host. Each client has its own interest and its own outbox in the host.
+///
+/// A client is not supervised, and nothing waits for it: one that reads too slowly gets gaps, one that goes away is gone. When the host goes
+/// away the client attaches again as soon as there is one; ``HostLost`` and ``HostRegained`` on the publisher say so, and what may have been missed.
+///
+/// Handlers of events from the host run on the thread that reads the link, unless they were subscribed elsewhere. All members may be used
+/// from any thread.
+public final class BridgeClient: Sendable {
+    let core: ClientCore
+
+    private init(_ core: ClientCore) {
+        self.core = core
+    }
+
+    deinit {
+        core.abandon()
+    }
+
+    /// Connects to the control socket of a host, and returns when the host has accepted the client and said what it wants.
+    ///
+    /// What was subscribed to before is asked for before this returns.
+    /// - Parameters:
+    ///   - path: counts from the working directory if it does not begin with a slash.
+    ///   - publisher: whose events are carried. At most one client at a time uses it.
+    ///   - name: what the client calls itself, for people; the host gives it a name of its own.
+    /// - Throws: ``BridgeClientError``. There is no second attempt at the first connection.
+    public static func connect(
+        to path: String,
+        publisher: EventPublisher,
+        name: String = "client"
+    ) async throws -> BridgeClient {
+        try await connect(to: path, publisher: publisher, name: name, wantsEverything: false, tap: nil, gapTap: nil)
+    }
+
+    /// - Parameters:
+    ///   - wantsEverything: whether every event is asked for that is no report of a process about itself.
+    ///   - watchedNames: events that are asked for besides, reports among them, though nobody may subscribe to them.
+    ///   - tap: sees every event that passes.
+    ///   - gapTap: is told of events that did not come, in their place.
+    package static func connect(
+        to path: String,
+        publisher: EventPublisher,
+        name: String,
+        wantsEverything: Bool,
+        watchedNames: Set<String> = [],
+        tap: (@Sendable (PassingEvent) -> Void)?,
+        gapTap: (@Sendable (Gap) -> Void)?
+    ) async throws -> BridgeClient {
+        let core: ClientCore
+        do {
+            core = try ClientCore(
+                path: path,
+                publisher: publisher,
+                title: name,
+                wantsEverything: wantsEverything,
+                watchedNames: watchedNames,
+                tap: tap,
+                gapTap: gapTap
+            )
+        } catch {
+            throw BridgeClientError(.system, "a client cannot be made: \(error)")
+        }
+        do {
+            try await core.connect()
+        } catch {
+            core.abandon()
+            throw error
+        }
+        return BridgeClient(core)
+    }
+
+    /// By which the host names this client, `client-3`; nil while it is not attached.
+    ///
+    /// It may be another one after the client has attached again.
+    public var name: String? { core.name }
+
+    /// Whether the host has accepted this client and the link lives.
+    public var isAttached: Bool { core.name != nil }
+
+    /// The names of all events that the host has asked for by name, for itself and its other peers, in order.
+    package var namesWantedByHost: [String] { core.namesWantedByHost }
+
+    /// What the host and all others call an event that was published here; nil while the client is not attached.
+    package func idElsewhere(of id: EventID) -> EventID? { core.idElsewhere(of: id) }
+
+    /// Publishes an event whose type this process does not know, from its encoded form, and waits as `EventPublisher.deliver` does.
+    package func deliver(
+        name: String,
+        payload: [UInt8],
+        traceparent: Traceparent? = nil,
+        within limit: Duration
+    ) async throws -> DeliveryReceipt {
+        try await core.deliver(name: name, payload: payload, traceparent: traceparent, within: limit)
+    }
+
+    /// Lets what is on its way arrive, says goodbye and returns when the link has ended; nothing is carried any more.
+    ///
+    /// - Parameter limit: how long it waits at most for what is on its way.
+    public func close(drainingWithin limit: Duration = .seconds(2)) async {
+        await core.close(within: limit)
+    }
+}

@@ -1,0 +1,35 @@
+/// Why a process is not attached to a host.
+public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kind of failure.
+    public enum Code: Sendable, Hashable {
+        /// Nobody listens at the path, or this user may not go there.
+        case unreachable
+        /// Another user listens there.
+        case notTrusted
+        /// The host does not accept this client: it speaks no version of the protocol that this library does.
+        case rejected
+        /// So many processes are attached, or about to be, that there is no room for this one; it may try again.
+        case crowded
+        /// The host said nothing in time.
+        case timedOut
+        /// The link ended before the host had accepted the client, or before it had answered.
+        case linkEnded
+        /// The host, or the program that it is a part of, did not do what it was asked for.
+        case refused
+        /// The client was closed.
+        case closed
+        /// The operating system refused something that a client cannot do without.
+        case system
+    }
+
+    /// The kind of failure.
+    public let code: Code
+
+    /// What went wrong, in a sentence.
+    public let description: String
+
+    init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}

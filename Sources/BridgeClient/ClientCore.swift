@@ -1,0 +1,384 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import EventRouting
+import Locks
+
+/// A client's side of its links: connecting, the handshake, signs of life, and attaching again.
+///
+/// One router and one route for the life of the client, a link for each connection: what a link had not delivered lies in the next one.
+final class ClientCore: LinkDelegate, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    let path: String
+    let publisher: EventPublisher
+    private let title: String
+    private let limits: LinkLimits
+    private let poller: Poller
+    private let router: EventRouter
+    private let route: Route
+
+    let lock = Lock()
+    private var machine = AttachmentStateMachine()
+    private var connecting: CheckedContinuation<BridgeClientError?, Never>?
+    private var closing: [CheckedContinuation<Void, Never>] = []
+    /// The link that is connected, or is connecting; nil in between.
+    private var current: Link?
+    /// Of the current link: closed to end it, which leaves the link to say so.
+    private var stream: UnixStream?
+    private var ownName: String?
+    private var hostIncarnation: UInt64 = 0
+    /// By which the host tells this connection's events from those of others of the same name.
+    private var ownIncarnation: UInt64 = 0
+    private var isRouting = false
+    /// Whether the host has said over the current link what it wants.
+    private var isAttached = false
+    private var lastEvent: EventID?
+    /// Why the current link is at its end, where the link itself cannot tell.
+    private var fault: BridgeClientError?
+    /// Those who wait for the end of the current link.
+    private var endWatchers: [UInt64: AsyncStream<EndedLink>.Continuation] = [:]
+    private var lastWatcher: UInt64 = 0
+
+    /// Of these nothing comes from the host.
+    private static let ownReports: Set<String> = [HostLost.eventName, HostRegained.eventName]
+
+    /// How long the host may take to answer a hello.
+    private static let handshakeTime: UInt64 = 10_000_000_000
+
+    init(
+        path: String,
+        publisher: EventPublisher,
+        title: String,
+        wantsEverything: Bool,
+        watchedNames: Set<String>,
+        tap: (@Sendable (PassingEvent) -> Void)?,
+        gapTap: (@Sendable (Gap) -> Void)?
+    ) throws(SystemError) {
+        self.path = path
+        self.publisher = publisher
+        self.title = title
+        var limits = LinkLimits()
+        // The host may ask for every name that any of its workers has made up, and for everything.
+        limits.interestNames = EventRouter.maximumNames + 1
+        self.limits = limits
+        poller = try Poller(name: "bridge client")
+        router = EventRouter(
+            publisher: publisher,
+            poller: poller,
+            wantsEverything: wantsEverything,
+            watchedNames: watchedNames,
+            processName: title,
+            tap: tap,
+            gapTap: gapTap
+        )
+        route = Route(
+            peerName: Self.peerName(beside: publisher.source.origin),
+            role: .worker,
+            ownSource: publisher.source,
+            limits: limits,
+            isRenewed: true,
+            poller: poller
+        )
+    }
+
+    /// The host calls itself by this name; a publisher that nobody has named does so too, and the two must not be mixed up in receipts.
+    private static let hostName = "host"
+
+    private static func peerName(beside own: String) -> String { own == hostName ? "attached host" : hostName }
+
+    var name: String? { lock.withLock { isAttached ? ownName : nil } }
+
+    // MARK: - Life
+
+    func connect() async throws(BridgeClientError) {
+        let error = await withCheckedContinuation { continuation in
+            lock.withLock { connecting = continuation }
+            poller.perform { [self] in attempt() }
+        }
+        if let error { throw error }
+    }
+
+    func close(within limit: Duration) async {
+        let link = lock.withLock { isAttached ? current : nil }
+        if let link {
+            await withCheckedContinuation { continuation in
+                let isDone = lock.withLock {
+                    // Ended meanwhile.
+                    if current === link { closing.append(continuation) }
+                    return current !== link
+                }
+                if isDone { return continuation.resume() }
+                let (seconds, attoseconds) = limit.components
+                let nanoseconds = UInt64(clamping: max(seconds, 0)).multipliedReportingOverflow(by: 1_000_000_000)
+                let wait =
+                    nanoseconds.overflow
+                    ? UInt64.max
+                    : nanoseconds.partialValue &+ UInt64(max(attoseconds, 0) / 1_000_000_000)
+                poller.schedule(after: wait) { [weak self] in self?.sayGoodbye(over: link) }
+                link.whenQuiet { [weak self] in self?.sayGoodbye(over: link) }
+            }
+        }
+        end()
+    }
+
+    /// Brings the end of the present link, and then ends.
+    ///
+    /// - Throws: If there is no link: what is asked then would lie in the outbox, and be done when nobody expects it any more.
+    func linkEnds() throws(BridgeClientError) -> AsyncStream<EndedLink> {
+        let (stream, continuation) = AsyncStream.makeStream(of: EndedLink.self)
+        let number: UInt64? = lock.withLock {
+            guard isAttached else { return nil }
+            lastWatcher += 1
+            endWatchers[lastWatcher] = continuation
+            return lastWatcher
+        }
+        guard let number else { throw BridgeClientError(.linkEnded, "there is no link to the host at \(path)") }
+        continuation.onTermination = { [weak self] _ in
+            guard let self else { return }
+            lock.withLock { endWatchers[number] = nil }
+        }
+        return stream
+    }
+
+    private func sayGoodbye(over link: Link) {
+        handle(.closed)
+        link.finish(reason: .shutdown, text: "the client was closed")
+        // A host that takes nothing in does not keep the client.
+        poller.schedule(after: 100_000_000) { [weak self] in self?.endStream(of: link) }
+    }
+
+    /// Ends everything at once.
+    func abandon() {
+        end()
+        poller.stop()
+    }
+
+    private func end() {
+        handle(.closed)
+        let link = lock.withLock { current }
+        if let link { endStream(of: link) }
+        let wasRouting = lock.withLock {
+            defer { isRouting = false }
+            return isRouting
+        }
+        if wasRouting { router.stop() }
+    }
+
+    /// The link then ends by itself; to close it would let events slip into the next one while this one is still read.
+    private func endStream(of link: Link) {
+        lock.withLock { current === link ? stream : nil }?.close()
+    }
+
+    // MARK: - Events without a type
+
+    var namesWantedByHost: [String] { router.namesAsked(by: route) }
+
+    func idElsewhere(of id: EventID) -> EventID? {
+        lock.withLock {
+            guard isAttached, let ownName else { return nil }
+            return EventID(origin: ownName, incarnation: ownIncarnation, number: id.number)
+        }
+    }
+
+    func deliver(
+        name: String,
+        payload: [UInt8],
+        traceparent: Traceparent?,
+        within limit: Duration
+    ) async throws -> DeliveryReceipt {
+        let context = publisher.makeContext(causedBy: nil, traceparent: traceparent)
+        return try await router.deliver(name: name, payload: payload, context: context, within: limit)
+    }
+
+    // MARK: - Attaching
+
+    /// On the poller's thread.
+    private func attempt() {
+        guard lock.withLock({ machine.phase != .ended }) else { return }
+        do throws(BridgeClientError) {
+            let socket = try HostSocket.connect(to: path)
+            let link = route.link
+            let stream = UnixStream(attached: socket, poller: poller)
+            lock.withLock { (current, self.stream, fault) = (link, stream, nil) }
+            link.queue(
+                .hello(
+                    Hello(
+                        name: title,
+                        cookie: "",
+                        library: LibraryVersion.text,
+                        windowBytes: UInt64(limits.windowBytes),
+                        windowEvents: UInt64(limits.windowEvents),
+                        frameBytes: UInt64(limits.frameBytes),
+                        features: []
+                    )
+                )
+            )
+            do throws(SystemError) {
+                try link.attach(stream, delegate: self)
+            } catch {
+                lock.withLock { (current, self.stream) = (nil, nil) }
+                throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
+            }
+            poller.schedule(after: Self.handshakeTime) { [weak self] in self?.handshakeIsOver(link) }
+        } catch {
+            handle(.failed(error))
+        }
+    }
+
+    private func handshakeIsOver(_ link: Link) {
+        let isLate = lock.withLock {
+            guard current === link, !isAttached, fault == nil else { return false }
+            fault = BridgeClientError(.timedOut, "the host at \(path) did not answer")
+            return true
+        }
+        if isLate { endStream(of: link) }
+    }
+
+    private func handle(_ input: AttachmentStateMachine.Input) {
+        let actions = lock.withLock {
+            machine.handle(input, at: MonotonicClock.now(), jitter: .random(in: 0...1))
+        }
+        for action in actions { perform(action) }
+    }
+
+    private func perform(_ action: AttachmentStateMachine.Action) {
+        switch action {
+        case .finishConnecting(let error):
+            lock.withLock { connecting.take() }?.resume(returning: error)
+        case .announceLoss(let error, let isFinal):
+            publisher.publish(HostLost(path: path, reason: error.description, isFinal: isFinal))
+        case .announceReturn(let isSameHost, let away):
+            let (name, lastEvent) = lock.withLock { (ownName ?? "", self.lastEvent) }
+            publisher.publish(
+                HostRegained(
+                    path: path,
+                    client: name,
+                    isSameHost: isSameHost,
+                    awayMilliseconds: away / 1_000_000,
+                    mayHaveMissed: router.namesWantedHere.filter { !Self.ownReports.contains($0) },
+                    lastEvent: lastEvent?.description
+                )
+            )
+        case .tryAgain(let pause):
+            poller.schedule(after: pause) { [weak self] in self?.attempt() }
+        }
+    }
+
+    // MARK: - What the link brings
+
+    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+        if let id = link.context(of: head)?.id { lock.withLock { lastEvent = id } }
+        return try router.eventReceived(head, payload: payload, from: route, over: link)
+    }
+
+    func link(_ link: Link, received gap: GapFrame) throws {
+        try router.gapReceived(gap, from: route, over: link)
+    }
+
+    func link(_ link: Link, received message: ControlMessage) throws {
+        switch message {
+        case .welcome(let welcome): try welcomed(welcome, over: link)
+        case .reject(let reject): rejected(reject, over: link)
+        case .interest(let interest): try interestReceived(interest, over: link)
+        case .receipt(var receipt):
+            if receipt.process == Self.hostName { receipt.process = route.peerName }
+            router.receiptReceived(receipt, over: link)
+        default: return
+        }
+    }
+
+    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
+        router.eventRefused(head, payload: payload, by: route, over: link, refusal: refusal)
+    }
+
+    private func welcomed(_ welcome: Welcome, over link: Link) throws {
+        guard let name = welcome.name else { throw LinkViolation("the host gave this client no name") }
+        let begins = lock.withLock {
+            (ownName, hostIncarnation) = (name, welcome.hostIncarnation)
+            ownIncarnation = welcome.workerIncarnation
+            defer { isRouting = true }
+            return !isRouting
+        }
+        link.established(
+            peerSource: EventSource(origin: Self.hostName, incarnation: welcome.hostIncarnation),
+            ownIncarnation: welcome.workerIncarnation,
+            peerWindowBytes: welcome.windowBytes,
+            peerWindowEvents: welcome.windowEvents,
+            peerFrameBytes: welcome.frameBytes,
+            peerFeatures: welcome.features
+        )
+        router.othersKnowEvents(as: EventSource(origin: name, incarnation: welcome.workerIncarnation))
+        if begins { router.add(route) }
+        // What the host wanted before the link ended it is taken to want until it says otherwise, and lies in the outbox.
+        router.announceInterest(to: route, over: link, keepsWishes: true)
+        if begins { router.start() }
+        beat(every: welcome.heartbeatMilliseconds, over: link)
+    }
+
+    private func rejected(_ reject: Reject, over link: Link) {
+        // Too many clients now need not be too many later.
+        let code: BridgeClientError.Code = reject.reason == Reject.Reason.limit.rawValue ? .crowded : .rejected
+        lock.withLock {
+            fault = BridgeClientError(code, "the host at \(path) does not accept this client: \(reject.text)")
+        }
+        endStream(of: link)
+    }
+
+    private func interestReceived(_ interest: Interest, over link: Link) throws {
+        let (isFirst, incarnation) = lock.withLock {
+            defer { isAttached = true }
+            return (!isAttached, hostIncarnation)
+        }
+        try router.interestReceived(interest, from: route, over: link, replacesWishes: isFirst)
+        guard isFirst else { return }
+        link.releaseEvents()
+        link.send(.ready)
+        handle(.attached(hostIncarnation: incarnation))
+    }
+
+    /// From the poller's thread, which no handler can block.
+    private func beat(every milliseconds: UInt64, over link: Link) {
+        guard milliseconds > 0 else { return }
+        // A day at the most: the number comes from the peer.
+        poller.schedule(after: min(milliseconds, 86_400_000) * 1_000_000) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            link.sendHeartbeat(Heartbeat())
+            beat(every: milliseconds, over: link)
+        }
+    }
+
+    // MARK: - The end
+
+    func linkEnded(_ link: Link, _ end: LinkEnd) {
+        // Before anything else: events that come from now on go to the next link, behind what this one has left.
+        route.renew(after: link)
+        typealias Ended = (
+            fault: BridgeClientError?, waiters: [CheckedContinuation<Void, Never>],
+            watchers: [AsyncStream<EndedLink>.Continuation]
+        )
+        let (fault, waiters, watchers): Ended = lock.withLock {
+            guard current === link else { return (self.fault, [], []) }
+            (current, stream, isAttached) = (nil, nil, false)
+            defer { (closing, endWatchers) = ([], [:]) }
+            return (self.fault, closing, Array(endWatchers.values))
+        }
+        for waiter in waiters { waiter.resume() }
+        let error = fault ?? BridgeClientError(end, at: path)
+        handle(.failed(error))
+        var ended = EndedLink(error: error, isOrderly: false)
+        if case .orderly = end { ended.isOrderly = true }
+        for watcher in watchers {
+            watcher.yield(ended)
+            watcher.finish()
+        }
+    }
+}
+
+/// How a link to the host has ended.
+struct EndedLink: Sendable {
+    let error: BridgeClientError
+    /// Whether the host has said goodbye.
+    var isOrderly: Bool
+}

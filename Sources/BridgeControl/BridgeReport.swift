@@ -1,0 +1,78 @@
+/// How a host and its workers are, at one moment.
+///
+/// The counts are read one after the other while events pass: sums may be off by what has passed meanwhile.
+public struct BridgeReport: Sendable, Hashable, Codable {
+    /// The host's process.
+    public var pid: Int32
+    /// The version of its library, for people.
+    public var library: String
+    /// The highest version of the wire protocol that it speaks.
+    public var protocolVersion: UInt64
+    /// Since its start, in milliseconds, by a clock that stands still while the machine sleeps.
+    public var uptimeMilliseconds: UInt64
+    /// Whether it is at its end and takes nothing new.
+    public var isStopping: Bool
+    /// How much memory of its process lies in RAM, in bytes; nil where nobody says.
+    public var residentBytes: UInt64?
+    /// The workers, in the order of their specifications.
+    public var workers: [WorkerReport]
+    /// Who is attached, in the order in which they came.
+    public var clients: [ClientReport]
+
+    /// Makes a report.
+    public init(
+        pid: Int32,
+        library: String,
+        protocolVersion: UInt64,
+        uptimeMilliseconds: UInt64,
+        isStopping: Bool = false,
+        residentBytes: UInt64? = nil,
+        workers: [WorkerReport] = [],
+        clients: [ClientReport] = []
+    ) {
+        self.pid = pid
+        self.library = library
+        self.protocolVersion = protocolVersion
+        self.uptimeMilliseconds = uptimeMilliseconds
+        self.isStopping = isStopping
+        self.residentBytes = residentBytes
+        self.workers = workers
+        self.clients = clients
+    }
+}
+
+extension BridgeReport {
+    /// What a command about a worker can name: the workers, and the pools that they belong to.
+    public var workerNames: [String] {
+        var names: [String] = []
+        var pools: Set<String> = []
+        for worker in workers {
+            if let pool = worker.pool, pools.insert(pool).inserted { names.append(pool) }
+            names.append(worker.name)
+        }
+        return names
+    }
+}
+
+/// A process that is attached to a host.
+public struct ClientReport: Sendable, Hashable, Codable {
+    /// The name that the host gave it.
+    public var client: String
+    /// What it calls itself.
+    public var title: String
+    /// Its process when it connected.
+    public var pid: Int32
+    /// How many events wait for it or are on their way.
+    public var outboxEvents: Int
+    /// How many events its overflow policy has dropped.
+    public var dropped: UInt64
+
+    /// Makes a report.
+    public init(client: String, title: String, pid: Int32, outboxEvents: Int = 0, dropped: UInt64 = 0) {
+        self.client = client
+        self.title = title
+        self.pid = pid
+        self.outboxEvents = outboxEvents
+        self.dropped = dropped
+    }
+}

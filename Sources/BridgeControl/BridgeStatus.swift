@@ -1,0 +1,21 @@
+public import DomainEvents
+
+/// Somebody wants to know how a host and its workers are.
+///
+/// The host answers each with a ``BridgeStatusReported`` that only the one who has asked gets. Ask with `request`, or with
+/// `BridgeClient.status(within:)`.
+public struct BridgeStatusRequested: DomainEvent, SelfReport, Hashable {
+    /// Makes the question.
+    public init() {}
+}
+
+/// The answer of a host to a ``BridgeStatusRequested``.
+public struct BridgeStatusReported: DomainEvent, SelfReport, Hashable {
+    /// How the host and its workers are.
+    public let report: BridgeReport
+
+    /// Makes the answer.
+    public init(_ report: BridgeReport) {
+        self.report = report
+    }
+}

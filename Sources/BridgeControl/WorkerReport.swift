@@ -1,0 +1,108 @@
+public import DomainEvents
+
+/// How one worker is.
+public struct WorkerReport: Sendable, Hashable, Codable {
+    /// Its name.
+    public var name: String
+    /// The pool that it is a member of; nil for none.
+    public var pool: String?
+    /// Its process, while there is one.
+    public var pid: Int32?
+    /// Where it is in its life, in a word or two: `idle`, `starting`, `ready`, `draining`, `stopping`, `backing off`, `dormant`, `stopped` or
+    /// `gave up`.
+    ///
+    /// A later version may know further ones.
+    public var state: String
+    /// What there is to say about the state, as a phrase: `attempt 2, again in 1.2 s`; nil for nothing.
+    public var detail: String?
+    /// How often it was started: the number of its present or last incarnation.
+    public var starts: Int
+    /// How often it was started again without anybody asking for it.
+    public var restarts: Int
+    /// For how long its process has been there, in milliseconds; nil if there is none.
+    public var uptimeMilliseconds: UInt64?
+    /// How its last process ended, as a phrase that goes on from the name: `killed by SIGKILL (9)`; nil if none has.
+    public var lastExit: String?
+    /// How often it has broken the protocol or a limit.
+    public var violations: UInt64
+    /// How much memory of its process lies in RAM, in bytes; nil if there is no process, or nobody says.
+    public var residentBytes: UInt64?
+    /// How long it takes to settle an event, of a sample of them; nil from a host that does not say.
+    public var settling: DurationHistogram?
+    /// The events to it; what is ``EventTotals/waiting`` lies in its outbox in the host.
+    public var sent: EventTotals
+    /// The events from it.
+    public var received: EventTotals
+
+    /// Makes a report.
+    public init(
+        name: String,
+        pool: String? = nil,
+        pid: Int32? = nil,
+        state: String,
+        detail: String? = nil,
+        starts: Int = 0,
+        restarts: Int = 0,
+        uptimeMilliseconds: UInt64? = nil,
+        lastExit: String? = nil,
+        violations: UInt64 = 0,
+        residentBytes: UInt64? = nil,
+        settling: DurationHistogram? = nil,
+        sent: EventTotals = EventTotals(),
+        received: EventTotals = EventTotals()
+    ) {
+        self.name = name
+        self.pool = pool
+        self.pid = pid
+        self.state = state
+        self.detail = detail
+        self.starts = starts
+        self.restarts = restarts
+        self.uptimeMilliseconds = uptimeMilliseconds
+        self.lastExit = lastExit
+        self.violations = violations
+        self.residentBytes = residentBytes
+        self.settling = settling
+        self.sent = sent
+        self.received = received
+    }
+}
+
+/// What has become of the events of one direction since the host was made; `EventCounts` of `EventBridge` says what each term means.
+public struct EventTotals: Sendable, Hashable, Codable {
+    /// Events that were to be sent.
+    public var offered: UInt64 = 0
+    /// Events that were not taken.
+    public var rejected: UInt64 = 0
+    /// Events whose handlers have all returned.
+    public var handled: UInt64 = 0
+    /// Events that found no handler.
+    public var unwanted: UInt64 = 0
+    /// Events that were sent to a worker that acknowledges nothing.
+    public var unconfirmed: UInt64 = 0
+    /// Events that were refused.
+    public var refused: UInt64 = 0
+    /// Events that were left out as a later one took their place.
+    public var coalesced: UInt64 = 0
+    /// Events that an overflow policy dropped.
+    public var dropped: UInt64 = 0
+    /// Events that were given up because the worker crashed over them.
+    public var deadLettered: UInt64 = 0
+    /// Events that are known to be gone.
+    public var lost: UInt64 = 0
+    /// Events that are accepted and not settled.
+    public var waiting: UInt64 = 0
+    /// What those take of the outbox, in bytes.
+    public var waitingBytes: UInt64 = 0
+    /// The bytes of all events that have passed.
+    public var bytes: UInt64 = 0
+
+    /// All 0.
+    public init() {}
+
+    /// Events that were taken and need nobody's attention any more.
+    public var settled: UInt64 {
+        let open = rejected.addingReportingOverflow(waiting)
+        return open.overflow || open.partialValue > offered ? 0 : offered - open.partialValue
+    }
+}

@@ -1,0 +1,15 @@
+import CBridgePlatform
+
+/// The thread that calls.
+package enum CurrentThread {
+    /// Its number in the operating system, which debuggers and `top` show.
+    package static var identifier: UInt64 { cbp_thread_identifier() }
+
+    /// What it is called; on Linux the first 15 bytes, and the program's name where nobody has said anything.
+    package static var name: String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+            guard let start = buffer.baseAddress, cbp_thread_name(start, buffer.count) == 0 else { return "" }
+            return String(cString: start)
+        }
+    }
+}

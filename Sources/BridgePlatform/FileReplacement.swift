@@ -1,0 +1,70 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A file that is there as a whole or not at all: it is written under another name in the same directory, and takes its own when it is complete.
+///
+/// Until then what was there before stays. What is no regular file, a device or a pipe, cannot be replaced and is written as it is.
+package final class FileReplacement {
+    private let file: SystemFile
+    /// The names of the two; nil if the file is written as it is.
+    private let names: (temporary: String, final: String)?
+    private var isSettled = false
+
+    /// Begins to write a file.
+    ///
+    /// - Throws: Why it cannot be written there; nothing was made then.
+    package init(of path: String) throws(SystemFileError) {
+        guard !path.utf8.contains(0) else { throw SystemFileError("its name has a NUL character") }
+        var status = stat()
+        let isThere = stat(path, &status) == 0
+        let kind = status.st_mode & S_IFMT
+        if isThere, kind == S_IFDIR { throw SystemFileError(EISDIR) }
+        if isThere, kind != S_IFREG {
+            file = try Self.open(path, O_WRONLY)
+            names = nil
+            return
+        }
+        // Of a symbolic link the file that it leads to, which may be in another directory.
+        let target = isThere ? Self.resolved(path) : path
+        let temporary = "\(target).\(String(randomUInt64(), radix: 36)).part"
+        file = try Self.open(temporary, O_WRONLY | O_CREAT | O_EXCL)
+        names = (temporary, target)
+        if isThere { chmod(temporary, status.st_mode & 0o777) }
+    }
+
+    deinit {
+        if !isSettled, let names { unlink(names.temporary) }
+    }
+
+    /// Whether there is nothing of it if it is not committed.
+    package var leavesNothing: Bool { names != nil }
+
+    /// Writes behind what was written before.
+    package func append(_ bytes: [UInt8]) throws(SystemFileError) { try file.append(bytes) }
+
+    /// Puts the file in its place; one that is not committed when it goes away leaves nothing behind.
+    package func commit() throws(SystemFileError) {
+        try file.synchronize()
+        guard let names else { return }
+        guard rename(names.temporary, names.final) == 0 else { throw SystemFileError(errno) }
+        isSettled = true
+    }
+
+    private static func open(_ path: String, _ flags: CInt) throws(SystemFileError) -> SystemFile {
+        let number = retryingInterrupted { openFile(path, flags | O_CLOEXEC, 0o666) }
+        guard number >= 0 else { throw SystemFileError(errno) }
+        return SystemFile(FileDescriptor(owning: number))
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let found = realpath(path, nil) else { return path }
+        defer { free(found) }
+        return String(cString: found)
+    }
+}
+
+// Under its own name the call is hidden by the method that makes it.
+private func openFile(_ path: String, _ flags: CInt, _ mode: mode_t) -> CInt { open(path, flags, mode) }

@@ -1,0 +1,55 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+package import Glibc
+#elseif canImport(Darwin)
+package import Darwin
+#endif
+
+/// A file that at most one process holds locked, with that process's number in it.
+///
+/// The lock goes with the descriptor: a process that dies, however, holds it no more.
+package final class LockFile: Sendable {
+    private let descriptor: FileDescriptor
+    private let name: String
+
+    init(_ descriptor: consuming FileDescriptor, name: String) {
+        self.descriptor = descriptor
+        self.name = name
+    }
+
+    package func status() throws(SystemError) -> FileStatus {
+        var status = stat()
+        try SystemError.check("looking at the lock file \(name)") { fstat(descriptor.rawValue, &status) }
+        return FileStatus(status)
+    }
+
+    /// Takes the lock until this object goes.
+    ///
+    /// - Returns: False if another process has it.
+    package func tryLock() throws(SystemError) -> Bool {
+        if retryingInterrupted({ cbp_file_try_lock(descriptor.rawValue) }) == 0 { return true }
+        let error = SystemError.current("locking \(name)")
+        if error.code == EWOULDBLOCK { return false }
+        throw error
+    }
+
+    /// Writes this process's number into the file, whose lock it holds.
+    package func sign() throws(SystemError) {
+        let text = Array("\(getpid())\n".utf8)
+        try SystemError.check("emptying the lock file \(name)") { ftruncate(descriptor.rawValue, 0) }
+        try SystemError.check("writing the lock file \(name)") { pwrite(descriptor.rawValue, text, text.count, 0) }
+    }
+
+    /// The process that has signed; nil if none has, or it lives no more.
+    ///
+    /// Whoever has just taken the lock has not signed yet.
+    package func signer() -> pid_t? {
+        let text = withUnsafeTemporaryAllocation(byteCount: 32, alignment: 1) { buffer in
+            let count = retryingInterrupted { pread(descriptor.rawValue, buffer.baseAddress, buffer.count, 0) }
+            return String(decoding: UnsafeRawBufferPointer(buffer)[..<max(0, count)], as: UTF8.self)
+        }
+        guard let pid = pid_t(text.prefix { $0.isNumber }), pid > 0 else { return nil }
+        return kill(pid, 0) == 0 || errno == EPERM ? pid : nil
+    }
+}

@@ -1,0 +1,33 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Where a service manager listens that has started this process and wants to know how it is: systemd's protocol, sd_notify(3).
+package struct ServiceSocket: Sendable, Hashable {
+    /// A path, or "@" with a name that lies in no file system.
+    private let name: String
+
+    /// How long a manager may take to make room for a message, in milliseconds.
+    private static let patience: CInt = 1_000
+
+    /// - Parameter name: the value of `NOTIFY_SOCKET`; nil if there is none.
+    /// - Returns: nil if nobody asks, or by means that are not for us (`vsock:`).
+    package init?(name: String?) {
+        guard let name, name.hasPrefix("/") || name.hasPrefix("@"), name.utf8.count > 1,
+            name.utf8.count <= UnixSocket.maximumPathLength
+        else { return nil }
+        self.name = name
+    }
+
+    /// Sends assignments, one a line, as one message; waits a second at most.
+    package func send(_ state: String) throws(SystemError) {
+        let bytes = Array(state.utf8)
+        _ = try SystemError.check("telling the service manager at \(name)") {
+            cbp_datagram_send(name, bytes, bytes.count, Self.patience)
+        }
+    }
+}

@@ -1,0 +1,128 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What a new process may use up and touch: set by `bridge-launcher` before its program begins, for it and all that it starts.
+///
+/// A process in a box gets no new privileges, whatever else is asked for.
+package struct SpawnBox: Equatable, Sendable {
+    /// A limit of the operating system, by the number that the launcher has for it.
+    package enum Limit: Int32, CaseIterable, Sendable {
+        /// Bytes that can be written and are shared with nobody.
+        case memory
+        case processorSeconds
+        case openFiles
+        case processes
+        /// Bytes.
+        case core
+        /// Bytes.
+        case fileSize
+
+        fileprivate var option: String {
+            switch self {
+            case .memory: "--memory"
+            case .processorSeconds: "--processor-seconds"
+            case .openFiles: "--open-files"
+            case .processes: "--processes"
+            case .core: "--core"
+            case .fileSize: "--file-size"
+            }
+        }
+
+        fileprivate var name: String {
+            switch self {
+            case .memory: "memory"
+            case .processorSeconds: "processor time"
+            case .openFiles: "open files"
+            case .processes: "processes"
+            case .core: "the size of a core"
+            case .fileSize: "the size of a file"
+            }
+        }
+    }
+
+    /// Paths of files, and of directories with all that lies below them.
+    package struct Files: Equatable, Sendable {
+        package var readOnly: [String]
+        package var writable: [String]
+
+        package init(readOnly: [String], writable: [String]) {
+            self.readOnly = readOnly
+            self.writable = writable
+        }
+    }
+
+    package var limits: [Limit: Int] = [:]
+
+    /// The bits that new files do not get.
+    package var mask: Int?
+
+    /// What can be touched beside what every program needs; `nil` for everything.
+    package var files: Files?
+
+    package var refusesNetwork = false
+
+    /// Whether the process begins also where the system lacks something of this.
+    package var isBestEffort = false
+
+    package init() {}
+}
+
+extension SpawnBox {
+    /// How far a launcher came with the box, by its own numbers.
+    enum Stage: CInt {
+        case limit = 4
+        case privileges = 5
+        case files = 6
+        case path = 7
+        case network = 8
+    }
+
+    var arguments: [String] {
+        var words = ["--box", isBestEffort ? "best-effort" : "strict"]
+        for limit in Limit.allCases {
+            if let value = limits[limit] { words += [limit.option, "\(value)"] }
+        }
+        if let mask { words += ["--umask", String(mask, radix: 8)] }
+        if let files {
+            words += ["--files", "listed"]
+            words += files.readOnly.flatMap { ["--read-only", $0] } + files.writable.flatMap { ["--writable", $0] }
+        }
+        if refusesNetwork { words += ["--network", "none"] }
+        return words
+    }
+
+    /// What is said of a part of the box that the system lacks.
+    func lack(_ stage: Stage, code: CInt, detail: CInt) -> String? {
+        let error = SystemError.name(of: code)
+        switch stage {
+        case .privileges: return "no new privileges: this system does not know how to (\(error))"
+        case .files where detail > 0:
+            return """
+                file-system rules need version 3 of Landlock (Linux 6.2), and this kernel has version \(detail), which lets files be truncated \
+                anywhere
+                """
+        case .files:
+            return "file-system rules need Landlock, which this system does not have, or has disabled (\(error))"
+        case .network: return "no network needs a filter of system calls, which this system does not allow (\(error))"
+        case .limit, .path: return nil
+        }
+    }
+
+    /// Why the process could not be put into the box.
+    func error(_ stage: Stage, code: CInt, detail: CInt, operation: String) -> SpawnError {
+        switch stage {
+        case .limit:
+            let name = Limit(rawValue: detail)?.name ?? "a resource"
+            return .failed(SystemError(code: code, operation: "\(operation) with a limit of \(name)"))
+        case .path:
+            let paths = (files?.readOnly ?? []) + (files?.writable ?? [])
+            let path = paths.indices.contains(Int(detail)) ? paths[Int(detail)] : "a path"
+            return .failed(SystemError(code: code, operation: "\(operation), whose box gives it \(path),"))
+        case .privileges, .files, .network:
+            return .boxUnavailable(lack(stage, code: code, detail: detail) ?? "")
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+package import Glibc
+#elseif canImport(Darwin)
+package import Darwin
+#endif
+
+/// Sockets with a name in the file system, step by step, for those who look at what there is between the steps.
+extension UnixSocket {
+    /// A socket that is connected to nobody.
+    package static func unconnected() throws(SystemError) -> FileDescriptor { try create() }
+
+    /// Creates a socket file at `path`, which must not exist; nobody can connect before ``startListening(_:backlog:)``.
+    ///
+    /// Where the system lets us, its permissions are this user's alone from the first moment.
+    package static func bind(to path: String) throws(SystemError) -> FileDescriptor {
+        try checkPath(path)
+        let socket = try create()
+        // Only Linux takes it, before there is a file.
+        _ = fchmod(socket.rawValue, 0o600)
+        try SystemError.check("binding a socket to \(path)") { cbp_unix_bind(socket.rawValue, path) }
+        return socket
+    }
+
+    /// Lets `backlog` connections wait to be accepted.
+    package static func startListening(_ socket: CInt, backlog: CInt) throws(SystemError) {
+        try SystemError.check("listening on descriptor \(socket)") { listenOn(socket, backlog) }
+    }
+
+    /// Connects a socket made by ``unconnected()``.
+    package static func connect(_ socket: CInt, to path: String) throws(SystemError) {
+        try checkPath(path)
+        // A connect of a Unix socket that a signal interrupts has not begun, so that it may be repeated.
+        try SystemError.check("connecting to \(path)") { cbp_unix_connect(socket, path) }
+    }
+
+    /// Connects to the socket file at `path`, or fails with EAGAIN where so many wait to be accepted that this one would have to wait too.
+    package static func connectWithoutWaiting(to path: String) throws(SystemError) -> FileDescriptor {
+        let socket = try create()
+        try FileDescriptor.setBlocking(socket.rawValue, false)
+        try connect(socket.rawValue, to: path)
+        try FileDescriptor.setBlocking(socket.rawValue, true)
+        return socket
+    }
+
+    /// Who listens at a path.
+    package enum Listener: Equatable, Sendable {
+        case nobody
+        /// Its number, where it is known.
+        case process(pid_t?)
+    }
+
+    /// Looks whether somebody accepts connections at `path`, without waiting for it to do so.
+    package static func listener(at path: String) throws(SystemError) -> Listener {
+        try checkPath(path)
+        let socket = try create()
+        try FileDescriptor.setNonBlocking(socket.rawValue)
+        if retryingInterrupted({ cbp_unix_connect(socket.rawValue, path) }) == 0 {
+            return .process(try? peerCredentials(of: socket.rawValue).processIdentifier)
+        }
+        let error = SystemError.current("connecting to \(path)")
+        switch error.code {
+        case ECONNREFUSED, ENOENT: return .nobody
+        // Its backlog is full.
+        case EAGAIN: return .process(nil)
+        default: throw error
+        }
+    }
+}
+
+extension UnixSocket {
+    /// Says whether something can be received, without receiving it: one byte transferred, or how the stream has ended.
+    package static func peek(_ socket: CInt) -> IOOutcome {
+        var byte: UInt8 = 0
+        let count = retryingInterrupted { recv(socket, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT)) }
+        return count > 0 ? .transferred(1) : count == 0 ? .endOfStream : receiveFailure(on: socket)
+    }
+
+    /// Waits for bytes and receives them, and says if the peer has passed descriptors along with them.
+    ///
+    /// Those are not installed here either: the kernel closes them.
+    package static func receiveNoticingDescriptors(
+        _ socket: CInt,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) -> IOOutcome {
+        if buffer.isEmpty { return .transferred(0) }
+        return withUnsafeTemporaryAllocation(of: iovec.self, capacity: 1) { vectors in
+            vectors.initializeElement(at: 0, to: iovec(iov_base: buffer.baseAddress, iov_len: buffer.count))
+            var message = msghdr()
+            message.msg_iov = vectors.baseAddress
+            message.msg_iovlen = 1
+            let count = retryingInterrupted { recvmsg(socket, &message, 0) }
+            if count >= 0, message.msg_flags & CInt(MSG_CTRUNC) != 0 { return .descriptorsPassed }
+            return count > 0 ? .transferred(count) : count == 0 ? .endOfStream : receiveFailure(on: socket)
+        }
+    }
+}

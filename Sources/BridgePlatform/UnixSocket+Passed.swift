@@ -1,0 +1,42 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Sockets that somebody else has made.
+extension UnixSocket {
+    /// What a descriptor is, as far as it matters for who accepts connections from it.
+    package enum Kind: Equatable, Sendable {
+        /// Connections of a stream can be accepted; the path is nil if it has no name in the file system.
+        case listening(path: String?)
+        case notListening
+        /// Of datagrams or of packets.
+        case notStream
+        /// Of another family, such as TCP's.
+        case notLocal
+        case noSocket
+        case notOpen
+    }
+
+    /// Looks at a descriptor that somebody has passed.
+    package static func kind(of number: CInt) throws(SystemError) -> Kind {
+        guard FileDescriptor.isOpen(number) else { return .notOpen }
+        guard FileDescriptor.isSocket(number) else { return .noSocket }
+        let capacity = maximumPathLength + 1
+        return try withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { buffer throws(SystemError) in
+            guard let start = buffer.baseAddress else { return .notLocal }
+            let length = cbp_unix_name(number, start, capacity)
+            if length == CBP_NOT_UNIX { return .notLocal }
+            try SystemError.check("reading the name of descriptor \(number)") { length }
+            let isStream = try SystemError.check("looking at descriptor \(number)") { cbp_is_stream(number) }
+            if isStream == 0 { return .notStream }
+            let isListening = try SystemError.check("looking at descriptor \(number)") { cbp_is_listening(number) }
+            if isListening == 0 { return .notListening }
+            let bytes = UnsafeRawBufferPointer(start: start, count: Int(length))
+            return .listening(path: length == 0 ? nil : String(decoding: bytes, as: UTF8.self))
+        }
+    }
+}

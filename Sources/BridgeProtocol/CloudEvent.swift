@@ -1,0 +1,61 @@
+import CBOR
+package import DomainEvents
+import JSONText
+
+/// An event as CloudEvents 1.0 writes it in JSON.
+package struct CloudEvent: Sendable {
+    package let name: String
+    package let context: EventContext
+    /// The process that it comes from.
+    package let source: String
+    /// Its place in what a link brings; nil where there is no link.
+    package let sequence: UInt64?
+    package let payload: ShownPayload
+
+    package init(
+        name: String,
+        context: EventContext,
+        source: String,
+        sequence: UInt64? = nil,
+        payload: ShownPayload
+    ) {
+        self.name = name
+        self.context = context
+        self.source = source
+        self.sequence = sequence
+        self.payload = payload
+    }
+
+    /// Appends it as one object, without a line break.
+    ///
+    /// The attributes that are short come first, so that a script finds them without reading the data.
+    package func write(to text: inout [UInt8]) {
+        var attributes: [(String, CBORValue)] = [
+            ("specversion", .text("1.0")),
+            ("id", .text(context.id.description)),
+            ("source", .text(source)),
+            ("type", .text(name)),
+        ]
+        let nanoseconds = context.nanosecondsSinceEpoch
+        let seconds = Int64(nanoseconds / 1_000_000_000)
+        if let time = DateText.rfc3339(seconds: seconds, microseconds: Int(nanoseconds % 1_000_000_000 / 1000)) {
+            attributes.append(("time", .text(time)))
+        }
+        if let sequence { attributes.append(("sequence", .unsigned(sequence))) }
+        attributes.append(("attempt", .unsigned(UInt64(clamping: context.attempt))))
+        if let cause = context.cause {
+            attributes.append(("causationid", .text(cause.description)))
+        }
+        if let traceparent = context.traceparent {
+            attributes.append(("traceparent", .text(traceparent.description)))
+        }
+        switch payload {
+        case .value(let value):
+            attributes.append(("data", value))
+        case .bytes(let bytes):
+            attributes.append(("datacontenttype", .text("application/cbor")))
+            attributes.append(("data_base64", .bytes(bytes)))
+        }
+        JSONWriter().write(.map(attributes.map { .init(key: .text($0.0), value: $0.1) }), to: &text)
+    }
+}

@@ -1,0 +1,70 @@
+/// How many control messages a peer may send.
+///
+/// What answers an event is paid for by that event: an acknowledgement, a refusal and a receipt each, at the most. So a peer may answer as
+/// fast as it is asked. All else, and what answers nothing, has a rate, and four times as much may come at once.
+///
+/// Pure, and without a look at the clock while there is some allowance left.
+package struct ControlAllowance: Sendable {
+    /// What one event can be answered with.
+    private static let answersPerEvent: UInt64 = 3
+    private static let burstSeconds = 4
+    private static let second: UInt64 = 1_000_000_000
+
+    /// Messages a second; `nil` for any number.
+    private let rate: Int?
+    private var left: Int
+    /// Up to when ``left`` has been counted.
+    private var countedTo: UInt64
+    private var answers: UInt64 = 0
+
+    /// - Parameter now: nanoseconds of a monotonic clock.
+    package init(perSecond rate: Int?, from now: UInt64) {
+        self.rate = rate
+        left = (rate ?? 0) * Self.burstSeconds
+        countedTo = now
+    }
+
+    /// A message has arrived.
+    ///
+    /// - Parameters:
+    ///   - kind: nil if it is not known, and skipped.
+    ///   - events: how many events have been sent to the peer.
+    package mutating func received(
+        _ kind: FrameKind?,
+        events: UInt64,
+        now: @autoclosure () -> UInt64
+    ) throws(LinkViolation) {
+        guard let rate else { return }
+        switch kind {
+        case .acknowledge, .refuse, .receipt:
+            if answers / Self.answersPerEvent < events {
+                answers += 1
+                return
+            }
+        default: break
+        }
+        if left == 0 { refill(rate, now()) }
+        guard left > 0 else {
+            throw LinkViolation(
+                """
+                it sends control messages that answer no event without end; the limit is \(rate) a second, and \
+                \(rate * Self.burstSeconds) at once
+                """
+            )
+        }
+        left -= 1
+    }
+
+    private mutating func refill(_ rate: Int, _ now: UInt64) {
+        let elapsed = now > countedTo ? now - countedTo : 0
+        let full = UInt64(Self.burstSeconds) * Self.second
+        if elapsed >= full {
+            left = rate * Self.burstSeconds
+            countedTo = now
+        } else {
+            left = Int(elapsed * UInt64(rate) / Self.second)
+            // What is not a whole message yet counts on.
+            countedTo += UInt64(left) * Self.second / UInt64(rate)
+        }
+    }
+}

@@ -1,0 +1,17 @@
+package import DomainEvents
+
+extension EventID {
+    /// Reads what ``description`` says: `origin-incarnation-number`; nil for any other text.
+    ///
+    /// From its end, as an origin may have hyphens.
+    package init?(_ text: String) {
+        guard let second = text.utf8.lastIndex(of: UInt8(ascii: "-")),
+            let first = text.utf8[..<second].lastIndex(of: UInt8(ascii: "-")), first > text.startIndex,
+            let number = UInt64(text[text.utf8.index(after: second)...]),
+            let incarnation = UInt64(text[text.utf8.index(after: first)..<second], radix: 16)
+        else { return nil }
+        self.init(origin: String(text[..<first]), incarnation: incarnation, number: number)
+        // Neither signs nor leading zeros: a text stands for one identifier and an identifier for one text.
+        guard description == text else { return nil }
+    }
+}

@@ -1,0 +1,197 @@
+import CBOR
+package import DomainEvents
+import JSONText
+
+/// What one line of a worker says, taken apart without regard to what was said before.
+package enum LineMessage: Sendable, Hashable {
+    case hello(LineHello)
+    case interest(wants: [String], unwants: [String])
+    case ready
+    case moreTime(milliseconds: UInt64, reason: String)
+    /// Every event up to this one is handled.
+    case acknowledge(through: UInt64)
+    case refuse(Refusal)
+    case heartbeat
+    case goodbye(reason: UInt64, text: String)
+    case event(LineEvent)
+
+    /// Each value takes some dozen bytes of memory, whatever it takes of the line: so many are plenty, and no harm.
+    static let maximumValues = 1 << 18
+
+    private enum Word: String, CaseIterable {
+        case hello
+        case interest
+        case ready
+        case moreTime = "more-time"
+        case acknowledge = "ack"
+        case refuse
+        case heartbeat
+        case goodbye
+    }
+
+    /// - Parameter line: without its end.
+    package init(_ line: UnsafeRawBufferPointer, limits: LinkLimits) throws(LinkViolation) {
+        let node: JSONNode
+        do throws(JSONError) {
+            node = try JSONReader(maximumValues: Self.maximumValues).read(Array(line))
+        } catch {
+            throw LinkViolation("a line of \(line.count) bytes is not JSON: byte \(error.offset): \(error.message)")
+        }
+        guard case .object = node.value else {
+            throw LinkViolation("a line holds \(ShownValue.text(node)), expected an object")
+        }
+        guard let bridge = node["bridge"] else {
+            self = .event(try LineEvent(LineObject(node, "an event"), limits: limits))
+            return
+        }
+        guard case .string(let text) = bridge.value, let word = Word(rawValue: text) else {
+            var question = ""
+            if case .string(let text) = bridge.value {
+                question = NearestName.question(for: text, among: Word.allCases.map(\.rawValue))
+            }
+            throw LinkViolation(
+                "in a line, bridge: found \(ShownValue.text(bridge)), expected the name of a message\(question)"
+            )
+        }
+        self = try Self.read(word, LineObject(node, "a line of \(word.rawValue)"), limits: limits)
+    }
+
+    private static func read(
+        _ word: Word,
+        _ line: LineObject,
+        limits: LinkLimits
+    ) throws(LinkViolation) -> LineMessage {
+        switch word {
+        case .hello: return .hello(try LineHello(line, limits: limits))
+        case .interest:
+            return .interest(
+                wants: try names("wants", of: line, limits: limits) ?? [],
+                unwants: try names("unwants", of: line, limits: limits) ?? []
+            )
+        case .ready: return .ready
+        case .moreTime:
+            return .moreTime(
+                milliseconds: try line.number("milliseconds") ?? 0,
+                reason: try line.text("reason") ?? ""
+            )
+        case .acknowledge: return .acknowledge(through: try sequence(of: line))
+        case .refuse:
+            let reason = try line.word("reason", of: Refusal.Reason.self) ?? .handlerFailed
+            return .refuse(
+                Refusal(
+                    sequence: try sequence(of: line),
+                    reason: reason.rawValue,
+                    text: try line.text("text") ?? ""
+                )
+            )
+        case .heartbeat: return .heartbeat
+        case .goodbye:
+            let reason = try line.word("reason", of: Goodbye.Reason.self) ?? .shutdown
+            return .goodbye(reason: reason.rawValue, text: try line.text("text") ?? "")
+        }
+    }
+
+    private static func sequence(of line: LineObject) throws(LinkViolation) -> UInt64 {
+        guard let sequence = try line.number("sequence") else {
+            throw line.wrong("sequence", "the sequence of an event")
+        }
+        return sequence
+    }
+
+    static func names(
+        _ key: String,
+        of line: LineObject,
+        limits: LinkLimits
+    ) throws(LinkViolation) -> [String]? {
+        let names = try line.texts(key, atMost: limits.interestNames)
+        for name in names ?? [] { try EventFrame.checkName(name, limits: limits) }
+        return names
+    }
+}
+
+/// The first line of a worker.
+package struct LineHello: Sendable, Hashable {
+    package var versions: ClosedRange<UInt64>
+    package var name: String
+    package var cookie: String
+    package var library: String
+    package var wants: [String]
+    /// The only names under which it will publish; nil for any.
+    package var publishes: Set<String>?
+    /// Whether it acknowledges nothing: what has been written for it then counts as settled.
+    package var acknowledgesNothing: Bool
+    /// How many events it takes without having acknowledged them; nil for as many as the host sends any worker.
+    package var window: UInt64?
+
+    private enum Acknowledging: String, LineWord {
+        case explicit
+        case nothing = "none"
+
+        var word: String { rawValue }
+    }
+
+    init(_ line: LineObject, limits: LinkLimits) throws(LinkViolation) {
+        let versions = try line.numbers("versions") ?? [ProtocolVersion.current]
+        // One at least.
+        let (lowest, highest) = (versions.min() ?? 0, versions.max() ?? 0)
+        self.versions = lowest...highest
+        name = try line.text("name") ?? ""
+        cookie = try line.text("cookie") ?? ""
+        library = try line.text("library") ?? "lines"
+        wants = try LineMessage.names("wants", of: line, limits: limits) ?? []
+        publishes = try LineMessage.names("publishes", of: line, limits: limits).map { Set($0) }
+        acknowledgesNothing = try line.word("acknowledge", of: Acknowledging.self) == .nothing
+        window = try line.number("window")
+        if window == 0 { throw line.wrong("window", "a number of events, at least 1") }
+    }
+}
+
+/// An event in a line of a worker.
+package struct LineEvent: Sendable, Hashable {
+    package let name: String
+    /// Nanoseconds since 1970; nil where the worker leaves it to the host to say when that was.
+    package let time: UInt64?
+    package let cause: EventID?
+    package let traceparent: String?
+    /// The data, in CBOR.
+    package let payload: [UInt8]
+
+    init(_ line: LineObject, limits: LinkLimits) throws(LinkViolation) {
+        guard let name = try line.text("type", "the name of an event") else {
+            throw LinkViolation("a line has neither \"type\", as an event has, nor \"bridge\", as a message has")
+        }
+        try EventFrame.checkName(name, limits: limits)
+        self.name = name
+        if let version = try line.text("specversion"), version != "1.0" { throw line.wrong("specversion", "\"1.0\"") }
+        time = try Self.time(of: line)
+        cause = try Self.cause(of: line)
+        // What is no trace context is to be ignored, not answered for.
+        traceparent = try line.text("traceparent").flatMap { Traceparent($0) }?.description
+        if line.node["data_base64"] != nil {
+            throw LinkViolation("in an event, data_base64: found bytes, expected the event's fields as \"data\"")
+        }
+        do throws(CBORError) {
+            // An event without fields may do without data.
+            payload = try (line.node["data"]?.cborValue ?? .map([])).encoded()
+        } catch {
+            throw LinkViolation("in an event, data: \(error)")
+        }
+    }
+
+    private static func time(of line: LineObject) throws(LinkViolation) -> UInt64? {
+        guard let text = try line.text("time") else { return nil }
+        guard let seconds = RFC3339.secondsSince1970(text),
+            let microseconds = UInt64(exactly: (seconds * 1_000_000).rounded())
+        else { throw line.wrong("time", "a time since 1970 such as 2026-03-21T20:04:00Z") }
+        let (nanoseconds, overflow) = microseconds.multipliedReportingOverflow(by: 1_000)
+        return overflow ? .max : nanoseconds
+    }
+
+    private static func cause(of line: LineObject) throws(LinkViolation) -> EventID? {
+        guard let text = try line.text("causationid") else { return nil }
+        guard let id = EventID(text), (1...EventNames.maximumBytes).contains(id.origin.utf8.count) else {
+            throw line.wrong("causationid", "the id of an event that came over this link, as it was written there")
+        }
+        return id
+    }
+}

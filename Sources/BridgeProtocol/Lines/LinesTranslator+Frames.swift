@@ -1,0 +1,120 @@
+import CBOR
+import DomainEvents
+import JSONText
+
+/// What the host's frames say, in lines.
+extension LinesTranslator {
+    /// Appends the line that says what a frame says; nothing for what a lines worker has no use for.
+    ///
+    /// - Parameter body: of a frame that this process has written.
+    package mutating func sent(_ body: UnsafeRawBufferPointer, into lines: inout [UInt8]) throws {
+        var limits = limits
+        // What the host asks for, and whom it speaks for, is bounded by what its workers may say.
+        (limits.interestNames, limits.processNames) = (.max, .max)
+        switch ControlMessage.kind(of: body) {
+        case FrameKind.event.rawValue: try eventSent(body, limits, into: &lines)
+        case FrameKind.gap.rawValue: try gapSent(GapFrame(decoding: body, limits: limits), body.count, into: &lines)
+        default:
+            if let message = try ControlMessage(decoding: body, limits: limits) { write(message, to: &lines) }
+        }
+    }
+
+    private mutating func eventSent(
+        _ body: UnsafeRawBufferPointer,
+        _ limits: LinkLimits,
+        into lines: inout [UInt8]
+    ) throws {
+        let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
+        try sequenceWasSent(head.sequence, frameLength: body.count + FrameDecoder.headBytes)
+        let context = context(of: head)
+        eventWasSent(head, context)
+        CloudEvent(
+            name: name(head.name),
+            context: context,
+            source: context.id.origin,
+            sequence: head.sequence,
+            payload: ShownPayload(UnsafeRawBufferPointer(rebasing: body[payloadOffset...]))
+        ).write(to: &lines)
+        lines.append(UInt8(ascii: "\n"))
+    }
+
+    private func context(of head: EventHead) -> EventContext {
+        EventContext(
+            id: EventID(head.id, sender: host, receiver: worker),
+            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
+            attempt: Int(clamping: head.attempt),
+            cause: head.cause.map { EventID($0, sender: host, receiver: worker) },
+            root: head.root.map { EventID($0, sender: host, receiver: worker) },
+            traceparent: head.traceparent.flatMap { Traceparent($0) }
+        )
+    }
+
+    private func name(_ name: WireName) -> String {
+        switch name {
+        case .text(let text): text
+        case .number(let number): names[number] ?? ""
+        }
+    }
+
+    private mutating func gapSent(_ gap: GapFrame, _ byteCount: Int, into lines: inout [UInt8]) throws {
+        try sequenceWasSent(gap.sequence, frameLength: byteCount + FrameDecoder.headBytes)
+        let reason = Gap.Reason(rawValue: gap.reason) ?? .policy
+        line(
+            "gap",
+            [
+                ("sequence", .unsigned(gap.sequence)), ("type", .text(name(gap.name))),
+                ("count", .unsigned(gap.count)), ("reason", .text(reason.word)),
+            ],
+            to: &lines
+        )
+    }
+
+    private mutating func write(_ message: ControlMessage, to lines: inout [UInt8]) {
+        switch message {
+        case .welcome(let welcome):
+            welcomed(welcome)
+            line(
+                "welcome",
+                [
+                    ("version", .unsigned(welcome.version)), ("library", .text(welcome.library)),
+                    ("incarnation", .text(String(welcome.workerIncarnation, radix: 16))),
+                    ("limit", .unsigned(welcome.frameBytes)),
+                ],
+                to: &lines
+            )
+        case .reject(let reject):
+            let reason = Reject.Reason(rawValue: reject.reason) ?? .version
+            line("reject", [("reason", .text(reason.word)), ("text", .text(reject.text))], to: &lines)
+        case .interest(let interest):
+            let (wants, unwants) = namesWanted(interest)
+            line(
+                "interest",
+                [("wants", .array(wants.map { .text($0) })), ("unwants", .array(unwants.map { .text($0) }))],
+                to: &lines
+            )
+        case .acknowledge(let acknowledgement, _): credit(through: acknowledgement.mark)
+        case .refuse(let refusal):
+            let reason = Refusal.Reason(rawValue: refusal.reason) ?? .handlerFailed
+            line(
+                "refuse",
+                [
+                    ("sequence", .unsigned(refusal.sequence)), ("reason", .text(reason.word)),
+                    ("text", .text(refusal.text)),
+                ],
+                to: &lines
+            )
+        case .drain(let milliseconds): line("drain", [("milliseconds", .unsigned(milliseconds))], to: &lines)
+        case .goodbye(let goodbye):
+            let reason = Goodbye.Reason(rawValue: goodbye.reason) ?? .internalError
+            line("goodbye", [("reason", .text(reason.word)), ("text", .text(goodbye.text))], to: &lines)
+        // A lines worker is never asked for these, or waits for nobody.
+        case .hello, .ready, .moreTime, .receipt, .heartbeat: return
+        }
+    }
+
+    private func line(_ word: String, _ members: [(String, CBORValue)], to lines: inout [UInt8]) {
+        let all = [("bridge", CBORValue.text(word))] + members
+        JSONWriter().write(.map(all.map { .init(key: .text($0.0), value: $0.1) }), to: &lines)
+        lines.append(UInt8(ascii: "\n"))
+    }
+}

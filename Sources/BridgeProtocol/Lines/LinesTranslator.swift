@@ -1,0 +1,299 @@
+package import CBOR
+import DomainEvents
+import JSONText
+
+/// Stands between the lines of a worker and the frames of its link: what either side says, it says to the other in its own words.
+///
+/// A pure machine. What a lines worker has no word for it says in the worker's name: sequences and identities of its events, window
+/// credit, receipts. How much the worker may have sent and not seen handled is not told to it; ``hasRoom`` says when to read on.
+package struct LinesTranslator: Sendable {
+    /// By which lines are told from frames: as the beginning of a frame's length it would mean 2 GiB.
+    package static let firstByte = UInt8(ascii: "{")
+
+    /// How many events of the worker may wait for the host's handlers.
+    ///
+    /// Many more than the window of a worker that keeps an outbox of its own: while its lines are not read, it can say nothing else
+    /// either, and two such workers that flood each other would wait for each other for ever.
+    static let openEvents = 1 << 18
+
+    private enum Phase {
+        case silent
+        case begun
+        case ended
+    }
+
+    let limits: LinkLimits
+    private var phase = Phase.silent
+    /// The worker's and the host's; the incarnations are told in the welcome.
+    private(set) var worker: EventSource
+    private(set) var host: EventSource
+    /// Whether the host has taken the hello.
+    package private(set) var isWelcomed = false
+
+    // What the worker wants, by numbers that it does not know.
+    private var numbers: [String: UInt64] = [:]
+    private(set) var names: [UInt64: String] = [:]
+    /// The host's numbers for what it wants.
+    private var hostNames: [UInt64: String] = [:]
+
+    // What goes to the worker.
+    private var received = ReceiveWindow(windowBytes: 1 << 40, windowEvents: 1 << 20)
+    /// Events that it was sent and has not settled.
+    private var open: [UInt64: Open] = [:]
+    private var openByID: [EventID: UInt64] = [:]
+    private var acknowledgesNothing = false
+
+    // What comes from the worker.
+    private var publishes: Set<String>?
+    private var lastSent: UInt64 = 0
+    /// What the host has not acknowledged, from the oldest on, in charged bytes.
+    private var charges: ArraySlice<Int> = []
+    private var chargedBytes = 0
+
+    /// An event that the worker has and has not settled.
+    private struct Open {
+        let id: EventID
+        let root: EventID
+        let traceparent: String?
+        let wantsReceipt: Bool
+    }
+
+    package init(peerName: String, limits: LinkLimits) {
+        self.limits = limits
+        worker = EventSource(origin: peerName, incarnation: 0)
+        host = EventSource(origin: "host", incarnation: 0)
+    }
+
+    /// The window that the host's side has to grant for all that ``hasRoom`` lets through.
+    ///
+    /// Twice as much, and a frame: what has arrived from a worker that is gone is taken though nothing is acknowledged any more.
+    package static func window(_ limits: LinkLimits) -> ReceiveWindow {
+        ReceiveWindow(windowBytes: 2 * limits.outboxHardBytes + limits.frameBytes, windowEvents: 2 * openEvents)
+    }
+
+    /// Whether one more event of the worker may be taken before the host has acknowledged some.
+    package var hasRoom: Bool {
+        charges.isEmpty || (charges.count < Self.openEvents && chargedBytes < limits.outboxHardBytes)
+    }
+
+    // MARK: - From the worker
+
+    /// Appends the frames that say what a line says.
+    ///
+    /// - Parameter now: the time for an event that bears none, in nanoseconds since 1970.
+    package mutating func received(
+        _ message: LineMessage,
+        at now: UInt64,
+        into frames: CBORBuffer
+    ) throws(LinkViolation) {
+        switch phase {
+        case .silent:
+            guard case .hello = message else { throw LinkViolation("its first line is not its hello") }
+            phase = .begun
+        case .begun: break
+        case .ended: throw LinkViolation("a line came after its goodbye")
+        }
+        switch message {
+        case .hello(let hello): helloReceived(hello, into: frames)
+        case .interest(let wants, let unwants):
+            ControlMessage.interest(try interest(wants, unwants)).encode(into: frames)
+        case .ready: ControlMessage.ready.encode(into: frames)
+        case .moreTime(let milliseconds, let reason):
+            ControlMessage.moreTime(milliseconds: milliseconds, reason: reason).encode(into: frames)
+        case .acknowledge(let sequence): try acknowledged(through: sequence, into: frames)
+        case .refuse(let refusal): try refused(refusal, into: frames)
+        case .heartbeat: ControlMessage.heartbeat(Heartbeat()).encode(into: frames)
+        case .goodbye(let reason, let text):
+            phase = .ended
+            ControlMessage.goodbye(
+                Goodbye(reason: reason, text: text, lastWritten: lastSent, handledMark: received.mark)
+            ).encode(into: frames)
+        case .event(let event): try eventReceived(event, at: now, into: frames)
+        }
+    }
+
+    private mutating func helloReceived(_ hello: LineHello, into frames: CBORBuffer) {
+        acknowledgesNothing = hello.acknowledgesNothing
+        publishes = hello.publishes
+        ControlMessage.hello(
+            Hello(
+                versions: hello.versions,
+                name: hello.name,
+                cookie: hello.cookie,
+                library: hello.library,
+                windowBytes: UInt64(limits.windowBytes),
+                windowEvents: min(hello.window ?? UInt64(limits.windowEvents), UInt64(limits.windowEvents)),
+                frameBytes: UInt64(limits.frameBytes),
+                features: hello.acknowledgesNothing ? .acknowledgesNothing : []
+            )
+        ).encode(into: frames)
+        let wanted = hello.wants.map { Interest.Name(number: number(of: $0), name: $0) }
+        ControlMessage.interest(Interest(wanted: wanted)).encode(into: frames)
+    }
+
+    private mutating func interest(_ wants: [String], _ unwants: [String]) throws(LinkViolation) -> Interest {
+        var interest = Interest()
+        for name in unwants {
+            guard let number = numbers[name] else {
+                throw LinkViolation("\(ShownValue.text(name)) is no longer wanted, but was not before")
+            }
+            interest.unwanted.append(number)
+        }
+        for name in wants {
+            interest.wanted.append(Interest.Name(number: number(of: name), name: name))
+            guard numbers.count <= limits.interestNames else {
+                throw LinkViolation("interest in more than \(limits.interestNames) names")
+            }
+        }
+        return interest
+    }
+
+    /// The number of a name for as long as the link lives.
+    private mutating func number(of name: String) -> UInt64 {
+        if let known = numbers[name] { return known }
+        // 0 is for everything, by which no event is named.
+        let number = name == "*" ? 0 : UInt64(names.count) + 1
+        numbers[name] = number
+        if number != 0 { names[number] = name }
+        return number
+    }
+
+    // MARK: - Acknowledging
+
+    private func mustAcknowledge(_ word: String) throws(LinkViolation) {
+        if acknowledgesNothing {
+            throw LinkViolation("a line of \(word) came from a worker that acknowledges nothing, as its hello says")
+        }
+    }
+
+    private mutating func acknowledged(through last: UInt64, into frames: CBORBuffer) throws(LinkViolation) {
+        try mustAcknowledge("ack")
+        guard last <= received.lastReceived else {
+            throw LinkViolation(
+                "acknowledged event \(last), but \(received.lastReceived) is the newest that it was sent"
+            )
+        }
+        while received.mark < last {
+            let sequence = received.mark + 1
+            if let event = close(sequence), event.wantsReceipt {
+                ControlMessage.receipt(
+                    Receipt(
+                        id: WireID(event.id, sender: worker, receiver: host),
+                        process: worker.origin,
+                        handlers: 1
+                    )
+                ).encode(into: frames)
+            }
+            _ = received.eventHandled(sequence: sequence)
+        }
+        writeAcknowledgement(into: frames)
+    }
+
+    private mutating func refused(_ refusal: Refusal, into frames: CBORBuffer) throws(LinkViolation) {
+        try mustAcknowledge("refuse")
+        var short = refusal
+        short.text = refusal.text.shortened()
+        ControlMessage.refuse(short).encode(into: frames)
+        _ = close(refusal.sequence)
+        _ = received.eventHandled(sequence: refusal.sequence)
+        writeAcknowledgement(into: frames)
+    }
+
+    private mutating func close(_ sequence: UInt64) -> Open? {
+        guard let event = open.removeValue(forKey: sequence) else { return nil }
+        openByID[event.id] = nil
+        return event
+    }
+
+    private mutating func writeAcknowledgement(into frames: CBORBuffer) {
+        guard let acknowledgement = received.takeAcknowledgement(after: 0) else { return }
+        ControlMessage.acknowledge(acknowledgement, incarnation: worker.incarnation).encode(into: frames)
+    }
+
+    // MARK: - Events of the worker
+
+    private mutating func eventReceived(
+        _ event: LineEvent,
+        at now: UInt64,
+        into frames: CBORBuffer
+    ) throws(LinkViolation) {
+        if let publishes, !publishes.contains(event.name) {
+            throw LinkViolation("it published \(ShownValue.text(event.name)), which its hello does not name")
+        }
+        lastSent += 1
+        var head = EventHead(
+            sequence: lastSent,
+            id: .sender(number: lastSent),
+            nanosecondsSinceEpoch: event.time ?? now,
+            name: .text(event.name)
+        )
+        head.traceparent = event.traceparent
+        if let cause = event.cause {
+            head.cause = WireID(cause, sender: worker, receiver: host)
+            // What the worker was sent of it goes on with what it causes, as it does in a worker in Swift.
+            if let known = openByID[cause].flatMap({ open[$0] }) {
+                if known.root != cause { head.root = WireID(known.root, sender: worker, receiver: host) }
+                if head.traceparent == nil { head.traceparent = known.traceparent }
+            }
+        }
+        let start = frames.count
+        EventFrame.encodeHead(head, payloadBytes: event.payload.count, into: frames)
+        frames.append(event.payload)
+        let length = frames.count - start
+        guard length - FrameDecoder.headBytes <= limits.frameBytes else {
+            throw LinkViolation(
+                """
+                event \(lastSent), \(ShownValue.text(event.name)), has \(length) bytes in CBOR; \
+                the limit is \(limits.frameBytes) bytes
+                """
+            )
+        }
+        let charge = LinkLimits.charge(forFrameOf: length)
+        charges.append(charge)
+        chargedBytes += charge
+    }
+
+    // MARK: - What the host says
+
+    /// Events up to this one are handled by the host.
+    mutating func credit(through mark: UInt64) {
+        let settled = lastSent - UInt64(charges.count)
+        guard mark > settled else { return }
+        let count = min(Int(clamping: mark - settled), charges.count)
+        chargedBytes -= charges.prefix(count).reduce(0, +)
+        charges.removeFirst(count)
+    }
+
+    mutating func welcomed(_ welcome: Welcome) {
+        isWelcomed = true
+        worker = EventSource(origin: worker.origin, incarnation: welcome.workerIncarnation)
+        host = EventSource(origin: host.origin, incarnation: welcome.hostIncarnation)
+    }
+
+    /// The names that an interest of the host means.
+    mutating func namesWanted(_ interest: Interest) -> (wants: [String], unwants: [String]) {
+        let unwants = interest.unwanted.compactMap { hostNames[$0] }
+        for entry in interest.wanted { hostNames[entry.number] = entry.name }
+        return (interest.wanted.map(\.name), unwants)
+    }
+
+    /// Takes note of something that the worker is sent and has to acknowledge.
+    mutating func sequenceWasSent(_ sequence: UInt64, frameLength: Int) throws(LinkViolation) {
+        try received.eventReceived(sequence: sequence, frameLength: frameLength)
+        guard acknowledgesNothing else { return }
+        _ = received.eventHandled(sequence: sequence)
+        // Nobody is told: the link settles it by itself.
+        _ = received.takeAcknowledgement(after: 0)
+    }
+
+    mutating func eventWasSent(_ head: EventHead, _ context: EventContext) {
+        guard !acknowledgesNothing else { return }
+        open[head.sequence] = Open(
+            id: context.id,
+            root: context.root,
+            traceparent: context.traceparent?.description,
+            wantsReceipt: head.wantsReceipt
+        )
+        openByID[context.id] = head.sequence
+    }
+}

@@ -1,0 +1,42 @@
+package import DomainEvents
+
+/// Measures how long the receiver takes to settle an event, of one event at a time, as TCP measures round trips.
+///
+/// The first event that leaves while none is timed is; when an acknowledgement covers it, or it is refused, its time counts, and the next one that
+/// leaves is timed. So a flood costs a comparison for each batch and each acknowledgement, however many events they have.
+package struct SettlingTimer: Sendable {
+    /// The event that is timed; 0 if none is.
+    private var sequence: UInt64 = 0
+    private var start: UInt64 = 0
+    package private(set) var histogram = DurationHistogram()
+
+    package init() {}
+
+    /// Whether an event that leaves now would be timed.
+    package var isIdle: Bool { sequence == 0 }
+
+    /// An event leaves.
+    ///
+    /// - Parameter now: on the monotonic clock, in nanoseconds.
+    package mutating func began(_ sequence: UInt64, at now: UInt64) {
+        guard isIdle else { return }
+        (self.sequence, start) = (sequence, now)
+    }
+
+    /// Events have been settled, or at least handled.
+    package mutating func acknowledged(_ acknowledgement: Acknowledgement, at now: UInt64) {
+        if isIdle { return }
+        guard sequence <= acknowledgement.mark || acknowledgement.ranges.contains(where: { $0.contains(sequence) })
+        else { return }
+        finish(at: now)
+    }
+
+    package mutating func refused(_ sequence: UInt64, at now: UInt64) {
+        if !isIdle, sequence == self.sequence { finish(at: now) }
+    }
+
+    private mutating func finish(at now: UInt64) {
+        histogram.record(nanoseconds: now > start ? now - start : 0)
+        sequence = 0
+    }
+}

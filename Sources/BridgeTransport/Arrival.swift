@@ -1,0 +1,25 @@
+package import BridgePlatform
+
+/// A process that has connected and begun to speak, and of which nothing was read yet.
+///
+/// Its place and its time are counted until ``introduced()`` or ``ended()`` is called, or it is cut off, which ends ``stream``.
+package final class Arrival: Sendable {
+    package let stream: UnixStream
+    /// Of this user, as the kernel says; its number is a hint.
+    package let peer: UnixSocket.PeerCredentials
+    private let connection: UInt64
+    private weak let listener: SocketListener?
+
+    init(stream: UnixStream, peer: UnixSocket.PeerCredentials, connection: UInt64, listener: SocketListener) {
+        self.stream = stream
+        self.peer = peer
+        self.connection = connection
+        self.listener = listener
+    }
+
+    /// It has said who it is: it may stay.
+    package func introduced() { listener?.settle(.introduced(connection)) }
+
+    /// It has gone.
+    package func ended() { listener?.settle(.ended(connection)) }
+}

@@ -1,0 +1,76 @@
+/// Decides how long those who have connected and not said who they are may stay, and how many of them.
+///
+/// Each has a deadline. Where more have come than may be, the one goes that has waited longest: who says hello at once gets through,
+/// however many hold connections and are silent. Pure: times come in, and who is to be cut off comes out.
+package struct ArrivalStateMachine: Sendable {
+    package enum Input: Sendable {
+        case connected(UInt64)
+        /// It has said who it is, and that was accepted.
+        case introduced(UInt64)
+        /// It has gone, or was sent away for another reason.
+        case ended(UInt64)
+        case timePassed
+    }
+
+    package enum Reason: Sendable, Hashable {
+        /// It said no hello in time.
+        case silent
+        /// It made room for another.
+        case crowded
+    }
+
+    package struct Cut: Sendable, Hashable {
+        package let connection: UInt64
+        package let reason: Reason
+
+        package init(connection: UInt64, reason: Reason) {
+            self.connection = connection
+            self.reason = reason
+        }
+    }
+
+    package let maximum: Int
+    package let patience: UInt64
+    /// In the order of their arrival, which is that of their deadlines.
+    private var waiting: [(connection: UInt64, deadline: UInt64)] = []
+    private var failures: UInt64 = 0
+
+    /// - Parameters:
+    ///   - maximum: how many may be there at once, at least 1.
+    ///   - patience: how long each may stay, in nanoseconds.
+    package init(maximum: Int, patience: UInt64) {
+        self.maximum = max(1, maximum)
+        self.patience = patience
+    }
+
+    /// When time has passed that somebody was given; nil if nobody waits.
+    package var nextDeadline: UInt64? { waiting.first?.deadline }
+
+    package var count: Int { waiting.count }
+
+    /// - Parameter now: never before that of an earlier input.
+    /// - Returns: Who is to be cut off.
+    package mutating func handle(_ input: Input, at now: UInt64) -> [Cut] {
+        switch input {
+        case .connected(let connection):
+            failures = 0
+            let (deadline, isBeyondTime) = now.addingReportingOverflow(patience)
+            waiting.append((connection, isBeyondTime ? .max : deadline))
+            guard waiting.count > maximum else { return [] }
+            return [Cut(connection: waiting.removeFirst().connection, reason: .crowded)]
+        case .introduced(let connection), .ended(let connection):
+            waiting.removeAll { $0.connection == connection }
+            return []
+        case .timePassed:
+            let overdue = waiting.prefix { $0.deadline <= now }
+            waiting.removeFirst(overdue.count)
+            return overdue.map { Cut(connection: $0.connection, reason: .silent) }
+        }
+    }
+
+    /// How long nobody is accepted after that has failed, in nanoseconds: longer each time, up to a second.
+    package mutating func acceptingFailed() -> UInt64 {
+        defer { failures += 1 }
+        return min(50_000_000 << min(failures, 5), 1_000_000_000)
+    }
+}

@@ -1,0 +1,98 @@
+import BridgeProtocol
+import DomainEvents
+
+/// The times of the events that lie in a link's outbox, while they are wanted: how long each lies there, and how long its peer takes to settle it.
+///
+/// What lay there when it began is not known, nor what is beyond its bound; of an event whose peer dies there is no end.
+struct LinkTrace {
+    private struct Entry {
+        let event: String
+        let context: EventContext
+        let attempt: Int
+        /// When it was put into the outbox, and from when it has left.
+        var start: UInt64
+    }
+
+    /// As many events are timed at most, at once; twice as many as a usual window lets out.
+    private static let capacity = 4_096
+
+    private let recorder: SpanRecorder
+    private let peer: String
+    /// When those came that wait before the outbox.
+    private var queued: [EventID: UInt64] = [:]
+    /// By link sequence.
+    private var entries: [UInt64: Entry] = [:]
+    /// Those before it are settled.
+    private var oldest: UInt64 = .max
+    private var lastLeft: UInt64 = 0
+
+    init(recorder: SpanRecorder, peer: String) {
+        self.recorder = recorder
+        self.peer = peer
+    }
+
+    /// An event waits before the outbox.
+    mutating func waits(_ id: EventID, at now: UInt64) {
+        if queued.count < Self.capacity { queued[id] = now }
+    }
+
+    /// An event that waited there goes nowhere.
+    mutating func wasDropped(_ id: EventID) { queued[id] = nil }
+
+    /// An event lies in the outbox.
+    mutating func appended(_ sequence: UInt64, _ event: String, _ context: EventContext, attempt: Int, at now: UInt64) {
+        let start = queued.isEmpty ? now : queued.removeValue(forKey: context.id) ?? now
+        guard entries.count < Self.capacity else { return recorder.drop(2) }
+        entries[sequence] = Entry(event: event, context: context, attempt: attempt, start: start)
+        oldest = min(oldest, sequence)
+    }
+
+    /// All up to an event have left.
+    mutating func left(through last: UInt64, at now: UInt64) {
+        end(.outbox, max(oldest, lastLeft &+ 1), last, at: now) { entry in entry?.start = now }
+        lastLeft = last
+    }
+
+    /// The peer has settled events, or has at least handled them.
+    mutating func acknowledged(_ acknowledgement: Acknowledgement, at now: UInt64) {
+        settle(oldest, acknowledgement.mark, at: now)
+        for range in acknowledgement.ranges { settle(max(oldest, range.lowerBound), range.upperBound, at: now) }
+        oldest = max(oldest, entries.isEmpty ? .max : acknowledgement.mark &+ 1)
+    }
+
+    mutating func refused(_ sequence: UInt64, at now: UInt64) {
+        settle(sequence, sequence, at: now)
+    }
+
+    private mutating func settle(_ first: UInt64, _ last: UInt64, at now: UInt64) {
+        // What has not left cannot be settled: a link checks that before it speaks of it here.
+        end(.wire, first, min(last, lastLeft), at: now) { entry in entry = nil }
+    }
+
+    private mutating func end(
+        _ stage: TracedSpan.Stage,
+        _ first: UInt64,
+        _ last: UInt64,
+        at now: UInt64,
+        _ change: (inout Entry?) -> Void
+    ) {
+        guard first <= last, !entries.isEmpty else { return }
+        for sequence in first...last {
+            guard let entry = entries[sequence] else { continue }
+            recorder.note(
+                SpanRecorder.Span(
+                    event: entry.event,
+                    id: entry.context.id,
+                    cause: entry.context.cause,
+                    attempt: entry.attempt,
+                    stage: stage,
+                    start: entry.start,
+                    end: max(entry.start, now),
+                    thread: nil,
+                    peer: peer
+                )
+            )
+            change(&entries[sequence])
+        }
+    }
+}

@@ -1,0 +1,20 @@
+package import BridgePlatform
+
+/// A socket with a name in the file system, at which a ``SocketListener`` accepts connections.
+package protocol ListeningSocket: AnyObject, Sendable {
+    /// From the top.
+    var path: String { get }
+    /// Who may connect.
+    var user: UInt32 { get }
+    /// The listening socket; another one after ``recreate()``.
+    var socket: SharedDescriptor { get }
+
+    /// Looks what is at the path now.
+    func look() -> NamedSocket.Place
+
+    /// Makes the socket's file anew after somebody has removed it; who is connected already stays so.
+    func recreate() throws(NamedSocketError)
+
+    /// Removes what was made here; nobody can connect any more.
+    func remove()
+}

@@ -1,0 +1,198 @@
+package import BridgePlatform
+import Locks
+
+/// A listening socket with a name in the file system that is this user's alone, and this process's.
+///
+/// A lock beside it decides whose the name is, so that what a killed process has left is replaced and a living one is left alone.
+/// Nothing else that lies at the path is ever removed.
+package final class NamedSocket: ListeningSocket, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`. No two threads recreate it at once: its owner sees to that.
+
+    /// From the top.
+    package let path: String
+    /// Who owns it, and may connect.
+    package let user: UInt32
+    private let directoryPath: String
+    private let name: String
+    private let backlog: CInt
+
+    private let lock = Lock()
+    private var directory: SocketDirectory
+    private var claim: SocketLock
+    private var bound: Bound
+    private var isRemoved = false
+
+    /// The socket and its file, which is the one that this object may remove.
+    private struct Bound: Sendable {
+        let socket: SharedDescriptor
+        let file: FileStatus.Identity
+    }
+
+    /// What is at the path.
+    package enum Place: Equatable, Sendable {
+        /// This socket.
+        case own
+        case nothing
+        /// Somebody else's; it is left alone.
+        case foreign
+        /// Nobody can say for now, for want of descriptors or memory.
+        case unknown
+    }
+
+    /// Makes the socket, and the last directory of its path if that is missing, and listens.
+    ///
+    /// - Parameters:
+    ///   - path: counts from the working directory if it does not begin with a slash.
+    ///   - backlog: how many connections may wait to be accepted.
+    package init(
+        at path: String,
+        user: UInt32 = CurrentProcess.user,
+        backlog: CInt = 128
+    ) throws(NamedSocketError) {
+        let path = try Self.absolute(path)
+        let slash = path.lastIndex(of: "/") ?? path.startIndex
+        name = String(path[path.index(after: slash)...])
+        directoryPath = String(path[..<slash])
+        self.path = path
+        self.user = user
+        self.backlog = backlog
+        let there = try SocketDirectory.open(directoryPath, for: user, makes: true, socket: path)
+        directory = there
+        claim = try .take(for: name, in: there.directory, path: path, user: user)
+        do {
+            bound = try Self.bind(path, name, in: there, user: user, backlog: backlog)
+        } catch {
+            // Whoever cannot have the name leaves nothing behind. While the lock is held, its file is this process's.
+            try? there.directory.remove(claim.name)
+            throw error
+        }
+    }
+
+    deinit {
+        remove()
+    }
+
+    /// The listening socket.
+    package var socket: SharedDescriptor { lock.withLock { bound.socket } }
+
+    /// Looks what is at the path now.
+    package func look() -> Place {
+        let file = lock.withLock { bound.file }
+        do {
+            let there = try SocketDirectory.open(directoryPath, for: user, makes: false, socket: path)
+            let status = try attempt(path) { () throws(SystemError) in try there.directory.status(of: name) }
+            return status.map { $0.identity == file ? .own : .foreign } ?? .nothing
+        } catch {
+            if case .system(_, let cause) = error, cause.isShortage { return .unknown }
+            return .nothing
+        }
+    }
+
+    /// Makes the socket's file anew after somebody has removed it; who is connected already stays so.
+    ///
+    /// What lies there meanwhile and is not ours is left alone. The new socket is another one: see ``socket``.
+    package func recreate() throws(NamedSocketError) {
+        let (directory, claim) = lock.withLock { (self.directory, self.claim) }
+        let there = try SocketDirectory.open(directoryPath, for: user, makes: true, socket: path)
+        let isSameDirectory = there.identity == directory.identity
+        let named = try attempt(path) { () throws(SystemError) in try there.directory.status(of: claim.name) }
+        // The lock went with the directory, or on its own: without one a second process would take the path for free.
+        let isClaimed = isSameDirectory && named?.identity == claim.identity
+        let newClaim =
+            isClaimed ? claim : try SocketLock.take(for: name, in: there.directory, path: path, user: user)
+        let newlyBound = try Self.bind(path, name, in: there, user: user, backlog: backlog)
+        let isLate = lock.withLock {
+            (self.directory, self.claim, bound) = (there, newClaim, newlyBound)
+            return isRemoved
+        }
+        if isLate { removeFiles() }
+    }
+
+    /// Removes the socket's file and its lock, if they are still ours; nobody can connect any more.
+    package func remove() {
+        let isFirst = lock.withLock {
+            defer { isRemoved = true }
+            return !isRemoved
+        }
+        if isFirst { removeFiles() }
+    }
+
+    private func removeFiles() {
+        let (directory, claim, bound) = lock.withLock { (self.directory.directory, self.claim, self.bound) }
+        // In this order: whoever gets the lock next finds no socket of ours.
+        for (name, identity) in [(name, bound.file), (claim.name, claim.identity)] {
+            // Best effort: the next one takes a leftover for what it is.
+            if (try? directory.status(of: name))??.identity == identity { try? directory.remove(name) }
+        }
+    }
+
+    // MARK: - Steps
+
+    private static func absolute(_ path: String) throws(NamedSocketError) -> String {
+        guard !path.isEmpty, !path.utf8.contains(0), path.last != "/" else {
+            throw .unsafePath(path, why: "that is no name of a file")
+        }
+        var whole = path
+        if !path.hasPrefix("/") {
+            guard let above = OperatingSystem.workingDirectory else {
+                throw .unsafePath(path, why: "the working directory has been removed")
+            }
+            whole = above + "/" + path
+        }
+        let length = whole.utf8.count
+        guard length <= UnixSocket.maximumPathLength else {
+            throw .pathTooLong(whole, length: length, maximum: UnixSocket.maximumPathLength)
+        }
+        guard !["", ".", ".."].contains(whole.split(separator: "/").last ?? "") else {
+            throw .unsafePath(path, why: "that is no name of a file")
+        }
+        return whole
+    }
+
+    private static func bind(
+        _ path: String,
+        _ name: String,
+        in there: SocketDirectory,
+        user: UInt32,
+        backlog: CInt
+    ) throws(NamedSocketError) -> Bound {
+        try clear(path, name, in: there, user: user)
+        // By its path: no system binds within an opened directory. Whom the walk has let through, nobody else can swap.
+        let socket = try attempt(path) { () throws(SystemError) in
+            SharedDescriptor(try UnixSocket.bind(to: path))
+        }
+        let status = try attempt(path) { () throws(SystemError) in
+            try there.directory.setPermissions(0o600, of: name)
+            return try there.directory.status(of: name)
+        }
+        guard let status, status.kind == .socket, status.owner == user, status.permissions == 0o600 else {
+            throw .unsafePath(path, why: "something else came in its place while it was made")
+        }
+        try attempt(path) { () throws(SystemError) in
+            try UnixSocket.startListening(socket.rawValue, backlog: backlog)
+            try FileDescriptor.setNonBlocking(socket.rawValue)
+        }
+        return Bound(socket: socket, file: status.identity)
+    }
+
+    /// Removes what a process has left that had the lock before.
+    private static func clear(
+        _ path: String,
+        _ name: String,
+        in there: SocketDirectory,
+        user: UInt32
+    ) throws(NamedSocketError) {
+        guard let status = try attempt(path, { () throws(SystemError) in try there.directory.status(of: name) })
+        else { return }
+        guard status.kind == .socket else {
+            throw .unsafePath(path, why: "\(status.kind.phrase) lies there")
+        }
+        guard status.owner == user else {
+            throw .unsafePath(path, why: "a socket of user \(status.owner) lies there")
+        }
+        // The lock says that it is nobody's. A program that knows nothing of the lock may still serve it, or one whose lock was deleted.
+        let listener = try attempt(path) { () throws(SystemError) in try UnixSocket.listener(at: path) }
+        if case .process(let pid) = listener { throw .alreadyRunning(path, pid: pid) }
+        try attempt(path) { () throws(SystemError) in try there.directory.remove(name) }
+    }
+}

@@ -1,0 +1,23 @@
+package import BridgePlatform
+
+/// Why there is no socket at a path.
+package enum NamedSocketError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// Somebody else could be, or is, behind what lies there; nothing of it was touched.
+    case unsafePath(String, why: String)
+    /// Another process serves this path, or is about to; its number where it is known.
+    case alreadyRunning(String, pid: Int32?)
+    /// In bytes, of the path from the top.
+    case pathTooLong(String, length: Int, maximum: Int)
+    case system(String, SystemError)
+
+    package var description: String {
+        switch self {
+        case .unsafePath(let path, let why): "the socket \(path) cannot be made: \(why)"
+        case .alreadyRunning(let path, let pid):
+            "the socket \(path) belongs to \(pid.map { "process \($0)" } ?? "another process"), which is running"
+        case .pathTooLong(let path, let length, let maximum):
+            "the socket's path \(path) has \(length) bytes; \(maximum) are possible on this system"
+        case .system(let path, let error): "the socket \(path) cannot be made: \(error)"
+        }
+    }
+}

@@ -1,0 +1,107 @@
+package import BridgePlatform
+
+/// A listening socket that a service manager has made, and passes to this process: systemd's socket activation.
+///
+/// Its file is the manager's: it is not locked, not looked after and not removed here, and who connects after this process's end has the
+/// manager start the next one.
+package final class PassedSocket: ListeningSocket {
+    package let path: String
+    package let user: UInt32
+    package let socket: SharedDescriptor
+
+    /// Takes the one socket that a service manager has passed, and removes from the environment what says so.
+    ///
+    /// At the beginning of `main`, as it changes the environment; the second time there is nothing to take.
+    /// - Returns: nil if no manager has passed anything.
+    package static func take(user: UInt32 = CurrentProcess.user) throws(PassedSocketError) -> PassedSocket? {
+        defer { PassedDescriptors.forget() }
+        let passed: PassedDescriptors?
+        do {
+            passed = try PassedDescriptors(environment: CurrentProcess.environment, process: CurrentProcess.identifier)
+        } catch {
+            throw .descriptors(error)
+        }
+        guard let passed, let number = passed.numbers.first else { return nil }
+        guard passed.numbers.count == 1 else { throw .several(passed.numbers.count, names: passed.names) }
+        return try PassedSocket(owning: number, named: passed.names.first, user: user)
+    }
+
+    /// Takes over a descriptor, which nobody else may close from now on; closed if it is not fit.
+    ///
+    /// - Parameter name: what the manager calls it.
+    package init(owning number: CInt, named name: String?, user: UInt32 = CurrentProcess.user) throws(PassedSocketError)
+    {
+        let kind: UnixSocket.Kind
+        do {
+            kind = try UnixSocket.kind(of: number)
+        } catch {
+            throw .system(number, error)
+        }
+        guard case .listening(let path?) = kind else {
+            if kind != .notOpen { FileDescriptor(owning: number).close() }
+            throw .unfit(number, name: name, kind)
+        }
+        self.path = path
+        self.user = user
+        socket = SharedDescriptor(FileDescriptor(owning: number))
+        do {
+            try FileDescriptor.setCloseOnExec(number)
+            try FileDescriptor.setNonBlocking(number)
+        } catch {
+            throw .system(number, error)
+        }
+    }
+
+    package func look() -> NamedSocket.Place { .own }
+
+    package func recreate() throws(NamedSocketError) {}
+
+    package func remove() {}
+}
+
+extension PassedSocket: Hashable {
+    package static func == (left: PassedSocket, right: PassedSocket) -> Bool { left === right }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// Why a socket that a service manager passes is not taken.
+package enum PassedSocketError: Error, Equatable, Sendable, CustomStringConvertible {
+    case descriptors(PassedDescriptorsError)
+    case several(Int, names: [String])
+    case unfit(CInt, name: String?, UnixSocket.Kind)
+    case system(CInt, SystemError)
+
+    package var description: String {
+        switch self {
+        case .descriptors(let error): error.description
+        case .several(let count, let names):
+            """
+            the service manager passes \(count) descriptors\(names.isEmpty ? "" : " (\(names.joined(separator: ", ")))"); expected one, the \
+            control socket
+            """
+        case .unfit(let number, let name, let kind):
+            """
+            the descriptor \(number)\(name.map { " (\($0))" } ?? "") that the service manager passes \(kind.phrase); expected a listening \
+            stream socket with a path (ListenStream=/…)
+            """
+        case .system(let number, let error):
+            "the descriptor \(number) that the service manager passes cannot be used: \(error)"
+        }
+    }
+}
+
+extension UnixSocket.Kind {
+    /// As a predicate.
+    fileprivate var phrase: String {
+        switch self {
+        case .listening(_?): "listens at a path"
+        case .listening(nil): "is a socket without a path"
+        case .notListening: "is a socket at which nobody listens"
+        case .notStream: "is a socket for datagrams or packets"
+        case .notLocal: "is a socket of another family"
+        case .noSocket: "is no socket"
+        case .notOpen: "is not open"
+        }
+    }
+}

@@ -1,0 +1,310 @@
+package import BridgePlatform
+import Locks
+
+/// Lets processes of this user connect to a socket with a name, and sees to it that none of them costs the others anything.
+///
+/// Who is of another user is sent away before a byte is read. Who says nothing takes a descriptor and no thread, for a bounded time, and
+/// there is a bound for how many of these there are. Where descriptors are short, accepting pauses. The socket's file is looked after.
+///
+/// All calls out come on the poller's thread, without a lock held.
+package final class SocketListener: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`; what deals with the file system is done on the poller's thread alone.
+
+    package struct Limits: Sendable {
+        /// How many may be connected at once that have said no hello.
+        package var unintroduced = 32
+        /// How long each of these may stay, in nanoseconds.
+        package var patience: UInt64 = 5_000_000_000
+        /// How often the socket's file is looked at, in nanoseconds.
+        package var lookInterval: UInt64 = 5_000_000_000
+        /// How long things of a kind are gathered before they are reported, in nanoseconds.
+        package var reportInterval: UInt64 = 1_000_000_000
+
+        package init() {}
+    }
+
+    private let socket: any ListeningSocket
+    private let limits: Limits
+    private let poller: Poller
+    private let report: @Sendable (SocketReport) -> Void
+    private let arrived: @Sendable (Arrival) -> Void
+
+    private let lock = Lock()
+    private var machine: ArrivalStateMachine
+    private var connections: [UInt64: Connection] = [:]
+    private var lastConnection: UInt64 = 0
+    private var registration: Poller.Registration?
+    private var isDeadlineSet = false
+    private var isStopped = false
+    /// Given up for a moment to take a connection that would otherwise wait for ever where there is no descriptor.
+    private var reserve: SharedDescriptor?
+    private var unreported: [SocketReport.Matter: Int] = [:]
+    private var isReportSet = false
+    /// What was last said of the socket's file, which is not said again.
+    private var lastFault: SocketReport.Matter?
+
+    /// One that has said no hello.
+    private final class Connection: @unchecked Sendable {
+        // Sendable: guarded by the listener's lock.
+        let socket: SharedDescriptor
+        let peer: UnixSocket.PeerCredentials
+        /// Until it has begun to speak.
+        var registration: Poller.Registration?
+        /// From then on.
+        var stream: UnixStream?
+
+        init(_ socket: SharedDescriptor, _ peer: UnixSocket.PeerCredentials) {
+            self.socket = socket
+            self.peer = peer
+        }
+    }
+
+    /// How many connections are taken before others on the poller's thread have their turn.
+    private static let batch = 32
+
+    /// - Parameters:
+    ///   - report: what a person may want to know.
+    ///   - arrived: who has connected and begun to speak.
+    package init(
+        _ socket: any ListeningSocket,
+        limits: Limits = Limits(),
+        poller: Poller,
+        report: @escaping @Sendable (SocketReport) -> Void,
+        arrived: @escaping @Sendable (Arrival) -> Void
+    ) {
+        self.socket = socket
+        self.limits = limits
+        self.poller = poller
+        self.report = report
+        self.arrived = arrived
+        machine = ArrivalStateMachine(maximum: limits.unintroduced, patience: limits.patience)
+    }
+
+    // MARK: - Life
+
+    /// Begins to accept.
+    package func start() throws(SystemError) {
+        try listen()
+        takeReserve()
+        lookLater()
+    }
+
+    /// Accepts nobody any more, sends away who has said no hello, and removes the socket's file, if it is this process's.
+    ///
+    /// Who is introduced is not touched. Does nothing the second time.
+    package func stop() {
+        let registration = lock.withLock {
+            isStopped = true
+            defer { (self.registration, reserve) = (nil, nil) }
+            return self.registration
+        }
+        // From here on nobody is added.
+        registration?.cancel()
+        let connections = lock.withLock {
+            defer { self.connections = [:] }
+            return self.connections
+        }
+        for connection in connections.values { end(connection) }
+        socket.remove()
+    }
+
+    /// Looks after the socket's file now: makes it anew if it is gone.
+    package func lookNow() {
+        poller.perform { [weak self] in self?.look() }
+    }
+
+    private func listen() throws(SystemError) {
+        let listening = socket.socket
+        let made = try poller.register(listening.rawValue, interest: .readable) { [weak self] _ in
+            self?.acceptSome(from: listening)
+        }
+        let replaced = lock.withLock {
+            guard !isStopped else { return made as Poller.Registration? }
+            defer { registration = made }
+            return registration
+        }
+        replaced?.cancel()
+    }
+
+    /// How many are connected that have said no hello.
+    package var unintroducedCount: Int { lock.withLock { machine.count } }
+
+    // MARK: - Accepting
+
+    private func acceptSome(from listening: SharedDescriptor) {
+        for _ in 0..<Self.batch {
+            do {
+                guard let accepted = try UnixSocket.accept(from: listening.rawValue) else { return }
+                admit(SharedDescriptor(accepted))
+            } catch {
+                return acceptingFailed(error, on: listening)
+            }
+        }
+    }
+
+    private func admit(_ accepted: SharedDescriptor) {
+        guard let peer = try? UnixSocket.peerCredentials(of: accepted.rawValue) else { return }
+        guard peer.user == socket.user else { return note(.otherUser(peer.user)) }
+        let admitted: (number: UInt64, cuts: [ArrivalStateMachine.Cut])? = lock.withLock {
+            guard !isStopped else { return nil }
+            lastConnection += 1
+            connections[lastConnection] = Connection(accepted, peer)
+            return (lastConnection, machine.handle(.connected(lastConnection), at: MonotonicClock.now()))
+        }
+        guard let (number, cuts) = admitted else { return }
+        act(on: cuts)
+        do {
+            let registration = try poller.register(accepted.rawValue, interest: .readable) { [weak self] _ in
+                self?.spoke(number)
+            }
+            lock.withLock { connections[number]?.registration = registration }
+        } catch {
+            settle(.ended(number))
+            note(.shortage("\(error)"))
+        }
+        setDeadline()
+    }
+
+    /// A connection has something to read, or is at its end.
+    private func spoke(_ number: UInt64) {
+        guard let connection = lock.withLock({ connections[number] }) else { return }
+        let outcome = UnixSocket.peek(connection.socket.rawValue)
+        if outcome == .wouldBlock { return }
+        // On its own thread, so that nothing is waited for.
+        lock.withLock { connection.registration.take() }?.cancel()
+        guard case .transferred = outcome else { return settle(.ended(number)) }
+        let stream = UnixStream(attached: connection.socket, poller: poller)
+        let isWelcome = lock.withLock {
+            connection.stream = stream
+            return connections[number] === connection
+        }
+        guard isWelcome else { return }
+        arrived(Arrival(stream: stream, peer: connection.peer, connection: number, listener: self))
+    }
+
+    /// Takes note of what has become of a connection.
+    func settle(_ input: ArrivalStateMachine.Input) {
+        let settled: Connection? = lock.withLock {
+            _ = machine.handle(input, at: MonotonicClock.now())
+            switch input {
+            case .introduced(let number), .ended(let number): return connections.removeValue(forKey: number)
+            case .connected, .timePassed: return nil
+            }
+        }
+        if let settled { lock.withLock { settled.registration.take() }?.cancel() }
+    }
+
+    /// Ends one that was taken out of ``connections``.
+    private func end(_ connection: Connection) {
+        let (registration, stream) = lock.withLock { (connection.registration.take(), connection.stream) }
+        registration?.cancel()
+        stream?.close()
+    }
+
+    private func act(on cuts: [ArrivalStateMachine.Cut]) {
+        for cut in cuts {
+            let connection = lock.withLock { connections.removeValue(forKey: cut.connection) }
+            if let connection { end(connection) }
+            note(cut.reason == .silent ? .silent : .crowded)
+        }
+    }
+
+    /// One timer for all: the first who came is the first whose time is up.
+    private func setDeadline() {
+        let deadline: UInt64? = lock.withLock {
+            guard !isDeadlineSet, !isStopped, let next = machine.nextDeadline else { return nil }
+            isDeadlineSet = true
+            return next
+        }
+        guard let deadline else { return }
+        poller.schedule(at: deadline) { [weak self] in
+            guard let self else { return }
+            let cuts = lock.withLock {
+                isDeadlineSet = false
+                return machine.handle(.timePassed, at: MonotonicClock.now())
+            }
+            act(on: cuts)
+            setDeadline()
+        }
+    }
+
+    // MARK: - Shortage
+
+    private func acceptingFailed(_ error: SystemError, on listening: SharedDescriptor) {
+        note(.shortage("\(error)"))
+        let (pause, registration) = lock.withLock {
+            reserve = nil
+            return (machine.acceptingFailed(), self.registration)
+        }
+        // The one that waits is told, instead of being left to wonder; it may try again.
+        if error.isShortage { _ = try? UnixSocket.accept(from: listening.rawValue) }
+        takeReserve()
+        // Without this the poller would find the same connections waiting over and over.
+        try? registration?.update([])
+        poller.schedule(after: pause) { [weak self] in
+            self?.takeReserve()
+            try? registration?.update(.readable)
+        }
+    }
+
+    private func takeReserve() {
+        let isWanted = lock.withLock { reserve == nil && !isStopped }
+        guard isWanted, let taken = try? UnixSocket.unconnected() else { return }
+        let spare = SharedDescriptor(taken)
+        lock.withLock { if !isStopped { reserve = spare } }
+    }
+
+    // MARK: - The socket's file
+
+    private func lookLater() {
+        poller.schedule(after: limits.lookInterval) { [weak self] in
+            guard let self, !lock.withLock({ isStopped }) else { return }
+            look()
+            lookLater()
+        }
+    }
+
+    private func look() {
+        guard !lock.withLock({ isStopped }) else { return }
+        switch socket.look() {
+        case .own: return lock.withLock { lastFault = nil }
+        case .unknown: return
+        case .nothing, .foreign: break
+        }
+        // Who waits at the old socket has connected in good faith.
+        acceptSome(from: socket.socket)
+        do {
+            try socket.recreate()
+            try listen()
+            lock.withLock { lastFault = nil }
+            note(.recreated)
+        } catch {
+            let fault = SocketReport.Matter.amiss("\(error)")
+            let isNews = lock.withLock {
+                defer { lastFault = fault }
+                return lastFault != fault
+            }
+            if isNews { note(fault) }
+        }
+    }
+
+    // MARK: - Reports
+
+    private func note(_ matter: SocketReport.Matter) {
+        let isFirst = lock.withLock {
+            unreported[matter, default: 0] += 1
+            defer { isReportSet = true }
+            return !isReportSet
+        }
+        guard isFirst else { return }
+        poller.schedule(after: limits.reportInterval) { [weak self] in
+            guard let self else { return }
+            let matters = lock.withLock {
+                isReportSet = false
+                defer { unreported = [:] }
+                return unreported
+            }
+            for (matter, count) in matters { report(SocketReport(matter: matter, count: count, path: socket.path)) }
+        }
+    }
+}

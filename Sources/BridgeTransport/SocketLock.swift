@@ -1,0 +1,74 @@
+import BridgePlatform
+
+/// Says which process serves a socket's path: a lock beside it, which dies with the process, and names it.
+struct SocketLock: Sendable {
+    private let file: LockFile
+    let name: String
+    let identity: FileStatus.Identity
+
+    /// Takes the lock for the socket `name` in `directory`.
+    static func take(
+        for name: String,
+        in directory: OpenDirectory,
+        path: String,
+        user: UInt32
+    ) throws(NamedSocketError) -> SocketLock {
+        let lockName = name + ".lock"
+        // Again for as long as its holder removes it at the same time: each turn needs another process that has just ended.
+        while true {
+            if let status = try attempt(path, { () throws(SystemError) in try directory.status(of: lockName) }) {
+                try judge(status, lockName, path, user)
+            }
+            let file = try attempt(path) { () throws(SystemError) in try directory.openLock(lockName) }
+            let status = try attempt(path) { () throws(SystemError) in try file.status() }
+            try judge(status, lockName, path, user)
+            guard try attempt(path, { () throws(SystemError) in try file.tryLock() }) else {
+                throw .alreadyRunning(path, pid: file.signer())
+            }
+            let named = try attempt(path) { () throws(SystemError) in try directory.status(of: lockName) }
+            guard named?.identity == status.identity else { continue }
+            try attempt(path) { () throws(SystemError) in try sign(file) }
+            return SocketLock(file: file, name: lockName, identity: status.identity)
+        }
+    }
+
+    /// The lock holds without the number, which is for people: a full disk keeps nobody from serving.
+    private static func sign(_ file: LockFile) throws(SystemError) {
+        do throws(SystemError) {
+            try file.sign()
+        } catch {
+            guard error.isFullDisk else { throw error }
+        }
+    }
+
+    /// What is no lock of ours is neither opened nor written to.
+    private static func judge(
+        _ status: FileStatus,
+        _ name: String,
+        _ path: String,
+        _ user: UInt32
+    ) throws(NamedSocketError) {
+        guard status.kind == .regularFile else {
+            throw .unsafePath(path, why: "its lock \(name) is \(status.kind.phrase)")
+        }
+        guard status.owner == user else {
+            throw .unsafePath(path, why: "its lock \(name) belongs to user \(status.owner), not to user \(user)")
+        }
+        guard status.nameCount <= 1 else {
+            throw .unsafePath(path, why: "its lock \(name) has another name elsewhere")
+        }
+    }
+}
+
+extension FileStatus.Kind {
+    /// As a sentence's end.
+    var phrase: String {
+        switch self {
+        case .directory: "a directory"
+        case .regularFile: "a regular file"
+        case .socket: "a socket"
+        case .symbolicLink: "a symbolic link"
+        case .other: "neither file nor socket"
+        }
+    }
+}

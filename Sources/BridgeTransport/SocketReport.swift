@@ -1,0 +1,38 @@
+/// What a listener has to say of itself: sentences about what it has sent away, and about its socket.
+package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
+    package enum Matter: Sendable, Hashable {
+        /// A process of another user connected and was sent away before anything of it was read.
+        case otherUser(UInt32)
+        /// No hello came in time.
+        case silent
+        /// Too many had said no hello.
+        case crowded
+        /// No descriptor or memory was to be had for a connection.
+        case shortage(String)
+        /// The socket's file was gone, and is there again.
+        case recreated
+        /// The socket's file is not there, or not as it was, and cannot be made again.
+        case amiss(String)
+    }
+
+    package let matter: Matter
+    /// How often since the last report about it.
+    package let count: Int
+    /// The socket's.
+    package let path: String
+
+    package var description: String {
+        let connections = count == 1 ? "a connection" : "\(count) connections"
+        return switch matter {
+        case .otherUser(let user): "\(connections) to \(path) came from user \(user) and \(verb) closed"
+        case .silent: "\(connections) to \(path) said no hello in time and \(verb) closed"
+        case .crowded: "\(connections) to \(path) \(verb) closed to make room for newer ones: too many said no hello"
+        case .shortage(let error):
+            "\(path) takes no connections for a moment\(count == 1 ? "" : ", \(count) times now"): \(error)"
+        case .recreated: "the socket \(path) had been removed and was made again"
+        case .amiss(let reason): "something has happened to the socket's file: \(reason)"
+        }
+    }
+
+    private var verb: String { count == 1 ? "was" : "were" }
+}

@@ -1,0 +1,103 @@
+import BridgePlatform
+package import DomainEvents
+import Locks
+import Synchronization
+
+/// Where a process notes on which part of its way an event was, while somebody wants to know.
+///
+/// Whoever is at an event asks ``isOn`` first, which costs a read of memory that nobody writes. Notes go into a buffer that never grows beyond its bound;
+/// what has no room is counted. Any threads; nothing is called out.
+package final class SpanRecorder: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    /// A part of the way.
+    package struct Span: Sendable {
+        package let event: String
+        package let id: EventID
+        package let cause: EventID?
+        package let attempt: Int
+        package let stage: TracedSpan.Stage
+        package let start: UInt64
+        package let end: UInt64
+        package let thread: UInt64?
+        package let peer: String?
+    }
+
+    /// What was noted since it was last asked.
+    package struct Notes: Sendable {
+        package var spans: [Span] = []
+        package var threads: [UInt64: String] = [:]
+        package var dropped: UInt64 = 0
+    }
+
+    /// As many spans are kept at most until they are taken.
+    package static let capacity = 2_000
+
+    private let flag = Atomic<Bool>(false)
+    private let lock = Lock()
+    @exclusivity(unchecked) private var notes = Notes()
+
+    package init() {}
+
+    /// Whether anything is noted now.
+    package var isOn: Bool { flag.load(ordering: .relaxed) }
+
+    /// What was noted before is forgotten.
+    package func turn(on isOn: Bool) {
+        lock.withLock { notes = Notes() }
+        flag.store(isOn, ordering: .relaxed)
+    }
+
+    /// Notes what the calling thread, or nobody, was at from `start` until now.
+    ///
+    /// - Parameters:
+    ///   - isOwn: whether it is the calling thread's time.
+    ///   - peer: from whom the event came, or to whom it went; nil if it was published here.
+    package func note(
+        _ stage: TracedSpan.Stage,
+        of event: String,
+        _ context: EventContext,
+        from start: UInt64,
+        isOwn: Bool = true,
+        peer: String? = nil
+    ) {
+        let thread = isOwn ? CurrentThread.identifier : nil
+        note(
+            Span(
+                event: event,
+                id: context.id,
+                cause: context.cause,
+                attempt: context.attempt,
+                stage: stage,
+                start: start,
+                end: max(start, MonotonicClock.now()),
+                thread: thread,
+                peer: peer
+            )
+        )
+    }
+
+    func note(_ span: Span) {
+        lock.withLock {
+            guard notes.spans.count < Self.capacity else {
+                notes.dropped &+= 1
+                return
+            }
+            if let thread = span.thread, notes.threads[thread] == nil { notes.threads[thread] = CurrentThread.name }
+            notes.spans.append(span)
+        }
+    }
+
+    /// Spans that were taken have found no room on their way.
+    package func drop(_ count: Int) {
+        lock.withLock { notes.dropped &+= UInt64(count) }
+    }
+
+    /// Hands out what was noted, and begins anew.
+    package func take() -> Notes {
+        lock.withLock {
+            defer { notes = Notes() }
+            return notes
+        }
+    }
+}

@@ -1,0 +1,175 @@
+/// How long something took, many times: counts of durations in buckets of fixed bounds, small whatever was counted.
+///
+/// Sixteen buckets for each doubling, from a microsecond to 73 minutes, so that a bucket is at most a sixteenth of what lies in it wide, and histograms of
+/// several processes or times can be added up. What took less than 1,024 ns lies in the first bucket, what took longer than 73 minutes in the last. A value: recording changes it in place and
+/// takes no memory, but for the first time.
+public struct DurationHistogram: Sendable, Hashable {
+    /// A part of the durations.
+    public struct Bucket: Sendable, Hashable {
+        /// The longest duration that belongs here, to the nanosecond; the last bucket of all has what is longer as well.
+        public let upperBound: Duration
+        /// How many durations lie here, and not in a bucket before.
+        public let count: UInt64
+    }
+
+    /// How many durations were counted.
+    public private(set) var count: UInt64 = 0
+    private var nanoseconds: UInt64 = 0
+    private var longestNanoseconds: UInt64 = 0
+    /// Empty until the first duration is counted.
+    private var counts: [UInt64] = []
+
+    /// A histogram without durations.
+    public init() {}
+
+    /// What all of them took together.
+    public var sum: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }
+
+    /// The longest one, as it was; zero if there are none.
+    public var longest: Duration { .nanoseconds(Int64(clamping: longestNanoseconds)) }
+
+    /// The buckets in which something lies, the shortest durations first.
+    public var buckets: [Bucket] {
+        counts.indices.filter { counts[$0] > 0 }.map { index in
+            Bucket(upperBound: .nanoseconds(Int64(Self.upperBound(of: index))), count: counts[index])
+        }
+    }
+
+    /// A duration that `fraction` of all do not exceed: 0.5 asks for the median, 0.99 for what only one of a hundred exceeds.
+    ///
+    /// It is the upper bound of the bucket in which that duration lies, or the longest duration if that is less: never less than what it
+    /// stands for, and longer by a sixteenth at most (of less than 1,024 ns, by those).
+    /// - Parameter fraction: what lies outside of 0 to 1 counts as the nearer of the two.
+    /// - Returns: Nil if nothing was counted.
+    public func quantile(_ fraction: Double) -> Duration? {
+        guard count > 0 else { return nil }
+        let share = (Double(count) * min(1, max(0, fraction))).rounded(.up)
+        // Of more than 2^53 the nearest number of this kind may be too high.
+        let rank = min(count, max(1, UInt64(exactly: share) ?? count))
+        var seen: UInt64 = 0
+        for index in counts.indices {
+            seen &+= counts[index]
+            guard seen >= rank else { continue }
+            let isLast = index == Self.bucketCount - 1
+            let found = isLast ? longestNanoseconds : min(Self.upperBound(of: index), longestNanoseconds)
+            return .nanoseconds(Int64(clamping: found))
+        }
+        return longest
+    }
+
+    /// How many durations lie in buckets that end at `limit` or before: what a cumulative bucket of Prometheus counts.
+    ///
+    /// Exact where `limit` is an ``Bucket/upperBound``. Otherwise those in the bucket around it are left out, so that a duration is never counted as
+    /// shorter than it was; of one a sixteenth shorter than the limit, or more, it is certain that it counts.
+    public func count(upTo limit: Duration) -> UInt64 {
+        let (seconds, attoseconds) = limit.components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let (product, isOverflown) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        if isOverflown { return count }
+        let bound = product.addingReportingOverflow(UInt64(attoseconds / 1_000_000_000))
+        if bound.overflow || bound.partialValue >= longestNanoseconds { return count }
+        // The last bucket has no end.
+        let whole = counts.dropLast().indices.prefix { Self.upperBound(of: $0) <= bound.partialValue }
+        return whole.reduce(0) { $0 &+ counts[$1] }
+    }
+
+    /// Adds the durations of another histogram.
+    public mutating func add(_ other: DurationHistogram) {
+        if other.count == 0 { return }
+        makeRoom()
+        for index in other.counts.indices { counts[index] &+= other.counts[index] }
+        count &+= other.count
+        nanoseconds = Self.sum(nanoseconds, other.nanoseconds)
+        longestNanoseconds = max(longestNanoseconds, other.longestNanoseconds)
+    }
+
+    /// Counts a duration.
+    package mutating func record(nanoseconds duration: UInt64) {
+        makeRoom()
+        counts[Self.index(of: duration)] &+= 1
+        count &+= 1
+        nanoseconds = Self.sum(nanoseconds, duration)
+        longestNanoseconds = max(longestNanoseconds, duration)
+    }
+
+    private mutating func makeRoom() {
+        if counts.isEmpty { counts = Array(repeating: 0, count: Self.bucketCount) }
+    }
+
+    /// What would be too much for the number stays at the most that it can say: 584 years.
+    private static func sum(_ left: UInt64, _ right: UInt64) -> UInt64 {
+        let (sum, isOverflown) = left.addingReportingOverflow(right)
+        return isOverflown ? .max : sum
+    }
+
+    // MARK: - Buckets
+
+    /// What is shorter than two to the power of this, in nanoseconds, is not told apart.
+    private static let leastPower = 10
+    /// What is not shorter than two to the power of this is not told apart either.
+    private static let mostPower = 42
+    /// Each doubling has two to the power of this buckets.
+    private static let divisionPower = 4
+    private static let divisions = 1 << divisionPower
+    static let bucketCount = 1 + (mostPower - leastPower) * divisions
+
+    static func index(of nanoseconds: UInt64) -> Int {
+        let power = 63 - nanoseconds.leadingZeroBitCount
+        if power < leastPower { return 0 }
+        if power >= mostPower { return bucketCount - 1 }
+        let division = Int(truncatingIfNeeded: nanoseconds >> UInt64(power - divisionPower)) & (divisions - 1)
+        return 1 + (power - leastPower) * divisions + division
+    }
+
+    /// The last nanosecond that belongs to a bucket.
+    static func upperBound(of index: Int) -> UInt64 {
+        if index == 0 { return 1 << UInt64(leastPower) - 1 }
+        let (doubling, division) = (index - 1).quotientAndRemainder(dividingBy: divisions)
+        let width = UInt64(1) << UInt64(leastPower + doubling - divisionPower)
+        return UInt64(divisions + division + 1) * width - 1
+    }
+}
+
+extension DurationHistogram: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case sum
+        case longest
+        case buckets
+    }
+
+    /// Writes the sum and the longest duration in nanoseconds, and the number and the count of each bucket in which something lies, one after the other.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(nanoseconds, forKey: .sum)
+        try container.encode(longestNanoseconds, forKey: .longest)
+        let filled = counts.indices.filter { counts[$0] > 0 }
+        try container.encode(filled.flatMap { [UInt64($0), counts[$0]] }, forKey: .buckets)
+    }
+
+    /// Reads what ``encode(to:)`` has written.
+    ///
+    /// - Throws: `DecodingError` if a bucket is none of those that there are, comes twice or out of order, or has nothing in it.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        nanoseconds = try container.decode(UInt64.self, forKey: .sum)
+        longestNanoseconds = try container.decode(UInt64.self, forKey: .longest)
+        let numbers = try container.decode([UInt64].self, forKey: .buckets)
+        func refuse(_ text: String) -> DecodingError {
+            .dataCorruptedError(forKey: .buckets, in: container, debugDescription: text)
+        }
+        guard numbers.count.isMultiple(of: 2) else { throw refuse("the last bucket has no count") }
+        if !numbers.isEmpty { makeRoom() }
+        var next: UInt64 = 0
+        for place in stride(from: 0, to: numbers.count, by: 2) {
+            let (index, found) = (numbers[place], numbers[place + 1])
+            guard index >= next, index < UInt64(Self.bucketCount) else {
+                throw refuse("found bucket \(index), expected one of \(next) to \(Self.bucketCount - 1)")
+            }
+            let (sum, isOverflown) = count.addingReportingOverflow(found)
+            guard found > 0, !isOverflown else { throw refuse("bucket \(index) has an impossible count, \(found)") }
+            counts[Int(index)] = found
+            count = sum
+            next = index + 1
+        }
+    }
+}

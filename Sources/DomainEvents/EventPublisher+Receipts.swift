@@ -1,0 +1,66 @@
+/// Waiting for what all processes say of an event.
+extension EventPublisher {
+    /// Gives an event of any form to whoever hands it out, and returns when every process that got it has said what became of it there.
+    ///
+    /// - Parameters:
+    ///   - name: the event's, for sentences.
+    ///   - context: made by this publisher for this event.
+    ///   - limit: how long it waits in all, `handOut` included.
+    ///   - clock: what measures that time.
+    ///   - handOut: tells the ledger of each process that gets the event, and what this one says of it.
+    /// - Throws: what `handOut` throws; otherwise as ``deliver(_:within:clock:)``.
+    package func awaitReceipts(
+        of name: String,
+        context: EventContext,
+        within limit: Duration,
+        clock: any Clock<Duration> = ContinuousClock(),
+        handOut: @escaping @Sendable (ReceiptLedger) async throws -> Void
+    ) async throws -> DeliveryReceipt {
+        let wait = DeliveryWait<DeliveryReceipt>()
+        let ledger = receiptLedger(of: name, context, for: wait)
+        defer { ledger.close() }
+        return try await wait.value(
+            within: limit,
+            clock: clock,
+            timeout: { [self] in notHandled(name, context, within: limit, UnfinishedHandlers(), ledger) },
+            start: { [self] in
+                // Until the event has been handed out everywhere, the ledger is not complete.
+                ledger.expect(source.origin)
+                try await handOut(ledger)
+            }
+        )
+    }
+
+    /// The ledger of an event whose first failure, or the count of whose handlers, is waited for.
+    func receiptLedger(
+        of name: String,
+        _ context: EventContext,
+        for wait: DeliveryWait<DeliveryReceipt>
+    ) -> ReceiptLedger {
+        ReceiptLedger(id: context.id) { handlers, failure in
+            if let failure {
+                wait.finish(.failure(failure))
+            } else if handlers.isEmpty {
+                wait.finish(.failure(DeliveryError(.nobodySubscribed, "nobody subscribes to \(name)")))
+            } else {
+                wait.finish(.success(DeliveryReceipt(id: context.id, handlers: handlers)))
+            }
+        }
+    }
+
+    /// Why nobody waits any more, and for whom it was waited.
+    func notHandled(
+        _ name: String,
+        _ context: EventContext,
+        within limit: Duration,
+        _ unfinished: UnfinishedHandlers,
+        _ ledger: ReceiptLedger
+    ) -> DeliveryError {
+        let others = ledger.unheard.filter { $0 != source.origin }
+        let unheard = others.isEmpty ? "" : "; nothing was heard from \(others.joined(separator: ", "))"
+        return DeliveryError(
+            .timedOut,
+            "\(name) \(context.id) was not handled within \(limit)\(unfinished.text)\(unheard)"
+        )
+    }
+}

@@ -1,0 +1,229 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import EventRouting
+import Locks
+import Supervision
+
+/// One process that has connected to the control socket, from its first byte to its end: a peer that nobody has started and nobody waits for.
+final class AttachedClient: LinkDelegate, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    protocol Owner: AnyObject, Sendable {
+        var router: EventRouter { get }
+        var publisher: EventPublisher { get }
+        /// Whether there is room for one more; it counts from then on.
+        func admit(_ client: AttachedClient) -> Bool
+        func clientEnded(_ client: AttachedClient, because reason: String)
+    }
+
+    let name: String
+    let pid: Int32
+    let route: Route
+    private let link: Link
+    private let incarnation = UInt64.random(in: 1 ... .max)
+    private let arrival: Arrival
+    private let poller: Poller
+    // A cycle until the link has ended, when the owner lets go.
+    private let owner: any Owner
+
+    private let lock = Lock()
+    private var ownTitle = ""
+    private var isRouted = false
+    private var hasEnded = false
+    /// Why it was sent away, where the link itself cannot tell.
+    private var fault: String?
+
+    /// A client that shows no sign of life for so long keeps no memory here.
+    private static let heartbeat = Supervision.Heartbeat(every: .seconds(1), tolerance: 30)
+    private static let longestTitle = 64
+
+    init(_ arrival: Arrival, name: String, limits: LinkLimits, poller: Poller, owner: any Owner) {
+        self.arrival = arrival
+        self.name = name
+        self.poller = poller
+        self.owner = owner
+        pid = arrival.peer.processIdentifier
+        route = Route(
+            peerName: name,
+            role: .host,
+            ownSource: owner.publisher.source,
+            limits: limits,
+            isRenewed: false,
+            poller: poller,
+            isAttached: true
+        )
+        link = route.link
+    }
+
+    var title: String { lock.withLock { ownTitle } }
+
+    var status: ClientStatus {
+        let statistics = route.statistics
+        return ClientStatus(
+            client: name,
+            title: title,
+            pid: pid,
+            outboxEvents: link.outboxDepth.events,
+            dropped: statistics.tally.dropped
+        )
+    }
+
+    // MARK: - Life
+
+    func begin() throws {
+        try link.attach(arrival.stream, delegate: self)
+    }
+
+    /// Says goodbye and ends the link; what the client has not read by then it may still read.
+    func end(because text: String) {
+        link.finish(reason: .shutdown, text: text)
+        link.close()
+    }
+
+    // MARK: - What the link brings
+
+    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+        guard case .sender = head.id else {
+            throw LinkViolation("event \(head.sequence) bears the identity of another process")
+        }
+        return try owner.router.eventReceived(head, payload: payload, from: route, over: link)
+    }
+
+    func link(_ link: Link, received gap: GapFrame) throws {
+        for range in gap.ranges {
+            guard case .sender = range.first else {
+                throw LinkViolation("gap \(gap.sequence) speaks of events of another process")
+            }
+        }
+        try owner.router.gapReceived(gap, from: route, over: link)
+    }
+
+    func link(_ link: Link, received message: ControlMessage) throws {
+        switch message {
+        case .hello(let hello): helloReceived(hello)
+        case .interest(let interest): try owner.router.interestReceived(interest, from: route, over: link)
+        case .ready: readyReceived()
+        // Receipts are asked of no client: nobody waits for one.
+        default: return
+        }
+    }
+
+    /// Settled with that: what a client cannot handle is its own affair, and no dead letter.
+    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
+        let event = link.eventName(of: head)
+        // A refused refusal would go on for ever.
+        guard event != EventRefused.eventName else { return }
+        let context = link.sentContext(of: head)
+        owner.publisher.publish(
+            EventRefused(
+                event: event,
+                id: context.id.description,
+                worker: name,
+                reason: refusal.text,
+                code: refusal.reason
+            ),
+            causedBy: context
+        )
+    }
+
+    private func helloReceived(_ hello: Hello) {
+        lock.withLock { ownTitle = hello.name.shortened(toScalars: Self.longestTitle) }
+        switch HostHandshake.helloReceived(hello, expecting: nil) {
+        case .reject(let reject): refuse(reject)
+        case .accept(let version):
+            guard owner.admit(self) else {
+                return refuse(
+                    Reject(reason: Reject.Reason.limit.rawValue, text: "as many clients are attached as may be")
+                )
+            }
+            arrival.introduced()
+            welcome(hello, version)
+        }
+    }
+
+    private func refuse(_ reject: Reject) {
+        lock.withLock { fault = "was not accepted: \(reject.text)" }
+        link.send(.reject(reject))
+        // It is told, and has nothing more to say.
+        arrival.stream.finishWriting()
+        arrival.stream.finishReading()
+    }
+
+    private func welcome(_ hello: Hello, _ version: UInt64) {
+        let ownIncarnation = owner.publisher.source.incarnation
+        link.queue(
+            .welcome(
+                Welcome(
+                    version: version,
+                    library: LibraryVersion.text,
+                    hostIncarnation: ownIncarnation,
+                    workerIncarnation: incarnation,
+                    windowBytes: UInt64(route.limits.windowBytes),
+                    windowEvents: UInt64(route.limits.windowEvents),
+                    frameBytes: UInt64(route.limits.frameBytes),
+                    heartbeatMilliseconds: Self.heartbeat.every.milliseconds,
+                    name: name
+                )
+            )
+        )
+        link.established(
+            peerSource: EventSource(origin: name, incarnation: incarnation),
+            ownIncarnation: ownIncarnation,
+            peerWindowBytes: hello.windowBytes,
+            peerWindowEvents: hello.windowEvents,
+            peerFrameBytes: hello.frameBytes
+        )
+        lock.withLock { isRouted = true }
+        owner.router.add(route)
+        owner.router.announceInterest(to: route, over: link)
+        // Whoever speaks in lines shows that it lives when it has something to say.
+        if !link.speaksLines, let watch = SilenceWatch(Self.heartbeat, from: .onMonotonicClock) { look(watch) }
+    }
+
+    /// It has asked for what it wants.
+    private func readyReceived() {
+        link.releaseEvents()
+        owner.publisher.publish(ClientAttached(client: name, title: title, pid: pid))
+    }
+
+    /// Looks once each interval whether the client has been silent for too long, as for workers.
+    private func look(_ watch: SilenceWatch) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            var watch = watch
+            let now = MonotonicClock.now()
+            let silence = link.silence(at: now).map { Duration.nanoseconds(Int64(clamping: $0)) }
+            guard let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) else {
+                return look(watch)
+            }
+            lock.withLock { fault = "was silent for \(silence.milliseconds / 1_000) s" }
+            link.close()
+        }
+    }
+
+    // MARK: - The end
+
+    func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) { finish(end) }
+
+    func linkEnded(_ link: Link, _ end: LinkEnd) { finish(end) }
+
+    private func finish(_ end: LinkEnd) {
+        let (isFirst, isRouted, fault) = lock.withLock {
+            defer { hasEnded = true }
+            return (!hasEnded, self.isRouted, self.fault)
+        }
+        guard isFirst else { return }
+        arrival.ended()
+        if isRouted { owner.router.remove(route) }
+        let reason =
+            switch end {
+            case .orderly(let goodbye): "said goodbye: \(goodbye.text)"
+            case .endOfStream, .closed: "has gone"
+            case .violation(let text): "broke the protocol: \(text)"
+            case .failed(let text): "has gone: \(text)"
+            }
+        owner.clientEnded(self, because: fault ?? reason)
+    }
+}

@@ -1,0 +1,137 @@
+import BridgePlatform
+import BridgeTransport
+import DomainEvents
+import EventRouting
+import Locks
+
+/// All processes that are attached to a host, and the socket through which they have come.
+final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    let router: EventRouter
+    let publisher: EventPublisher
+    private let control: ControlSocket
+    private let poller: Poller
+    /// Names that no client gets.
+    ///
+    /// Guarded by `lock`, like what follows.
+    private var taken: Set<String>
+
+    private let lock = Lock()
+    private var listener: SocketListener?
+    /// Those that were accepted.
+    private var clients: [AttachedClient] = []
+    /// Those that have begun to speak.
+    private var guests: [AttachedClient] = []
+    private var lastNumber = 0
+    private var isClosed = false
+
+    init(
+        _ control: ControlSocket,
+        router: EventRouter,
+        poller: Poller,
+        workers: some Sequence<String>
+    ) {
+        self.control = control
+        self.router = router
+        publisher = router.publisher
+        self.poller = poller
+        taken = Set(workers)
+    }
+
+    var statuses: [ClientStatus] { lock.withLock { clients }.map(\.status) }
+
+    /// Keeps names for workers that are about to come.
+    ///
+    /// - Returns: Those that a client has; then none is kept.
+    func take(_ names: [String]) -> [String] {
+        lock.withLock {
+            let conflicts = names.filter { name in guests.contains { $0.name == name } }
+            if conflicts.isEmpty { taken.formUnion(names) }
+            return conflicts
+        }
+    }
+
+    // MARK: - Life
+
+    /// Makes the socket and lets clients in.
+    func open() throws(BridgeError) {
+        do {
+            let socket: any ListeningSocket = try control.passed ?? NamedSocket(at: control.path)
+            let listener = SocketListener(
+                socket,
+                poller: poller,
+                report: { [publisher] report in publisher.publish(ControlSocketReported(report)) },
+                arrived: { [weak self] arrival in self?.arrived(arrival) }
+            )
+            try listener.start()
+            lock.withLock { self.listener = listener }
+        } catch {
+            throw BridgeError(.control, "\(error)")
+        }
+    }
+
+    /// Lets nobody in any more; who is attached stays.
+    func closeDoor() {
+        lock.withLock { listener.take() }?.stop()
+    }
+
+    /// Says goodbye to all.
+    func close() {
+        closeDoor()
+        let guests = lock.withLock {
+            isClosed = true
+            return self.guests
+        }
+        for guest in guests { guest.end(because: "the host has ended") }
+    }
+
+    private func arrived(_ arrival: Arrival) {
+        let client: AttachedClient? = lock.withLock {
+            guard !isClosed else { return nil }
+            repeat { lastNumber += 1 } while taken.contains("client-\(lastNumber)")
+            let client = AttachedClient(
+                arrival,
+                name: "client-\(lastNumber)",
+                limits: control.link,
+                poller: poller,
+                owner: self
+            )
+            guests.append(client)
+            return client
+        }
+        guard let client else { return arrival.stream.close() }
+        do {
+            try client.begin()
+        } catch {
+            // No thread to be had; the client may try again.
+            arrival.stream.close()
+            arrival.ended()
+            forget(client)
+        }
+    }
+
+    private func forget(_ client: AttachedClient) {
+        lock.withLock {
+            guests.removeAll { $0 === client }
+            clients.removeAll { $0 === client }
+        }
+    }
+
+    // MARK: - AttachedClient.Owner
+
+    func admit(_ client: AttachedClient) -> Bool {
+        lock.withLock {
+            guard clients.count < control.clients, !isClosed else { return false }
+            clients.append(client)
+            return true
+        }
+    }
+
+    func clientEnded(_ client: AttachedClient, because reason: String) {
+        let wasAttached = lock.withLock { clients.contains { $0 === client } }
+        forget(client)
+        guard wasAttached else { return }
+        publisher.publish(ClientDetached(client: client.name, title: client.title, reason: reason))
+    }
+}

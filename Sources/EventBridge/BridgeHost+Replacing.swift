@@ -1,0 +1,118 @@
+import Supervision
+
+/// Putting another process, and another program, in a worker's place while events flow.
+extension BridgeHost {
+    /// Starts a worker's program beside its present process, lets that finish what it has, and hands over to the new one.
+    ///
+    /// ```swift
+    /// // A newer version lies where the old one was.
+    /// try await bridge.replace("provisioning")
+    /// ```
+    ///
+    /// Until the new process has finished its handshake and is ready, the present one does its work. If the new one does not become
+    /// ready it is ended, and nothing else has happened. Once it is ready, events for the worker are kept in order, as for one that is down;
+    /// the present process is asked to finish what it has, and ends; then the new one gets what was kept. No event is lost or
+    /// overtaken, and none is handled twice, unless the present process crashes or does not finish within `limit`: what it had not
+    /// acknowledged then comes again, with a higher attempt.
+    ///
+    /// A worker that is down, or on its way there, is not started by this: its next start goes by the new specification. A pool's members are
+    /// replaced one after the other. Cancelling the task gives the replacement up as long as nothing was handed over; after that
+    /// it goes on and this returns when it is through.
+    ///
+    /// - Parameters:
+    ///   - worker: the name of a worker, of a pool, or of one of its members.
+    ///   - specification: what it runs by from now on; nil for what it runs by already, whose program may have changed. Its name,
+    ///     pool, ``WorkerLimits`` (but for the deadline of handlers), significance, and life on demand stay as they were.
+    ///   - limit: how long the present process may take to finish what it has, before it is ended by signals.
+    /// - Throws: ``BridgeError``: `invalidSpecification` if the worker does not exist or the specification has mistakes, and nothing was
+    ///   started; `notReplaced` with the reason otherwise. Members of a pool before the one that it names have been replaced.
+    public func replace(
+        _ worker: String,
+        with specification: WorkerSpecification? = nil,
+        handingOverWithin limit: Duration = .seconds(30)
+    ) async throws(BridgeError) {
+        let members = try replacements(of: worker, with: specification, handingOverWithin: limit)
+        for (index, member) in members {
+            let outcome = await core.replace(index, with: member, handingOverWithin: limit)
+            guard case .failed(let why) = outcome else { continue }
+            throw BridgeError(.notReplaced, "worker \"\(member.name)\" was not replaced: \(why)", worker: member.name)
+        }
+    }
+
+    /// Which workers are replaced, and what each runs by then.
+    private func replacements(
+        of worker: String,
+        with specification: WorkerSpecification?,
+        handingOverWithin limit: Duration
+    ) throws(BridgeError) -> [(index: Int, specification: WorkerSpecification)] {
+        let indices = core.indices(of: worker)
+        var mistakes = limit.mistakes(as: "the time to hand over within")
+        if indices.isEmpty { mistakes.append("there is no worker \"\(worker)\"") }
+        if let specification, let index = indices.first {
+            mistakes += WorkerSpecification.validate(
+                [specification],
+                automaticShutdown: specification.child.isSignificant ? .anySignificant : .never
+            )
+            mistakes += specification.changesOfWhatStays(
+                from: core.specification(index),
+                name: worker,
+                pool: core.pool(named: worker)
+            ).map { "worker \"\(worker)\": \($0)" }
+        }
+        guard mistakes.isEmpty else {
+            throw BridgeError(.invalidSpecification, mistakes.joined(separator: "\n"), worker: worker)
+        }
+        let members = specification?.members ?? indices.map { core.specification($0) }
+        return Array(zip(indices, members))
+    }
+}
+
+extension WorkerSpecification {
+    /// What another specification of a worker would change that cannot change while the bridge runs, each as a phrase.
+    ///
+    /// - Parameters:
+    ///   - present: what the worker, or a member of its pool, runs by.
+    ///   - pool: the pool of this name; nil if it is none.
+    func changesOfWhatStays(
+        from present: WorkerSpecification,
+        name: String,
+        pool: WorkerPool?
+    ) -> [String] {
+        var changes: [String] = []
+        if self.name != name { changes.append("it cannot be replaced by one of another name, \"\(self.name)\"") }
+        if self.pool?.shape != pool?.shape { changes.append("its pool cannot change while the bridge runs") }
+        var limits = limits
+        limits.handlerDeadline = present.limits.handlerDeadline
+        if limits != present.limits {
+            changes.append("its limits, but for the deadline of handlers, cannot change while the bridge runs")
+        }
+        if child.isSignificant != present.child.isSignificant {
+            changes.append("whether it is significant cannot change while the bridge runs")
+        }
+        if child.onDemand != present.child.onDemand {
+            changes.append("whether and how it runs on demand cannot change while the bridge runs")
+        }
+        return changes
+    }
+}
+
+extension WorkerPool {
+    /// What two pools have in common that send each event to the same member; functions are taken for equal, as nobody can tell.
+    fileprivate var shape: Shape { Shape(members: members, keys: keys.mapValues(\.shape)) }
+
+    fileprivate struct Shape: Equatable {
+        let members: Int
+        let keys: [String: String]
+    }
+}
+
+extension PoolKey {
+    fileprivate var shape: String {
+        switch kind {
+        case .field(let name): "field \(name)"
+        case .found: "function"
+        case .anyMember: "any"
+        case .everyMember: "every"
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import BridgeControl
+import BridgePlatform
+import BridgeProtocol
+import EventRouting
+import Supervision
+
+/// What a host reports about itself to those who ask.
+extension BridgeReport {
+    /// - Parameter uptime: of the host, in nanoseconds.
+    init(of core: HostCore, clients: [ClientStatus], uptime: UInt64) {
+        let statuses = core.statusByIndex
+        // Behind the statuses: of routes there are only ever more.
+        let routes = core.routes
+        let statistics = Dictionary(core.statistics.map { ($0.worker, $0) }) { first, _ in first }
+        self.init(
+            pid: CurrentProcess.identifier,
+            library: LibraryVersion.text,
+            protocolVersion: ProtocolVersion.supported.upperBound,
+            uptimeMilliseconds: uptime / 1_000_000,
+            isStopping: core.router.hasClosedIntake,
+            residentBytes: CurrentProcess.residentBytes().map { UInt64($0) },
+            workers: statuses.map { index, status in
+                WorkerReport(
+                    status,
+                    pool: routes[index].pool?.name,
+                    age: core.present(index)?.age,
+                    statistics[status.name]
+                )
+            },
+            clients: clients.map {
+                ClientReport(
+                    client: $0.client,
+                    title: $0.title,
+                    pid: $0.pid,
+                    outboxEvents: $0.outboxEvents,
+                    dropped: $0.dropped
+                )
+            }
+        )
+    }
+}
+
+extension WorkerReport {
+    fileprivate init(_ status: WorkerStatus, pool: String?, age: UInt64?, _ statistics: WorkerStatistics?) {
+        self.init(
+            name: status.name,
+            pool: pool,
+            pid: status.pid,
+            state: status.state.word,
+            detail: status.detail,
+            starts: status.starts,
+            restarts: status.restarts,
+            uptimeMilliseconds: status.pid == nil ? nil : age.map { $0 / 1_000_000 },
+            lastExit: status.lastExit?.description,
+            violations: statistics?.violations ?? 0,
+            residentBytes: status.pid.flatMap { OperatingSystem.residentBytes(of: $0) }.map { UInt64($0) },
+            settling: statistics?.settling,
+            sent: statistics.map { EventTotals($0.sent) } ?? EventTotals(),
+            received: statistics.map { EventTotals($0.received) } ?? EventTotals()
+        )
+    }
+}
+
+extension EventTotals {
+    fileprivate init(_ counts: EventCounts) {
+        self.init()
+        offered = counts.offered
+        rejected = counts.rejected
+        handled = counts.handled
+        unwanted = counts.unwanted
+        unconfirmed = counts.unconfirmed
+        refused = counts.refused
+        coalesced = counts.coalesced
+        dropped = counts.dropped
+        deadLettered = counts.deadLettered
+        lost = counts.lost
+        waiting = counts.waiting
+        waitingBytes = UInt64(clamping: counts.waitingBytes)
+        bytes = counts.bytes
+    }
+}
+
+extension ChildState {
+    /// Without what is only so this time.
+    fileprivate var word: String {
+        switch self {
+        case .idle: "idle"
+        case .starting: "starting"
+        case .ready: "ready"
+        case .draining: "draining"
+        case .stopping: "stopping"
+        case .backingOff: "backing off"
+        case .dormant: "dormant"
+        case .stopped: "stopped"
+        case .gaveUp: "gave up"
+        }
+    }
+}
+
+extension ChildStatus {
+    /// What there is to say about the state.
+    fileprivate var detail: String? {
+        switch state {
+        case .backingOff(let attempt, let until):
+            let wait = until.map { max($0 - .onMonotonicClock, .zero) }
+            let tenths = wait.map { Duration.milliseconds(Int64($0.milliseconds / 100 * 100)) }
+            return "attempt \(attempt)\(tenths.map { ", again in \($0.text)" } ?? "")"
+        case .gaveUp(let reason): return reason
+        default: break
+        }
+        if let fault { return fault.description }
+        return replacement.map { next in
+            next.isReady
+                ? "finishes what it has; process \(next.pid.map { "\($0)" } ?? "") takes its place"
+                : "another process comes up to take its place"
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import Locks
+
+/// Lets one after the other change a bridge's workers, in the order in which they came.
+final class ChangeTurns: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var isTaken = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    /// Returns when it is the caller's turn; ``end()`` has to follow.
+    func begin() async {
+        await withCheckedContinuation { continuation in
+            let isFree = lock.withLock {
+                if isTaken { waiting.append(continuation) }
+                defer { isTaken = true }
+                return !isTaken
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    func end() {
+        let next: CheckedContinuation<Void, Never>? = lock.withLock {
+            isTaken = !waiting.isEmpty
+            return waiting.isEmpty ? nil : waiting.removeFirst()
+        }
+        next?.resume()
+    }
+}

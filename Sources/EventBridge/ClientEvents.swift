@@ -1,0 +1,53 @@
+import BridgeTransport
+public import DomainEvents
+
+/// A process has attached to the host through its control socket, and has asked for what it wants.
+public struct ClientAttached: DomainEvent, SelfReport {
+    /// The name that the host gave it, `client-3`; no other client of this host has or gets it.
+    public let client: String
+    /// What it calls itself.
+    public let title: String
+    /// Its process when it connected; a hint, as the number may be used again.
+    public let pid: Int32
+}
+
+/// A client has gone.
+///
+/// What it had not acknowledged is gone with it; what it had published and sent is not.
+public struct ClientDetached: DomainEvent, SelfReport {
+    /// The name that the host gave it.
+    public let client: String
+    /// What it calls itself.
+    public let title: String
+    /// Why, as a phrase that goes on from the name: `said goodbye: the client was closed`.
+    public let reason: String
+}
+
+/// Something has happened at the control socket: connections were sent away, or its file was removed.
+///
+/// Things of a kind are told together, once a second at most.
+public struct ControlSocketReported: DomainEvent, SelfReport {
+    /// The socket's path.
+    public let path: String
+    /// What has happened, as a sentence.
+    public let text: String
+
+    init(_ report: SocketReport) {
+        path = report.path
+        text = report.description
+    }
+}
+
+/// A process that is attached through the control socket.
+public struct ClientStatus: Sendable, Hashable {
+    /// The name that the host gave it.
+    public let client: String
+    /// What it calls itself.
+    public let title: String
+    /// Its process when it connected.
+    public let pid: Int32
+    /// How many events wait for it or are on their way.
+    public let outboxEvents: Int
+    /// How many events its overflow policy has dropped.
+    public let dropped: UInt64
+}

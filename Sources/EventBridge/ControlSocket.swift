@@ -1,0 +1,98 @@
+import BridgeProtocol
+import BridgeTransport
+public import DomainEvents
+
+/// Where processes attach to a host that it has not started: a socket with a path.
+///
+/// Only processes of the same user get in. The socket's directory is made if it is missing, and must be this user's alone (0700); see
+/// `docs/control-socket.md`.
+public struct ControlSocket: Sendable, Hashable {
+    /// Counts from the working directory if it does not begin with a slash; of a socket that a service manager has made it says only where that is.
+    ///
+    /// At most 107 bytes on Linux and 103 on Darwin, counted from the top.
+    public var path: String
+
+    /// How many clients may be attached at once; 64 by default.
+    public var clients: Int
+
+    /// How much is kept for each client that does not keep up, in bytes; 4 MiB by default.
+    public var outbox: Int
+
+    /// What becomes of events for which a client's outbox has no room, by event name; `*` stands for all that are not named, which is
+    /// ``OverflowPolicy/dropOldest`` unless it says otherwise.
+    ///
+    /// The client finds a gap in their place. Nobody ever waits for a client: ``OverflowPolicy/wait`` and ``OverflowPolicy/fail`` are refused.
+    public var overflow: [String: OverflowPolicy]
+
+    /// The socket, if a service manager has made it.
+    let passed: PassedSocket?
+
+    /// Makes a description of a control socket.
+    public init(
+        _ path: String,
+        clients: Int = 64,
+        outbox: Int = 4 << 20,
+        overflow: [String: OverflowPolicy] = [:]
+    ) {
+        self.path = path
+        self.clients = clients
+        self.outbox = outbox
+        self.overflow = overflow
+        passed = nil
+    }
+
+    private init(_ passed: PassedSocket, clients: Int, outbox: Int, overflow: [String: OverflowPolicy]) {
+        path = passed.path
+        self.clients = clients
+        self.outbox = outbox
+        self.overflow = overflow
+        self.passed = passed
+    }
+
+    /// Takes the socket that a service manager has made and passes to this process: systemd's socket activation.
+    ///
+    /// It is used as it is, at its own path, and is neither locked nor looked after nor removed, as the manager keeps it. `LISTEN_PID`, `LISTEN_FDS`
+    /// and `LISTEN_FDNAMES` are removed from the environment: to be called at the beginning of `main`, while no other thread reads that. The
+    /// second time there is nothing to take.
+    ///
+    /// - Returns: nil if no manager has passed anything.
+    /// - Throws: ``BridgeError`` if what was passed is for another process, or is not one listening stream socket with a path.
+    public static func passedByServiceManager(
+        clients: Int = 64,
+        outbox: Int = 4 << 20,
+        overflow: [String: OverflowPolicy] = [:]
+    ) throws(BridgeError) -> ControlSocket? {
+        do {
+            return try PassedSocket.take().map {
+                ControlSocket($0, clients: clients, outbox: outbox, overflow: overflow)
+            }
+        } catch {
+            throw BridgeError(.control, "\(error)")
+        }
+    }
+
+    func validate() -> [String] {
+        var mistakes: [String] = []
+        if path.isEmpty { mistakes.append("control: the path is empty") }
+        if clients < 1 || clients > 4_096 {
+            mistakes.append("control: \(clients) clients may attach; 1 to 4096 are possible")
+        }
+        if outbox < 1 << 10 { mistakes.append("control: the outbox has \(outbox) bytes; 1024 are the least") }
+        for (name, policy) in overflow.sorted(by: { $0.key < $1.key }) where policy == .wait || policy == .fail {
+            mistakes.append(
+                "control: overflow: \(name): nobody waits for a client, so that its events can only be dropped"
+            )
+        }
+        return mistakes
+    }
+
+    /// How a client's route is limited.
+    var link: LinkLimits {
+        var limits = LinkLimits()
+        limits.outboxBytes = outbox
+        // Beyond the limit there is nothing but what is on its way to the client.
+        limits.outboxHardBytes = outbox * 2
+        limits.overflow = OverflowPolicies(overflow.merging(["*": .dropOldest]) { stated, _ in stated })
+        return limits
+    }
+}

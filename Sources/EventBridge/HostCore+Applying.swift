@@ -1,0 +1,134 @@
+import DomainEvents
+import EventRouting
+import Locks
+import Supervision
+
+/// Brings the workers from what they are to what they are to be: see ``BridgeHost/apply(_:finishingWithin:)``.
+extension HostCore {
+    /// The workers that were not removed, a pool's members together.
+    var presentWorkers: [WorkerChanges.Present] {
+        // Before the routes, of which there are only ever more.
+        let indices = indices
+        let routes = routes
+        var names: [String] = []
+        var members: [String: [WorkerSpecification]] = [:]
+        for index in indices {
+            let name = routes[index].pool?.name ?? routes[index].peerName
+            if members[name] == nil { names.append(name) }
+            members[name, default: []].append(specification(index))
+        }
+        return names.map { WorkerChanges.Present(name: $0, pool: pool(named: $0), members: members[$0] ?? []) }
+    }
+
+    /// One at a time: behind ``ChangeTurns``.
+    func apply(_ changes: WorkerChanges, finishingWithin limit: Duration) async -> AppliedChanges {
+        var applied = AppliedChanges(unchanged: changes.unchanged)
+        let gone = changes.removed.flatMap(indices(of:))
+        let new = append(changes.added)
+        supervisor?.childrenAdded(new.map { specification($0).child })
+        router.exchange(adding: new.map { routes[$0] }, leaving: gone.map { routes[$0] })
+
+        await remove(gone, finishingWithin: limit)
+        applied.stopped = changes.removed
+        applied.started = changes.added.map(\.name)
+        applied.failures += await startAdded(new)
+        for worker in changes.changed {
+            let failures = await replaceMembers(of: worker, handingOverWithin: limit)
+            if failures.isEmpty { applied.replaced.append(worker.name) }
+            applied.failures += failures
+        }
+        return applied
+    }
+
+    // MARK: - Those that are gone
+
+    private func remove(_ gone: [Int], finishingWithin limit: Duration) async {
+        await withTaskGroup { group in
+            for index in gone {
+                group.addTask {
+                    let route = self.routes[index]
+                    await self.settle(route, within: limit)
+                    self.router.forgetInterest(of: route)
+                    await self.removeChild(index)
+                }
+            }
+        }
+    }
+
+    // MARK: - Those that are new
+
+    /// Starts them and returns when each is ready, on demand, or has failed for the first time.
+    private func startAdded(_ new: Range<Int>) async -> [AppliedChanges.Failure] {
+        for index in new { supervisor?.startChildRequested(index: index) }
+        let names = new.map { routes[$0].peerName }
+        guard !names.isEmpty else { return [] }
+        var last: WorkerStatusUpdate?
+        // Ends with the bridge.
+        for await update in WorkerStatusUpdates(board: statusBoard) {
+            last = update
+            if names.allSatisfy({ hasSettled($0, in: update) }) { break }
+        }
+        return names.compactMap { name in last.flatMap { failure(of: name, in: $0) } }
+    }
+
+    private func hasSettled(_ name: String, in update: WorkerStatusUpdate) -> Bool {
+        guard let status = update[name] else { return true }
+        switch status.state {
+        case .ready, .dormant, .stopped, .gaveUp: return true
+        case .idle, .starting, .draining, .stopping, .backingOff:
+            return !status.deaths.isEmpty || culprit(before: name, in: update) != nil
+        }
+    }
+
+    /// The worker that keeps this one from its start in sequence, as it is down itself; nil if none does.
+    private func culprit(before name: String, in update: WorkerStatusUpdate) -> String? {
+        guard startOrder == .inSequence, update[name]?.state == .starting, update[name]?.starts == 0 else { return nil }
+        let before = update.workers.prefix { $0.name != name }
+        return before.first { if case .backingOff = $0.state { true } else { false } }?.name
+    }
+
+    private func failure(of name: String, in update: WorkerStatusUpdate) -> AppliedChanges.Failure? {
+        guard let status = update[name] else { return nil }
+        let why: String
+        switch status.state {
+        case .ready, .dormant: return nil
+        case .stopped: why = "it \(status.lastExit ?? .requested) before it was ready"
+        case .gaveUp(let reason): why = "it was given up: \(reason)"
+        case .idle, .starting, .draining, .stopping, .backingOff:
+            if let culprit = culprit(before: name, in: update) {
+                why = "it waits for \"\(culprit)\", which is down"
+            } else {
+                why = "it \(status.lastExit ?? .requested); it is started again"
+            }
+        }
+        return AppliedChanges.Failure(worker: name, description: "worker \"\(name)\" did not become ready: \(why)")
+    }
+
+    // MARK: - Those that have changed
+
+    private func replaceMembers(
+        of worker: WorkerSpecification,
+        handingOverWithin limit: Duration
+    ) async -> [AppliedChanges.Failure] {
+        var failures: [AppliedChanges.Failure] = []
+        for (index, member) in zip(indices(of: worker.name), worker.members) where member != specification(index) {
+            let outcome = await replace(index, with: member, handingOverWithin: limit)
+            if case .failed(let why) = outcome {
+                failures.append(
+                    AppliedChanges.Failure(
+                        worker: member.name,
+                        description: "worker \"\(member.name)\" was not replaced: \(why)"
+                    )
+                )
+            } else if case .exchanged = outcome, isGivenUp(index) {
+                // What it was given up for may be what has changed.
+                restart(index)
+            }
+        }
+        return failures
+    }
+
+    private func isGivenUp(_ index: Int) -> Bool {
+        if case .gaveUp = supervisor?.status[index].state { true } else { false }
+    }
+}

@@ -1,0 +1,106 @@
+import BridgePlatform
+import BridgeTransport
+import DomainEvents
+import EventRouting
+import Locks
+import Supervision
+
+/// Starts workers, and tells the supervisor what has become of that.
+extension HostCore {
+    /// What the worker's next start goes by.
+    func specification(_ index: Int) -> WorkerSpecification { lock.withLock { specifications[index] } }
+
+    /// The worker's present start, or its last one.
+    func present(_ index: Int) -> WorkerIncarnation? { lock.withLock { incarnations[index].present } }
+
+    func launch(index: Int, incarnation number: Int) {
+        let incarnation = WorkerIncarnation(
+            index: index,
+            number: number,
+            specification: specification(index),
+            route: routes[index],
+            poller: poller,
+            owner: self
+        )
+        lock.withLock { incarnations[index].launch(incarnation) }
+        routes[index].reopen()
+        start(incarnation)
+    }
+
+    /// Starts a process beside the present one.
+    func launchSuccessor(index: Int, incarnation number: Int, request: Int) {
+        let specification = lock.withLock {
+            replacements[request]?.isStarted = true
+            return replacements[request]?.specification
+        }
+        guard let specification else { return }
+        let incarnation = WorkerIncarnation(
+            index: index,
+            number: number,
+            specification: specification,
+            route: routes[index],
+            succeedingOver: routes[index].makeSuccessor(),
+            poller: poller,
+            owner: self
+        )
+        lock.withLock { incarnations[index].launch(successor: incarnation) }
+        start(incarnation)
+    }
+
+    private func start(_ incarnation: WorkerIncarnation) {
+        let specification = incarnation.specification
+        let order = LaunchOrder(
+            specification: specification.child,
+            box: specification.box,
+            cookie: incarnation.cookie,
+            limits: specification.limits.link,
+            poller: poller,
+            output: { [gate = outputs[incarnation.index]] line, isError in gate.take(line, isError: isError) },
+            leftBehind: { [publisher] pid, found in
+                publisher.publish(WorkerLeftBehind(worker: specification.name, pid: pid, found))
+            }
+        )
+        launcher.launch(order) { [weak self] result in self?.launched(incarnation, result) }
+    }
+
+    private func launched(_ incarnation: WorkerIncarnation, _ result: Result<LaunchedWorker, LaunchFailure>) {
+        switch result {
+        case .failure(let failure):
+            supervisor?.childSpawnFailed(
+                index: incarnation.index,
+                incarnation: incarnation.number,
+                reason: failure.reason
+            )
+        case .success(let worker):
+            // Before anybody hears of it: a child that was to be stopped while it was spawned is signalled at once.
+            incarnation.spawned(worker.process)
+            if !worker.missingFromBox.isEmpty {
+                publisher.publish(
+                    WorkerBoxIncomplete(
+                        worker: incarnation.specification.name,
+                        pid: worker.process.processIdentifier,
+                        missing: worker.missingFromBox
+                    )
+                )
+            }
+            supervisor?.childSpawned(
+                index: incarnation.index,
+                incarnation: incarnation.number,
+                pid: worker.process.processIdentifier
+            )
+            do {
+                try incarnation.begin(worker)
+            } catch {
+                worker.process.signal(.kill)
+                supervisor?.childExited(
+                    index: incarnation.index,
+                    incarnation: incarnation.number,
+                    reason: .spawnFailed(
+                        "its process cannot be watched: \(error)",
+                        errno: (error as? SystemError)?.code
+                    )
+                )
+            }
+        }
+    }
+}

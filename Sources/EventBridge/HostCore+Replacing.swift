@@ -1,0 +1,91 @@
+import DomainEvents
+import EventRouting
+import Locks
+import Supervision
+
+/// A replacement that somebody waits for.
+struct PendingReplacement {
+    let index: Int
+    let specification: WorkerSpecification
+    let continuation: CheckedContinuation<ReplacementOutcome, Never>
+    /// Whether a process was started for it.
+    var isStarted = false
+}
+
+/// Puts another process in a worker's place: `SupervisorStateMachine` decides, and the route goes over from link to link.
+extension HostCore {
+    /// Returns what has become of it.
+    ///
+    /// A task that is cancelled gives it up as long as nothing was handed over; afterwards it goes on.
+    func replace(
+        _ index: Int,
+        with specification: WorkerSpecification,
+        handingOverWithin limit: Duration
+    ) async -> ReplacementOutcome {
+        let number = lock.withLock {
+            lastReplacement += 1
+            return lastReplacement
+        }
+        let request = ReplacementRequest(number: number, specification: specification.child, grace: limit)
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let pending = PendingReplacement(index: index, specification: specification, continuation: continuation)
+                lock.withLock { replacements[number] = pending }
+                supervisor?.replaceRequested(index: index, request)
+                // Cancelled before there was anything to give up.
+                if Task.isCancelled { supervisor?.replacementCalledOff(request: number) }
+            }
+        } onCancel: {
+            supervisor?.replacementCalledOff(request: number)
+        }
+    }
+
+    func signalSuccessor(index: Int, _ signal: ChildSignal) {
+        lock.withLock { incarnations[index].successor }?.signal(signal)
+    }
+
+    func adoptSpecification(index: Int, request: Int) {
+        let adopted = lock.withLock {
+            let adopted = replacements[request]?.specification
+            if let adopted { specifications[index] = adopted }
+            return adopted
+        }
+        if let adopted { router.adopt(adopted.subscribes, for: routes[index]) }
+    }
+
+    func keepEvents(index: Int) {
+        // Before what the next process wants counts: the present one has no handler for it.
+        present(index)?.keepEvents()
+        router.successorTakesOver(routes[index])
+    }
+
+    func takeOver(index: Int, incarnation: Int) {
+        let next = lock.withLock { incarnations[index].takeOver() }
+        router.successorTookOver(routes[index])
+        next?.takeOver()
+    }
+
+    func replacementConcluded(request: Int, _ outcome: ReplacementOutcome) {
+        guard let pending = lock.withLock({ replacements.removeValue(forKey: request) }) else { return }
+        let (index, name) = (pending.index, pending.specification.name)
+        if pending.isStarted, !outcome.hasNewProcess { forgetSuccessor(index) }
+        switch outcome {
+        case .replaced(let old, let new):
+            if let new { publisher.publish(WorkerReplaced(worker: name, oldPID: old, newPID: new)) }
+        case .exchanged: break
+        case .failed(let why): publisher.publish(WorkerNotReplaced(worker: name, reason: why))
+        }
+        pending.continuation.resume(returning: outcome)
+    }
+
+    private func forgetSuccessor(_ index: Int) {
+        router.successorEnded(routes[index])
+        lock.withLock { incarnations[index].forgetSuccessor() }
+    }
+}
+
+extension ReplacementOutcome {
+    fileprivate var hasNewProcess: Bool {
+        if case .replaced = self { true } else { false }
+    }
+}

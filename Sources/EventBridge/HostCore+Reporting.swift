@@ -1,0 +1,59 @@
+import BridgeTransport
+import DomainEvents
+import EventRouting
+import Locks
+import Supervision
+
+/// Tells what has become of the workers: on the status board, and by events.
+extension HostCore {
+    func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
+        // Before anybody is told: who hears that a worker is down finds that it takes nothing.
+        if case .gaveUp(let why) = status.state {
+            routes[index].close(because: "it was given up: \(why)", isGivenUp: true)
+            router.peerIsUnavailable(routes[index])
+        } else if status.state == .stopped {
+            routes[index].close(because: "it was stopped")
+            router.peerIsUnavailable(routes[index])
+        }
+        let before = statusBoard.changed(index, to: usages.filling(in: status, of: index))
+        if let reason {
+            let incarnation = lock.withLock { status.deaths.last.flatMap { incarnations[index][$0.incarnation] } }
+            let ending = incarnation?.ending
+            outputs[index].tell()
+            publisher.publish(
+                WorkerExited(
+                    worker: status.name,
+                    pid: incarnation?.pid,
+                    reason: reason.description,
+                    next: status.state.description,
+                    wasAsked: status.deaths.last?.wasAsked ?? false,
+                    outbox: incarnation?.takenOver.map(WorkerExited.Outbox.init),
+                    exit: ending?.exit.flatMap(WorkerExited.Exit.init),
+                    usage: ending?.usage
+                )
+            )
+            lock.withLock { incarnations[index].forgetFormer() }
+        }
+        // What only the process beside it has changed was said before.
+        guard before.state != status.state || before.starts != status.starts || before.pid != status.pid else { return }
+        switch status.state {
+        case .stopping:
+            if reason == nil, let pid = status.pid, case .unresponsive(let silence, let busyWith)? = status.fault {
+                publisher.publish(
+                    WorkerUnresponsive(
+                        worker: status.name,
+                        pid: pid,
+                        silentMilliseconds: silence.milliseconds,
+                        busyWith: busyWith
+                    )
+                )
+            }
+        case .ready:
+            if let pid = status.pid {
+                publisher.publish(WorkerReady(worker: status.name, pid: pid, start: status.starts))
+            }
+        case .gaveUp(let why): publisher.publish(WorkerGaveUp(worker: status.name, reason: why))
+        default: break
+        }
+    }
+}

@@ -1,0 +1,37 @@
+/// The starts of one worker that matter: the present or last one, one beside it that is to take its place, and one that has just ended.
+struct IncarnationTable {
+    private(set) var present: WorkerIncarnation?
+    private(set) var successor: WorkerIncarnation?
+    /// The one before the present one, until its end was told.
+    private(set) var former: WorkerIncarnation?
+
+    /// All of them that may have a process.
+    var all: [WorkerIncarnation] { [former, present, successor].compactMap { $0 } }
+
+    /// The start of this number, if it still matters.
+    subscript(number: Int) -> WorkerIncarnation? { all.first { $0.number == number } }
+
+    mutating func launch(_ incarnation: WorkerIncarnation) {
+        former = present
+        present = incarnation
+    }
+
+    mutating func launch(successor incarnation: WorkerIncarnation) {
+        successor = incarnation
+    }
+
+    /// Puts the successor in the place of the present start.
+    mutating func takeOver() -> WorkerIncarnation? {
+        guard let next = successor.take() else { return nil }
+        launch(next)
+        return next
+    }
+
+    mutating func forgetSuccessor() {
+        successor = nil
+    }
+
+    mutating func forgetFormer() {
+        former = nil
+    }
+}

@@ -1,0 +1,211 @@
+import BridgePlatform
+import Supervision
+
+/// What a worker may use up and touch: limits of the operating system, files, network.
+///
+/// ```swift
+/// WorkerBox(memory: 512 << 20, openFiles: 256, files: .init(readOnly: ["/srv/maps"], writable: ["/srv/tiles"]), allowsNetwork: false)
+/// ```
+///
+/// It is closed around the worker's process by `bridge-launcher`, before the worker's program begins, and holds for all that the program
+/// starts. Nobody opens it again. Where there is no launcher the worker is not started. In any box a process gets no new privileges: a
+/// set-user-ID program that it starts has its own rights only, so that `sudo` does not work.
+///
+/// Workers in memory, of the test kit, have no process and no box.
+public struct WorkerBox: Sendable, Hashable {
+    /// Which files a worker can touch, on Linux 6.2 and later with Landlock enabled; all others are refused to it by EACCES.
+    ///
+    /// A path stands for a file, or for a directory with all that lies below it; it has to be there when the worker is started, and a
+    /// relative one counts from the worker's working directory.
+    ///
+    /// Always readable are the worker's program, `/usr`, `/bin`, `/sbin`, `/lib` and its sisters, the directories of the libraries that
+    /// `bridge-launcher` itself uses, the loader's list of them, `/etc/localtime`, `/proc`, `/sys/devices/system/cpu`, `/dev/zero`,
+    /// `/dev/random` and `/dev/urandom`; `/dev/null` and `/dev/full` can be written, too. What `/proc` tells of a process outside the box
+    /// is what it tells everybody. A script's interpreter, and libraries beside a program, have to be among ``readOnly``.
+    ///
+    /// What is not a matter of these rules: to ask whether a file is there, how large it is and whose; to change its mode, owner or times
+    /// where the user may; and to connect to a socket in the file system. From Linux 6.12 on signals reach no process outside, either.
+    public struct Files: Sendable, Hashable {
+        /// What can be read, listed and executed.
+        public var readOnly: [String]
+
+        /// What can be read, listed, written, made and removed, but not executed, unless it is among ``readOnly`` as well.
+        public var writable: [String]
+
+        /// Makes rules; without paths only what every program needs can be touched.
+        public init(readOnly: [String] = [], writable: [String] = []) {
+            self.readOnly = readOnly
+            self.writable = writable
+        }
+    }
+
+    /// How much memory of its own the process may have, in bytes (RLIMIT_DATA); nil for any amount.
+    ///
+    /// What counts is what can be written and is shared with nobody, used or not: the heap, and 8 MiB for the stack of each thread. A Swift
+    /// program wants 64 MiB to begin with. Memory that is shared, as the outbox is, does not count, nor does what is only reserved.
+    ///
+    /// A Swift program that gets no memory ends by a signal. No signal says that it was the memory, so that ``WorkerExited/reason`` says it
+    /// of a worker that ended by itself when it had three quarters of this in RAM, and more than the supervisor ever had: the system
+    /// counts a process's memory from before its program began.
+    public var memory: Int?
+
+    /// How much processor time the process may use, in whole seconds (RLIMIT_CPU); nil for any amount.
+    ///
+    /// Then it is killed by SIGXCPU, and two seconds later by SIGKILL if it handles that. Each process that it starts has this time of its
+    /// own.
+    public var processorTime: Duration?
+
+    /// How many descriptors the process may have open (RLIMIT_NOFILE); nil for what the supervisor may.
+    ///
+    /// What is beyond it fails with EMFILE, for the worker to report.
+    public var openFiles: Int?
+
+    /// How many processes and threads the user may have for this one to be able to start another (RLIMIT_NPROC); nil for what the
+    /// supervisor may.
+    ///
+    /// The system counts all of the user's, whoever has started them, so that this is of use for a user of the workers' own. It does not
+    /// hold for the superuser. What is beyond it fails with EAGAIN, for the worker to report.
+    public var processes: Int?
+
+    /// How large a core may be that it leaves, in bytes (RLIMIT_CORE); 0 for none, nil for what the supervisor's may.
+    ///
+    /// Where the system gives cores to a program, as `systemd-coredump` is, that program decides.
+    public var core: Int?
+
+    /// How large a file may become by its writing, in bytes (RLIMIT_FSIZE); nil for any size.
+    ///
+    /// Then it is killed by SIGXFSZ.
+    public var fileSize: Int?
+
+    /// Which files it can touch; nil for all that its user may.
+    public var files: Files?
+
+    /// Whether it can reach a network, its own machine's included; without, it can make sockets of the kind AF_UNIX only.
+    ///
+    /// Refused with EAFNOSUPPORT, by a filter of system calls, on Linux for x86-64, ARM64 and RISC-V. Programs of another
+    /// architecture do not run then, and neither does `io_uring`, which would get around it.
+    public var allowsNetwork: Bool
+
+    /// The bits that new files do not get, 0 to 0o777; nil for the supervisor's.
+    public var umask: Int?
+
+    /// Whether the worker is started also where the system lacks what its box needs.
+    ///
+    /// ``WorkerBoxIncomplete`` says then what is missing. Not by default: the start is refused for good.
+    public var isBestEffort: Bool
+
+    /// Makes a box; without arguments it only keeps the worker from getting new privileges.
+    public init(
+        memory: Int? = nil,
+        processorTime: Duration? = nil,
+        openFiles: Int? = nil,
+        processes: Int? = nil,
+        core: Int? = nil,
+        fileSize: Int? = nil,
+        files: Files? = nil,
+        allowsNetwork: Bool = true,
+        umask: Int? = nil,
+        isBestEffort: Bool = false
+    ) {
+        self.memory = memory
+        self.processorTime = processorTime
+        self.openFiles = openFiles
+        self.processes = processes
+        self.core = core
+        self.fileSize = fileSize
+        self.files = files
+        self.allowsNetwork = allowsNetwork
+        self.umask = umask
+        self.isBestEffort = isBestEffort
+    }
+}
+
+extension WorkerBox {
+    /// Less does not hold the bridge's own threads.
+    private static let leastMemory = 16 << 20
+
+    /// Fewer are needed to say hello.
+    private static let leastOpenFiles = 16
+
+    /// Far beyond any machine, and far from overflow.
+    private static let greatestSize = 1 << 50
+
+    func validate() -> [String] {
+        var mistakes: [String] = []
+        if let memory, !(Self.leastMemory...Self.greatestSize).contains(memory) {
+            mistakes.append("its box: the memory is limited to \(memory) bytes; 16 MiB to 1 PiB are possible")
+        }
+        if let processorTime { mistakes += Self.mistakes(ofProcessorTime: processorTime) }
+        if let openFiles, !(Self.leastOpenFiles...1 << 20).contains(openFiles) {
+            mistakes.append("its box: the open files are limited to \(openFiles); 16 to 1048576 are possible")
+        }
+        if let processes, !(1...1 << 22).contains(processes) {
+            mistakes.append("its box: the processes are limited to \(processes); 1 to 4194304 are possible")
+        }
+        for (what, size) in [("a core", core), ("a file", fileSize)] {
+            if let size, !(0...Self.greatestSize).contains(size) {
+                mistakes.append("its box: the size of \(what) is limited to \(size) bytes; 0 to 1 PiB are possible")
+            }
+        }
+        if let umask, !(0...0o777).contains(umask) {
+            mistakes.append("its box: the umask is \(umask); 0 to 0o777 (511) are possible")
+        }
+        for path in (files?.readOnly ?? []) + (files?.writable ?? []) {
+            if path.isEmpty { mistakes.append("its box: a path is empty") }
+            if path.utf8.contains(0) { mistakes.append("its box: a path contains a NUL character") }
+        }
+        return mistakes
+    }
+
+    private static func mistakes(ofProcessorTime time: Duration) -> [String] {
+        let found = time.mistakes(as: "the processor time", mayBeZero: false)
+        if !found.isEmpty { return found.map { "its box: \($0)" } }
+        if time.components.attoseconds == 0 { return [] }
+        return ["its box: the processor time is \(time.text); it has to be whole seconds"]
+    }
+
+    var spawnBox: SpawnBox {
+        var box = SpawnBox()
+        box.limits[.memory] = memory
+        box.limits[.processorSeconds] = processorTime.map { Int($0.components.seconds) }
+        box.limits[.openFiles] = openFiles
+        box.limits[.processes] = processes
+        box.limits[.core] = core
+        box.limits[.fileSize] = fileSize
+        box.mask = umask
+        box.files = files.map { SpawnBox.Files(readOnly: $0.readOnly, writable: $0.writable) }
+        box.refusesNetwork = !allowsNetwork
+        box.isBestEffort = isBestEffort
+        return box
+    }
+
+    /// Why a process in this box ended, with the limit that it was at, if no signal has named one.
+    ///
+    /// - Parameter ownPeak: the most memory that this process ever had; what the child had before its program began was this one's.
+    func explanation(
+        of reason: ExitReason,
+        _ usage: ResourceUsage?,
+        ownPeak: Int = CurrentProcess.peakResidentBytes()
+    ) -> ExitReason {
+        guard let usage, reason.exceededLimit == nil, !reason.isNormal else { return reason }
+        switch reason {
+        case .exited, .signaled: break
+        default: return reason
+        }
+        // Whoever handles SIGXCPU is killed as anybody else is.
+        if let processorTime, reason.signalName == "SIGKILL", usage.userTime + usage.systemTime >= processorTime {
+            return .atLimit(.processorTime, of: processorTime.text, reason)
+        }
+        if let memory, usage.peakMemory > ownPeak, usage.peakMemory >= memory / 4 * 3 {
+            return .atLimit(.memory, of: Self.text(bytes: memory), reason)
+        }
+        return reason
+    }
+
+    private static func text(bytes: Int) -> String {
+        for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] where bytes & ((1 << shift) - 1) == 0 {
+            return "\(bytes >> shift) \(unit)"
+        }
+        return "\(bytes) bytes"
+    }
+}

@@ -1,0 +1,58 @@
+import Supervision
+
+/// What lies between the workers that a bridge has and those that it is to have, by name: found before anything is done.
+struct WorkerChanges: Sendable {
+    /// A worker that the bridge has, or a pool.
+    struct Present: Sendable {
+        let name: String
+        let pool: WorkerPool?
+        /// What each of its processes goes by.
+        let members: [WorkerSpecification]
+    }
+
+    private(set) var added: [WorkerSpecification] = []
+    private(set) var removed: [String] = []
+    private(set) var changed: [WorkerSpecification] = []
+    private(set) var unchanged: [String] = []
+    /// Why it cannot be done, each a sentence; then nothing may be.
+    private(set) var mistakes: [String]
+
+    init(from present: [Present], to wanted: [WorkerSpecification], automaticShutdown: AutomaticShutdown) {
+        mistakes = WorkerSpecification.validate(wanted, automaticShutdown: automaticShutdown)
+        var known: [String: Present] = [:]
+        for worker in present { known[worker.name] = worker }
+        for worker in wanted {
+            if let before = known.removeValue(forKey: worker.name) {
+                compare(worker, with: before)
+            } else {
+                added.append(worker)
+            }
+        }
+        removed = present.map(\.name).filter { known[$0] != nil }
+        findNamesInUse(by: present)
+    }
+
+    private mutating func compare(_ worker: WorkerSpecification, with before: Present) {
+        guard let member = before.members.first else { return }
+        let changes = worker.changesOfWhatStays(from: member, name: before.name, pool: before.pool)
+        mistakes += changes.map { "worker \"\(worker.name)\": \($0)" }
+        guard changes.isEmpty else { return }
+        if worker.members == before.members { unchanged.append(worker.name) } else { changed.append(worker) }
+    }
+
+    /// A process whose name another has until it is gone could not be told from that.
+    private mutating func findNamesInUse(by present: [Present]) {
+        for worker in added {
+            for member in worker.members {
+                let owner = present.first { $0.members.contains { $0.name == member.name } }
+                guard let owner, mistakes.isEmpty else { continue }
+                mistakes.append(
+                    """
+                    worker "\(worker.name)": \(owner.pool == nil ? "the worker" : "a member of the pool") "\(owner.name)" has the name \
+                    "\(member.name)" until it is gone; remove it first
+                    """
+                )
+            }
+        }
+    }
+}

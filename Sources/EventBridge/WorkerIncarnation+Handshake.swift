@@ -1,0 +1,76 @@
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import EventRouting
+import Locks
+import Supervision
+
+/// How a start of a worker comes to its events: by its handshake, and, where another process had them, by that one's end.
+extension WorkerIncarnation {
+    func helloReceived(_ hello: Hello) {
+        switch HostHandshake.helloReceived(hello, expecting: cookie) {
+        case .reject(let reject):
+            link.send(.reject(reject))
+            owner?.incarnationViolated(self, .handshakeRejected(reject.text))
+        case .accept(let version):
+            guard let owner else { return }
+            link.queue(
+                .welcome(
+                    Welcome(
+                        version: version,
+                        library: LibraryVersion.text,
+                        hostIncarnation: owner.hostIncarnation,
+                        workerIncarnation: incarnation,
+                        windowBytes: UInt64(route.limits.windowBytes),
+                        windowEvents: UInt64(route.limits.windowEvents),
+                        frameBytes: UInt64(route.limits.frameBytes),
+                        heartbeatMilliseconds: specification.child.heartbeat.every.milliseconds,
+                        features: link.features
+                    )
+                )
+            )
+            link.established(
+                peerSource: EventSource(origin: specification.name, incarnation: incarnation),
+                ownIncarnation: owner.hostIncarnation,
+                peerWindowBytes: hello.windowBytes,
+                peerWindowEvents: hello.windowEvents,
+                peerFrameBytes: hello.frameBytes,
+                peerFeatures: hello.features
+            )
+            owner.router.announceInterest(to: route, over: link)
+        }
+    }
+
+    func readyReceived() {
+        guard let owner else { return }
+        let missing = owner.router.missingInterest(of: route, in: specification.subscribes, over: link)
+        guard missing.isEmpty else {
+            owner.incarnationViolated(
+                self,
+                .handshakeRejected(
+                    "it says that it is ready but has not subscribed to \(missing.sorted().joined(separator: ", "))"
+                )
+            )
+            return
+        }
+        let isSuccessor = lock.withLock { self.isSuccessor }
+        if !isSuccessor { link.releaseEvents() }
+        owner.incarnationBecameReady(self)
+        watchHeartbeat()
+        watchHandlers()
+        watchFrames()
+        if !isSuccessor { watchIdleness() }
+    }
+
+    // MARK: - Making room, and taking its place
+
+    /// Lets no event go to it any more: what comes is for the process that takes its place.
+    func keepEvents() { link.keepEvents() }
+
+    /// The process before it has ended: its events come here.
+    func takeOver() {
+        lock.withLock { isSuccessor = false }
+        route.succeed(by: link)
+        watchIdleness()
+    }
+}

@@ -1,0 +1,122 @@
+import BridgePlatform
+import BridgeTransport
+import DomainEvents
+import EventRouting
+import Locks
+import Supervision
+
+/// Looks now and then whether a worker lives, is idle, or is too long at an event.
+extension WorkerIncarnation {
+    /// Why the process is ended by its handlers' deadline.
+    struct Overrun {
+        let reason: ExitReason
+        /// The event, if it must have been that one; nil if several were begun, of which any may keep the others waiting.
+        let suspects: [EventID]?
+    }
+
+    /// Looks once each interval whether the worker has been silent for too long.
+    ///
+    /// Silence counts only while the reading thread waits for the worker: what the worker has written and nobody has read yet says
+    /// nothing. And a look that comes late, because this process or the machine was stopped, starts counting afresh.
+    ///
+    /// A worker that speaks in lines shows that it lives when it has something to say.
+    func watchHeartbeat() {
+        if link.speaksLines { return }
+        if let watch = SilenceWatch(specification.child.heartbeat, from: .onMonotonicClock) { look(watch) }
+    }
+
+    /// The event that it is at, as far as the memory tells that it shares.
+    private var busyWith: String? {
+        guard let work = link.peerWork, let sequence = work.inline ?? work.oldest,
+            let event = link.unsettledEvent(sequence)
+        else { return nil }
+        return "\(event.name) (\(event.id))"
+    }
+
+    private func look(_ watch: SilenceWatch) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            var watch = watch
+            let now = MonotonicClock.now()
+            let silence = link.silence(at: now).map { Duration.nanoseconds(Int64(clamping: $0)) }
+            guard let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) else {
+                return look(watch)
+            }
+            // Whoever looks at it in a debugger keeps it from answering; afterwards it has all of its time again.
+            if isBeingDebugged { return watchHeartbeat() }
+            owner?.incarnationMissedHeartbeats(self, after: silence, busyWith: busyWith)
+        }
+    }
+
+    /// Looks several times within the idle time whether one that is on demand has had nothing to do; nothing is counted while events pass.
+    func watchIdleness() {
+        guard let onDemand = specification.child.onDemand else { return }
+        look(IdleWatch(onDemand, from: .onMonotonicClock))
+    }
+
+    private func look(_ watch: IdleWatch) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            var watch = watch
+            // Read before it is asked for quiet: what moves in between is seen by the last look, under the link's lock.
+            let activity = link.activity
+            let isIdle = watch.looked(at: .onMonotonicClock, activity: link.isQuiet ? activity : nil)
+            guard isIdle, link.keepEventsIfIdle(since: activity) else { return look(watch) }
+            owner?.incarnationIdled(self)
+        }
+    }
+
+    /// Looks several times within the frames' deadline whether the worker goes on with the frame that it has begun.
+    func watchFrames() {
+        guard let deadline = specification.limits.frameDeadline else { return }
+        look(FrameWatch(deadline: deadline, from: .onMonotonicClock), deadline)
+    }
+
+    private func look(_ watch: FrameWatch, _ deadline: Duration) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            var watch = watch
+            guard watch.looked(at: .onMonotonicClock, progress: link.unfinishedFrame) else {
+                return look(watch, deadline)
+            }
+            if isBeingDebugged { return watchFrames() }
+            let text = "a frame that it has begun made no progress for \(deadline.text), which is the limit"
+            owner?.incarnationViolated(self, .protocolViolation(text))
+        }
+    }
+
+    // MARK: - Handlers
+
+    /// Looks several times within the handlers' deadline which events the worker is at; nothing is counted while events pass.
+    func watchHandlers() {
+        guard let deadline = specification.limits.handlerDeadline else { return }
+        look(HandlerWatch(deadline: deadline, from: .onMonotonicClock), deadline)
+    }
+
+    private func look(_ watch: HandlerWatch, _ deadline: Duration) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            var watch = watch
+            let work = link.peerWork.map { HandlerWatch.Work(inline: $0.inline, oldest: $0.oldest) }
+            let overdue = watch.looked(at: .onMonotonicClock, work: work)
+            if !overdue.isEmpty, isBeingDebugged { return watchHandlers() }
+            if !overdue.contains(where: { self.handlerOverran($0, deadline) }) { look(watch, deadline) }
+        }
+    }
+
+    /// - Returns: Whether the worker is on its way out, for this or another reason.
+    private func handlerOverran(_ overdue: HandlerWatch.Overdue, _ deadline: Duration) -> Bool {
+        // Finished in this moment, or never ours.
+        guard let event = link.unsettledEvent(overdue.event) else { return false }
+        let text = "\(event.name) (\(event.id))"
+        let isNews = lock.withLock {
+            guard !isEndedByHost, !hasSaidGoodbye, exit == nil else { return false }
+            var suspects: [EventID]?
+            if case .inline = overdue { suspects = [event.id] }
+            overrun = Overrun(reason: .handlerTimedOut(event: text, after: deadline), suspects: suspects)
+            return true
+        }
+        if isNews { owner?.incarnationOverran(self, event: text, after: deadline) }
+        return true
+    }
+}

@@ -1,0 +1,59 @@
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+
+/// Names of events that pass between the host and those who have attached to it, and nobody else: workers neither send nor get them.
+package struct ControlNames: Sendable {
+    /// From whoever has attached; they go no further than the host.
+    let commands: Set<String>
+    /// From the host, to the one who has asked.
+    let answers: Set<String>
+
+    /// Without names: every event is free to pass.
+    package init(commands: Set<String> = [], answers: Set<String> = []) {
+        self.commands = commands
+        self.answers = answers
+    }
+
+    func passage(of name: String) -> Passage {
+        if commands.contains(name) { return .command }
+        return answers.contains(name) ? .answer : .open
+    }
+
+    /// Between whom the events of a name pass.
+    enum Passage: Sendable, Hashable {
+        /// Between all who want them.
+        case open
+        case command
+        case answer
+
+        /// What a peer is told that must not send such events; nil if it may.
+        func refusal(of name: String, from route: Route) -> EventDisposition? {
+            switch self {
+            case .open: return nil
+            case .command where route.isAttached: return nil
+            case .command:
+                let text =
+                    "worker \"\(route.peerName)\" may not publish \(name): only who is attached to the host commands"
+                return .refused(.forbidden, text: text)
+            case .answer:
+                let who = route.isAttached ? route.peerName : "worker \"\(route.peerName)\""
+                return .refused(.forbidden, text: "\(who) may not publish \(name): only the host answers")
+            }
+        }
+
+        /// Whether a peer that wants such events may get them.
+        func reaches(_ route: Route) -> Bool {
+            switch self {
+            case .open: true
+            case .command: false
+            case .answer: route.isAttached
+            }
+        }
+
+        /// Those of them whose question it is that is answered.
+        func askers(_ context: EventContext, among attached: [Route]) -> [Route] {
+            attached.filter { $0.peerName == context.root.origin }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+package import BridgeProtocol
+package import BridgeTransport
+package import DomainEvents
+import Locks
+
+/// Who wants what: what each peer asks for, and what is asked of it for the others and for this process.
+extension EventRouter: InterestObserver {
+    func withRoutes(_ body: (inout [Route]) -> Void) {
+        lock.withLock { body(&routes) }
+    }
+
+    /// Adds a peer; what its specification says it wants is kept for it from now on.
+    package func add(_ route: Route) { exchange(adding: [route]) }
+
+    /// The route to the peer of this name.
+    func route(to name: String) -> Route? { lock.withLock { routes.first { $0.peerName == name } } }
+
+    /// Whether events of this name are reports of the bridge about itself.
+    func isSelfReport(_ name: String) -> Bool { lock.withLock { selfReports.contains(name) } }
+
+    /// Tells the peer of a freshly established link what is wanted of it; from now on it is told of every change.
+    ///
+    /// - Parameter keepsWishes: whether the peer is taken to want what it wanted before, until it says what it wants now.
+    package func announceInterest(to route: Route, over link: Link, keepsWishes: Bool = false) {
+        lock.withLock {
+            let told = LinkInterest(link)
+            if keepsWishes, let wishes = route.interest?.asked { told.asked = wishes }
+            if route.isSuccessor(link) { route.nextInterest = told } else { route.interest = told }
+            var interest = Interest()
+            for name in watchedNames { _ = named(name) }
+            if wantsEverything {
+                interest.wanted.append(Interest.Name(number: 0, name: Self.everything))
+            }
+            for named in tableLock.withLock({ namesByNumber }) where isWanted(named, of: route) {
+                told.announced.insert(named.number)
+                interest.wanted.append(Interest.Name(number: named.number, name: named.name))
+            }
+            // Also if it is empty: a worker runs no code of its own before it knows what the host wants.
+            link.queue(.interest(interest))
+        }
+        updateTargets()
+        link.pump()
+    }
+
+    /// Takes over what a peer has asked for; of a process that makes room for another nothing any more.
+    ///
+    /// - Parameter replacesWishes: whether that is all that it wants.
+    package func interestReceived(
+        _ interest: Interest,
+        from route: Route,
+        over link: Link,
+        replacesWishes: Bool = false
+    ) throws {
+        let isPresent = try lock.withLock {
+            guard let told = route.toldInterest(over: link) else { return false }
+            if replacesWishes { told.asked = [] }
+            for number in interest.unwanted {
+                if let name = link.peerInterestName(of: number) { told.asked.remove(name) }
+            }
+            for wanted in interest.wanted {
+                told.asked.insert(wanted.name)
+                if wanted.name != Self.everything { _ = try named(wanted.name, broughtBy: route) }
+            }
+            return told === route.interest
+        }
+        guard isPresent else { return }
+        if replacesWishes || interest.wanted.contains(where: { $0.name == Self.everything })
+            || interest.wanted.count > 1 || !interest.unwanted.isEmpty
+        {
+            updateTargets()
+        } else if let name = interest.wanted.first?.name, let entry = named(name) {
+            updateTargets(of: [entry])
+        }
+    }
+
+    /// A peer is down until something comes for it that its specification subscribes to: what else it had asked for is nothing to it.
+    package func forgetInterest(of route: Route) {
+        let hadAny = lock.withLock {
+            defer { route.interest?.asked = [] }
+            return route.interest?.asked.isEmpty == false
+        }
+        if hadAny { updateTargets() }
+    }
+
+    /// Whether the peer has asked for all of these, and if not, for which it has not.
+    package func missingInterest(of route: Route, in names: [String], over link: Link) -> [String] {
+        lock.withLock {
+            let asked = route.toldInterest(over: link)?.asked ?? []
+            return asked.contains(Self.everything) ? [] : names.filter { !asked.contains($0) }
+        }
+    }
+
+    /// Works out anew who wants what, and tells publisher and peers what follows.
+    func updateTargets() {
+        updateTargets(of: tableLock.withLock { namesByNumber })
+    }
+
+    func updateTargets(of entries: [NamedEvents]) {
+        let touched: [Link] = lock.withLock {
+            guard !isStopped else { return [] }
+            for entry in entries {
+                let isSelfReport = selfReports.contains(entry.name)
+                let targets = routes.filter {
+                    $0.wants(entry.name, isSelfReport: isSelfReport) && entry.passage.reaches($0)
+                }
+                entry.setTargets(targets, isSelfReport: isSelfReport)
+                publisher.setForwarding(of: entry.name, to: entry, wanted: !targets.isEmpty || isTapped(entry.name))
+            }
+            if let entry = entries.first(where: \.isTrace) { updateTrace(entry) }
+            return updateInterest(in: entries)
+        }
+        trace.startTimer()
+        for link in touched { link.pump() }
+    }
+
+    private func isTapped(_ name: String) -> Bool { tap != nil && !selfReports.contains(name) }
+
+    /// Queues what has changed for each peer; under `lock`.
+    private func updateInterest(in entries: [NamedEvents]) -> [Link] {
+        var touched: [Link] = []
+        for route in routes {
+            // Before it has been told everything, a link is not told of changes.
+            for told in [route.interest, route.nextInterest, route.formerInterest] {
+                guard let told, !told.link.hasEnded, let interest = change(of: entries, for: route, told) else {
+                    continue
+                }
+                told.link.queue(.interest(interest))
+                touched.append(told.link)
+            }
+        }
+        return touched
+    }
+
+    /// What has changed for a peer since it was told; nil if nothing has.
+    private func change(of entries: [NamedEvents], for route: Route, _ told: LinkInterest) -> Interest? {
+        var interest = Interest()
+        for entry in entries {
+            let isAnnounced = told.announced.contains(entry.number)
+            let isWanted = isWanted(entry, of: route)
+            if isWanted, !isAnnounced {
+                told.announced.insert(entry.number)
+                interest.wanted.append(Interest.Name(number: entry.number, name: entry.name))
+            } else if !isWanted, isAnnounced {
+                told.announced.remove(entry.number)
+                interest.unwanted.append(entry.number)
+            }
+        }
+        return interest.wanted.isEmpty && interest.unwanted.isEmpty ? nil : interest
+    }
+
+    /// Whether the events are wanted here or by another peer.
+    ///
+    /// No echo: a peer's own wish asks nothing of itself.
+    private func isWanted(_ entry: NamedEvents, of route: Route) -> Bool {
+        watchedNames.contains(entry.name) || publisher.isWanted(entry.name)
+            || entry.fanout.isWanted(otherThan: route)
+    }
+
+    package func interestMayHaveChanged(in name: String) {
+        guard let entry = named(name) else { return }
+        if let channel = publisher.channel(named: name), channel.hasSubscribers {
+            entry.setReceiver(for: channel, publisher: publisher)
+        }
+        let touched = lock.withLock {
+            if entry.isTrace { updateTrace(entry) }
+            return updateInterest(in: [entry])
+        }
+        trace.startTimer()
+        for link in touched { link.pump() }
+    }
+
+    package func channelWasMade(_ channel: AnyEventChannel) {
+        guard let entry = named(channel.name) else { return }
+        if channel.eventType is any SelfReport.Type {
+            lock.withLock { _ = selfReports.insert(channel.name) }
+        }
+        if channel.hasSubscribers { entry.setReceiver(for: channel, publisher: publisher) }
+        updateTargets(of: [entry])
+    }
+}
+
+extension Route {
+    /// What was said over this link, if it is the one whose wishes count, or will.
+    ///
+    /// Under the router's lock.
+    fileprivate func toldInterest(over link: Link) -> LinkInterest? {
+        if interest?.link === link { return interest }
+        return nextInterest?.link === link ? nextInterest : nil
+    }
+}

@@ -1,0 +1,60 @@
+import BridgeTransport
+import DomainEvents
+import Locks
+
+/// Peers that come and go while events flow.
+extension EventRouter {
+    /// Adds peers and lets others leave, from one moment on: each event goes by what was before or by what is after, and so to no one twice
+    /// over and not to nobody.
+    ///
+    /// What the specifications of new peers say is kept for them from now on. One that leaves gets no more of what its own one says; what it
+    /// had asked for besides, such as answers, it gets until that is forgotten.
+    package func exchange(adding new: [Route], leaving gone: [Route] = []) {
+        lock.withLock {
+            for route in gone { route.isLeaving = true }
+            routes += new
+            if trace.isOn { for route in new { route.setTrace(trace.recorder) } }
+            for name in new.flatMap(\.specified) where name != Self.everything { _ = named(name) }
+        }
+        updateTargets()
+    }
+
+    /// Forgets a peer of which nothing is left, and keeps what it has not handled as dead letters; what they have no room for is announced.
+    package func retire(_ route: Route) {
+        remove(route)
+        let reason = "worker \"\(route.peerName)\" was removed"
+        for event in route.takeLeft() where !isSelfReport(event.name) {
+            let isKept =
+                deadLetters?.addIfRoom(
+                    event,
+                    for: route.peerName,
+                    cause: .workerUnavailable,
+                    reasons: event.strikes + [reason]
+                ) ?? false
+            if isKept { continue }
+            losses.add(
+                event: event.name,
+                id: event.context.id,
+                link: route.peerName,
+                reason: "\(reason), and the dead letters are full"
+            )
+        }
+    }
+}
+
+extension Route {
+    /// Takes out everything that the peer has not acknowledged, oldest first: there is no process of it, and will be none.
+    fileprivate func takeLeft() -> [UndeliveredEvent] {
+        let last = link
+        if last.hasEnded { renew(after: last) }
+        let (left, retired) = lock.withLock {
+            let retired = current
+            let left = retired.retireForGood()
+            deadLettered += UInt64(left.count)
+            putInPlace(makeLink())
+            return (left, retired)
+        }
+        retired.wakeWaiters()
+        return left
+    }
+}

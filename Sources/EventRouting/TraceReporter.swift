@@ -1,0 +1,183 @@
+import BridgePlatform
+import BridgeTransport
+package import DomainEvents
+import Locks
+
+/// Publishes what was noted of the ways of events, together and now and then, while somebody wants to know.
+///
+/// On the poller's thread; nobody who notes something waits for it.
+final class TraceReporter: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    let recorder = SpanRecorder()
+    private let process: String
+    private let publisher: EventPublisher
+    private let poller: Poller
+
+    private let lock = Lock()
+    /// The name's entry, while somebody wants its events.
+    private var entry: NamedEvents?
+    private var hasTimer = false
+    /// Who offers this process's events to the others; nil where they know that as it is known here.
+    private var knownSource: EventSource?
+
+    /// How long spans are gathered.
+    private static let interval: UInt64 = 20_000_000
+
+    init(process: String, publisher: EventPublisher, poller: Poller) {
+        self.process = process
+        self.publisher = publisher
+        self.poller = poller
+    }
+
+    /// Whether somebody wants to know.
+    var isOn: Bool { recorder.isOn }
+
+    /// The time, if somebody wants to know of this event; otherwise 0.
+    func start(of entry: NamedEvents) -> UInt64 { recorder.isOn && !entry.isTrace ? MonotonicClock.now() : 0 }
+
+    /// Begins to note, or ceases to; ``startTimer()`` then has to be called.
+    ///
+    /// - Parameter wanted: the name's entry; nil to cease.
+    func turn(on wanted: NamedEvents?) {
+        lock.withLock { entry = wanted }
+        recorder.turn(on: wanted != nil)
+    }
+
+    /// Begins to publish, if somebody wants that and it was not begun.
+    func startTimer() {
+        let starts = lock.withLock {
+            guard entry != nil, !hasTimer else { return false }
+            hasTimer = true
+            return true
+        }
+        if starts { schedule() }
+    }
+
+    private func schedule() {
+        poller.schedule(after: Self.interval) { [self] in
+            let entry = lock.withLock {
+                hasTimer = self.entry != nil
+                return self.entry
+            }
+            guard let entry else { return }
+            report(to: entry)
+            schedule()
+        }
+    }
+
+    private func report(to entry: NamedEvents) {
+        let notes = recorder.take()
+        guard !notes.spans.isEmpty || notes.dropped > 0 else { return }
+        // The first one says what is missing before it.
+        var dropped = notes.dropped
+        var rest = notes.spans[...]
+        repeat {
+            let spans = rest.prefix(EventsTraced.maximumSpans)
+            rest = rest.dropFirst(spans.count)
+            guard entry.hasRoom else {
+                recorder.drop(spans.count + Int(clamping: dropped))
+                dropped = 0
+                continue
+            }
+            let threads = Set(spans.compactMap(\.thread)).sorted()
+            publisher.publish(
+                EventsTraced(
+                    process: process,
+                    pid: CurrentProcess.identifier,
+                    spans: spelled(spans),
+                    threads: threads.map { TracedThread(id: $0, name: notes.threads[$0] ?? "") },
+                    dropped: dropped
+                )
+            )
+            dropped = 0
+        } while !rest.isEmpty
+    }
+
+    /// From now on others know this process's events as those of this source.
+    func othersKnow(_ source: EventSource) {
+        lock.withLock { knownSource = source }
+    }
+
+    /// The spans as all processes spell them.
+    private func spelled(_ spans: ArraySlice<SpanRecorder.Span>) -> [TracedSpan] {
+        let (own, known) = (publisher.source, lock.withLock { knownSource })
+        func spelled(_ id: EventID) -> String {
+            guard let known, id.incarnation == own.incarnation, id.origin == own.origin else { return id.description }
+            return EventID(source: known, number: id.number).description
+        }
+        return spans.map { span in
+            TracedSpan(
+                event: span.event,
+                id: spelled(span.id),
+                cause: span.cause.map(spelled),
+                attempt: span.attempt,
+                stage: span.stage,
+                start: span.start,
+                duration: span.end - span.start,
+                thread: span.thread,
+                peer: span.peer
+            )
+        }
+    }
+
+    // MARK: - Handlers that return later
+
+    /// Notes the handling of an event when its completion is called.
+    func noting(
+        _ completion: any HandlingCompletion,
+        of event: String,
+        _ context: EventContext,
+        from start: UInt64,
+        peer: String
+    ) -> any HandlingCompletion {
+        NotedCompletion(completion, event: event, context: context, start: start, peer: peer, recorder: recorder)
+    }
+
+    private final class NotedCompletion: HandlingCompletion {
+        private let completion: any HandlingCompletion
+        private let event: String
+        private let context: EventContext
+        private let start: UInt64
+        private let peer: String
+        private let recorder: SpanRecorder
+
+        init(
+            _ completion: any HandlingCompletion,
+            event: String,
+            context: EventContext,
+            start: UInt64,
+            peer: String,
+            recorder: SpanRecorder
+        ) {
+            self.completion = completion
+            self.event = event
+            self.context = context
+            self.start = start
+            self.peer = peer
+            self.recorder = recorder
+        }
+
+        func handlersReturned(failure: (any Error)?) {
+            // Before the sender can hear of it.
+            recorder.note(.handling, of: event, context, from: start, isOwn: false, peer: peer)
+            completion.handlersReturned(failure: failure)
+        }
+    }
+}
+
+extension EventRouter {
+    /// Others know this process's events as those of another source than its publisher's: so the trace spells them too.
+    package func othersKnowEvents(as source: EventSource) { trace.othersKnow(source) }
+
+    /// Finds out whether somebody wants to know how events get on, here or elsewhere.
+    ///
+    /// With `lock` held.
+    func updateTrace(_ entry: NamedEvents) {
+        let fanout = entry.fanout
+        let isWanted = publisher.isWanted(entry.name) || !fanout.targets.isEmpty || !fanout.attached.isEmpty
+        guard isWanted != trace.isOn else { return }
+        trace.turn(on: isWanted ? entry : nil)
+        for route in routes { route.setTrace(isWanted ? trace.recorder : nil) }
+    }
+}

@@ -1,0 +1,39 @@
+/// Decides when a child has kept a frame unfinished for too long.
+///
+/// Somebody looks several times within the deadline, and says when the frame in hand last made progress, as a number that changes with
+/// that. The time counts from the look that first finds the number, so that it is never less than the deadline, and a quarter more at the
+/// most. After this process, or the machine, has stood still, it counts afresh.
+package struct FrameWatch: Hashable, Sendable {
+    private static let looksPerDeadline = 4
+    private static let shortestInterval = Duration.milliseconds(1)
+    /// By how much a look may be late on a machine that is merely busy.
+    private static let shortestSlack = Duration.milliseconds(50)
+
+    private let deadline: Duration
+    private var clock: LookClock
+    private var progress: UInt64?
+    private var since = Duration.zero
+
+    /// Begins to watch.
+    package init(deadline: Duration, from now: Duration) {
+        self.deadline = deadline.clampedToAllowed
+        let interval = max(self.deadline / Self.looksPerDeadline, Self.shortestInterval)
+        clock = LookClock(every: interval, slack: max(interval / 2, Self.shortestSlack), from: now)
+    }
+
+    /// When to look again.
+    package var nextLook: Duration { clock.nextLook }
+
+    /// Somebody has looked.
+    ///
+    /// - Parameter progress: nil if no frame is unfinished, or nobody waits for the rest of it.
+    /// - Returns: Whether the frame's time is over.
+    package mutating func looked(at now: Duration, progress: UInt64?) -> Bool {
+        let isInTime = clock.looked(at: now)
+        if !isInTime || progress != self.progress {
+            self.progress = progress
+            since = now
+        }
+        return progress != nil && now - since >= deadline
+    }
+}

@@ -1,0 +1,79 @@
+/// Asks for another process in a child's place.
+package struct ReplacementRequest: Hashable, Sendable {
+    /// By which whoever has asked is told what has become of it; never used twice.
+    package var number: Int
+
+    /// What the new process is started by, and every one after it; valid, and of the same name.
+    package var specification: ChildSpecification
+
+    /// How long the present process may take to finish what it has.
+    package var grace: Duration
+
+    /// Makes a request.
+    package init(number: Int, specification: ChildSpecification, grace: Duration) {
+        self.number = number
+        self.specification = specification
+        self.grace = grace
+    }
+}
+
+/// What has become of the wish to replace a child's process.
+package enum ReplacementOutcome: Hashable, Sendable {
+    /// Another process does the child's work; `old` is nil if the child was just down.
+    case replaced(old: Int32?, new: Int32?)
+
+    /// The child was down, or on its way there: its next start goes by the new specification.
+    case exchanged
+
+    /// The child does its work as before, or will; a phrase says why.
+    case failed(String)
+}
+
+/// The process that comes up beside a child's present one, to take its place.
+struct Replacement: Sendable {
+    let request: ReplacementRequest
+    /// The number of its start.
+    let incarnation: Int
+    let launchedAt: Duration
+    var phase = Phase.spawning
+    var pid: Int32?
+    /// What it comes to, once that is decided: set when the process is only to end.
+    var outcome: ReplacementOutcome?
+    /// How long after its launch it has to be ready; grows when it asks for time.
+    var readinessAllowance = Duration.zero
+    /// When the timer of its start fires.
+    var deadline = Duration.zero
+    /// Until when it has asked for time.
+    var promisedUntil = Duration.zero
+    /// What it has said that it is at.
+    var excuse: String?
+
+    init(_ request: ReplacementRequest, incarnation: Int, launchedAt: Duration) {
+        self.request = request
+        self.incarnation = incarnation
+        self.launchedAt = launchedAt
+    }
+
+    enum Phase: Hashable, Sendable {
+        /// A process was asked for, and whether there is one is not known yet.
+        case spawning
+        /// There is a process, and the timer of its deadline to be ready runs.
+        case starting(TimerToken?)
+        /// It waits for the end of the present process.
+        case ready
+        case stopping(SupervisedChild.Stopping)
+    }
+
+    /// The timer that runs for its present phase.
+    var timer: TimerToken? {
+        switch phase {
+        case .starting(let token): token
+        case .stopping(let stopping): stopping.timer
+        case .spawning, .ready: nil
+        }
+    }
+
+    var status: ChildReplacement {
+        ChildReplacement(start: incarnation, pid: pid, isReady: phase == .ready)
+    }
+}

@@ -1,0 +1,43 @@
+/// Children that come and go while the supervisor runs.
+///
+/// A child's index stands for it for ever: one that is added comes behind all others, and one that is removed keeps its place, where
+/// nothing is done any more. So one that is added is also the last in the order of starts, and the first to be stopped.
+extension SupervisorStateMachine {
+    /// Adds children, which stay down until their start is asked for.
+    mutating func add(_ specifications: [ChildSpecification]) {
+        children += specifications.map(SupervisedChild.init)
+    }
+
+    /// Starts a child that was added; before the supervisor's own start it waits for that.
+    mutating func startAdded(_ index: Int) {
+        guard children.indices.contains(index), children[index].phase == .idle, mode != .idle else { return }
+        guard mode == .running, !isEndingWithSignificant else {
+            children[index].phase = .stopped
+            return
+        }
+        queueAnew(index)
+        if children[index].isOnDemand { fallDormant(index) }
+    }
+
+    /// Stops a child for good: when nothing is left of it that is told, and nothing brings it back.
+    mutating func remove(_ index: Int) {
+        guard isPresent(index) else { return }
+        children[index].isRemoved = true
+        children[index].isAwaited = false
+        // While all are stopped it goes down when its turn comes.
+        if mode != .stopping { stopForGood(index) }
+        if !children[index].isLive { children[index].phase = .stopped }
+    }
+
+    /// Whether there is such a child, and it is to stay.
+    func isPresent(_ index: Int) -> Bool { children.indices.contains(index) && !children[index].isRemoved }
+
+    /// Tells of those that are gone entirely, with what was to take their place.
+    mutating func settleRemovals() {
+        for index in children.indices where children[index].isRemoved && !children[index].isGone {
+            guard !children[index].isLive, children[index].replacement == nil else { continue }
+            children[index].isGone = true
+            conclusions.append(.announceRemoval(index: index))
+        }
+    }
+}

@@ -1,0 +1,134 @@
+/// How another process takes a child's place: it comes up beside the present one, which then finishes what it has and ends.
+///
+/// Until the new process is ready the child's life goes on as ever. From then on the new specification holds, and the present process is
+/// ended as by a stop. Whoever stops the child for another reason comes first: then the replacement is called off.
+extension SupervisorStateMachine {
+    mutating func replace(_ index: Int, _ request: ReplacementRequest) {
+        guard mode == .running, !isEndingWithSignificant, children.indices.contains(index) else {
+            return conclude(request, .failed("nothing is started any more, or nothing has been started"))
+        }
+        guard isPresent(index) else { return conclude(request, .failed("it was removed")) }
+        guard children[index].replacement == nil else {
+            return conclude(request, .failed("it is being replaced already"))
+        }
+        guard children[index].isAtWork else {
+            adopt(request, for: index)
+            return conclude(request, .exchanged)
+        }
+        children[index].launches += 1
+        let incarnation = children[index].launches
+        children[index].replacement = Replacement(request, incarnation: incarnation, launchedAt: now)
+        actions.append(.spawnSuccessor(index: index, incarnation: incarnation, request: request.number))
+    }
+
+    /// Whoever has asked for it wants it no longer; what is handed over already goes on.
+    mutating func callOff(request number: Int) {
+        let index = children.firstIndex { $0.replacement?.request.number == number }
+        guard let index, children[index].intent != .handOver else { return }
+        settleReplacement(index, .failed("it was called off"), endingBy: .unready)
+    }
+
+    /// From now on the child's processes go by the new specification.
+    private mutating func adopt(_ request: ReplacementRequest, for index: Int) {
+        children[index].specification = request.specification
+        actions.append(.adoptSpecification(index: index, request: request.number))
+    }
+
+    private mutating func conclude(_ request: ReplacementRequest, _ outcome: ReplacementOutcome) {
+        conclusions.append(.concludeReplacement(request: request.number, outcome))
+    }
+
+    // MARK: Handing over
+
+    /// The new process is ready: the present one gets nothing more, and ends when it has finished what it has.
+    mutating func handOver(_ index: Int) {
+        guard let request = children[index].replacement?.request else { return }
+        var steps = children[index].specification.shutdown.steps.filter { !$0.isDrain }
+        steps.insert(.drain(grace: request.grace), at: 0)
+        // Nothing goes to the present process any more when what the new specification subscribes to begins to be kept.
+        if children[index].phase == .ready { actions.append(.keepEvents(index: index)) }
+        adopt(request, for: index)
+        guard children[index].isLive else {
+            // It has crashed, and its next start had yet to come.
+            cancelTimer(of: index)
+            return takeOver(index, from: nil)
+        }
+        children[index].intent = .handOver
+        end(index, by: ShutdownSequence(steps: steps))
+    }
+
+    /// The present process has ended: the new one does its work.
+    ///
+    /// - Parameter old: the process that has ended; nil if there was none.
+    mutating func takeOver(_ index: Int, from old: Int32?) {
+        guard let next = children[index].replacement else { return }
+        children[index].replacement = nil
+        children[index].phase = .ready
+        children[index].intent = .run
+        children[index].incarnation = next.incarnation
+        children[index].pid = next.pid
+        children[index].verdict = nil
+        children[index].saidGoodbye = false
+        children[index].hasRun = true
+        children[index].launchedAt = next.launchedAt
+        children[index].readySince = now
+        children[index].excuse = nil
+        children[index].promisedUntil = .zero
+        children[index].failures = 0
+        children[index].window.clear()
+        children[index].wasReady = true
+        actions.append(.takeOver(index: index, incarnation: next.incarnation))
+        conclude(next.request, .replaced(old: old, new: next.pid))
+    }
+
+    // MARK: Calling it off
+
+    /// Ends the new processes of those that are stopped for another reason, or have come to rest.
+    mutating func callOffReplacements() {
+        for index in children.indices where children[index].replacement?.outcome == nil {
+            guard let request = children[index].replacement?.request else { continue }
+            guard let outcome = outcomeOfReplacement(index) else { continue }
+            if outcome == .exchanged { adopt(request, for: index) }
+            settleReplacement(index, outcome, endingBy: .unready)
+        }
+    }
+
+    /// What a replacement comes to because of something else; nil if it goes on.
+    private func outcomeOfReplacement(_ index: Int) -> ReplacementOutcome? {
+        let child = children[index]
+        if mode != .running { return .failed("all are being stopped") }
+        switch (child.phase, child.intent) {
+        case (.dormant, _), (.stopping, .rest): return .exchanged
+        case (.idle, _), (.stopped, _): return .failed("it has stopped")
+        case (.gaveUp(let why), _): return .failed("it was given up: \(why)")
+        case (.waiting, _): return .failed("it is being restarted along with its siblings")
+        case (.queued, _), (.backingOff, _): return nil
+        case (.spawning, let intent), (.starting, let intent), (.ready, let intent), (.stopping, let intent):
+            switch intent {
+            case .run, .handOver, .rest: return nil
+            case .stop: return .failed("it was stopped")
+            case .restart: return .failed("it was restarted")
+            case .rejoin: return .failed("it is being restarted along with its siblings")
+            case .giveUp(let why): return .failed("it was given up: \(why)")
+            }
+        }
+    }
+
+    /// Decides what a replacement comes to, and ends its process, if there is one.
+    mutating func settleReplacement(
+        _ index: Int,
+        _ outcome: ReplacementOutcome,
+        endingBy sequence: ShutdownSequence
+    ) {
+        guard let next = children[index].replacement else { return }
+        if next.outcome == nil { children[index].replacement?.outcome = outcome }
+        // The present process is on its way out all the same: the next one comes in its place.
+        if children[index].intent == .handOver { children[index].intent = .restart }
+        switch next.phase {
+        // Ended as soon as it is there.
+        case .spawning: break
+        case .starting, .ready: endSuccessor(index, by: sequence)
+        case .stopping: if sequence == .killing { killSuccessor(index) }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+/// The life of the process that is to take a child's place: its start, its faults, and its end if it does not come to that.
+extension SupervisorStateMachine {
+    /// Whether a message is about the process that comes up beside a child's present one.
+    func isSuccessor(_ index: Int, _ incarnation: Int) -> Bool {
+        children.indices.contains(index) && children[index].replacement?.incarnation == incarnation
+    }
+
+    mutating func takeNewsOfSuccessor(_ index: Int, _ input: SupervisorInput) {
+        switch input {
+        case .childSpawned(_, _, let pid): noteSuccessorSpawned(index, pid: pid)
+        case .childSpawnFailed(_, _, let reason):
+            if children[index].replacement?.phase == .spawning { noteSuccessorEnd(index, reason) }
+        case .childBecameReady: noteSuccessorReady(index)
+        case .childExited(_, _, let reason, _, _): noteSuccessorEnd(index, reason)
+        case .childViolated(_, _, let reason): failSuccessor(index, reason)
+        case .heartbeatMissed(_, _, let time, let busyWith):
+            if children[index].replacement?.phase == .ready {
+                failSuccessor(index, .unresponsive(after: time, busyWith: busyWith))
+            }
+        case .childDrained: noteSuccessorGoodbye(index)
+        case .childAskedForTime(_, _, let more, let reason): extendSuccessor(index, by: more, because: reason)
+        // It has no events yet.
+        case .handlerTimedOut, .childIdled: break
+        case .startRequested, .demandArose, .timerFired, .restartRequested, .replaceRequested, .replacementCalledOff,
+            .stopChildRequested, .giveUpRequested, .stopRequested, .stopHurried, .childrenAdded, .startChildRequested,
+            .removeChildRequested:
+            break
+        }
+    }
+
+    // MARK: Its start
+
+    private mutating func noteSuccessorSpawned(_ index: Int, pid: Int32) {
+        children[index].replacement?.pid = pid
+        guard let next = children[index].replacement, next.phase == .spawning else { return }
+        if next.outcome != nil { return endSuccessor(index, by: .unready) }
+        let timeout = next.request.specification.handshakeTimeout.clampedToAllowed
+        children[index].replacement?.readinessAllowance = timeout
+        children[index].replacement?.deadline = now + timeout
+        let timer = startTimer(after: timeout)
+        children[index].replacement?.phase = .starting(timer)
+        keepPromiseOfSuccessor(index)
+    }
+
+    private mutating func noteSuccessorReady(_ index: Int) {
+        guard let next = children[index].replacement else { return }
+        switch next.phase {
+        case .spawning where next.outcome != nil: endSuccessor(index, by: .unready)
+        case .spawning, .starting:
+            cancelTimerOfSuccessor(index)
+            children[index].replacement?.phase = .ready
+            handOver(index)
+        case .ready, .stopping: break
+        }
+    }
+
+    private mutating func extendSuccessor(_ index: Int, by more: Duration, because reason: String) {
+        guard let next = children[index].replacement else { return }
+        if !reason.isEmpty { children[index].replacement?.excuse = reason }
+        children[index].replacement?.promisedUntil = max(next.promisedUntil, now + more.clampedToAllowed)
+        keepPromiseOfSuccessor(index)
+    }
+
+    private mutating func keepPromiseOfSuccessor(_ index: Int) {
+        guard let next = children[index].replacement, next.promisedUntil > next.deadline, case .starting = next.phase
+        else { return }
+        cancelTimerOfSuccessor(index)
+        children[index].replacement?.deadline = next.promisedUntil
+        children[index].replacement?.readinessAllowance = next.promisedUntil - next.launchedAt
+        let timer = startTimer(after: next.promisedUntil - now)
+        children[index].replacement?.phase = .starting(timer)
+    }
+
+    // MARK: Its end
+
+    /// It has done what it must not do: the replacement comes to nothing.
+    private mutating func failSuccessor(_ index: Int, _ reason: ExitReason) {
+        guard let next = children[index].replacement else { return }
+        settleReplacement(index, next.failure(reason), endingBy: reason.endingSequence)
+    }
+
+    /// It leaves of its own accord.
+    private mutating func noteSuccessorGoodbye(_ index: Int) {
+        guard let next = children[index].replacement, next.outcome == nil else { return }
+        settleReplacement(index, .failed("its new process said goodbye before it took over"), endingBy: .unready)
+    }
+
+    private mutating func noteSuccessorEnd(_ index: Int, _ reason: ExitReason) {
+        guard let next = children[index].replacement else { return }
+        cancelTimerOfSuccessor(index)
+        children[index].replacement = nil
+        if children[index].intent == .handOver { children[index].intent = .restart }
+        conclusions.append(
+            .concludeReplacement(request: next.request.number, next.outcome ?? next.failure(reason))
+        )
+    }
+
+    mutating func endSuccessor(_ index: Int, by sequence: ShutdownSequence) {
+        cancelTimerOfSuccessor(index)
+        let steps = hurries < 2 ? sequence.steps : []
+        children[index].replacement?.phase = .stopping(SupervisedChild.Stopping(remaining: steps))
+        takeNextStepOfSuccessor(index)
+    }
+
+    mutating func killSuccessor(_ index: Int) {
+        guard case .stopping(var stopping)? = children[index].replacement?.phase else { return }
+        stopping.remaining = []
+        children[index].replacement?.phase = .stopping(stopping)
+        takeNextStepOfSuccessor(index)
+    }
+
+    private mutating func takeNextStepOfSuccessor(_ index: Int) {
+        guard case .stopping(var stopping)? = children[index].replacement?.phase else { return }
+        if let timer = stopping.timer { actions.append(.cancelTimer(timer)) }
+        stopping.timer = nil
+        stopping.current = stopping.remaining.isEmpty ? nil : stopping.remaining.removeFirst()
+        // It has no events that it could finish: it is ended by signals alone.
+        if case .signal(let signal, let grace)? = stopping.current {
+            actions.append(.signalSuccessor(index: index, signal))
+            stopping.timer = startTimer(after: grace.clampedToAllowed)
+        } else {
+            if !stopping.isKilled { actions.append(.signalSuccessor(index: index, .kill)) }
+            stopping.isKilled = true
+        }
+        children[index].replacement?.phase = .stopping(stopping)
+    }
+
+    // MARK: Its timers
+
+    private mutating func cancelTimerOfSuccessor(_ index: Int) {
+        if let timer = children[index].replacement?.timer { actions.append(.cancelTimer(timer)) }
+    }
+
+    mutating func noteFiredForSuccessor(_ token: TimerToken) {
+        guard let index = children.firstIndex(where: { $0.replacement?.timer == token }),
+            let next = children[index].replacement
+        else { return }
+        switch next.phase {
+        case .starting:
+            children[index].replacement?.phase = .starting(nil)
+            let allowance = next.request.specification.handshakeTimeout
+            if stoodStill(beyond: next.deadline, of: allowance) {
+                return extendSuccessor(index, by: allowance, because: "")
+            }
+            failSuccessor(index, .handshakeTimedOut(after: next.readinessAllowance, saying: next.excuse))
+        case .stopping(var stopping):
+            stopping.timer = nil
+            children[index].replacement?.phase = .stopping(stopping)
+            takeNextStepOfSuccessor(index)
+        case .spawning, .ready: break
+        }
+    }
+}
+
+extension Replacement {
+    fileprivate func failure(_ reason: ExitReason) -> ReplacementOutcome {
+        .failed(
+            phase == .ready
+                ? "its new process ended before it took over: \(reason)"
+                : "its new process did not become ready: \(reason)"
+        )
+    }
+}

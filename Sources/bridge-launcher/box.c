@@ -1,0 +1,86 @@
+// The box around a worker: what it may use up and touch. It is closed before the worker's program begins, inherited by all that
+// the program starts, and never opened again.
+
+#define _GNU_SOURCE
+
+#include "launcher.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+static struct launch_report failed(int32_t stage, int error, int detail) {
+    return (struct launch_report){.stage = stage, .error = error, .detail = detail};
+}
+
+struct launch_report lacking(const struct plan *plan, int32_t stage, int error, int detail) {
+    struct launch_report found = failed(stage, error, detail);
+    if (!plan->box.is_best_effort) return found;
+    found.is_left_out = 1;
+    report(plan, found);
+    return failed(0, 0, 0);
+}
+
+static int resource_of(enum box_limit limit) {
+    switch (limit) {
+    // Not RLIMIT_AS: reserved addresses cost nothing, and a Swift program, like any with threads, reserves gigabytes of them.
+    // RLIMIT_DATA counts what can be written and is shared with nobody (since Linux 4.7), heap and stacks of threads alike.
+    case limit_memory: return RLIMIT_DATA;
+    // Of each process for itself. At the limit SIGXCPU, which a program may handle, then SIGKILL.
+    case limit_processor_seconds: return RLIMIT_CPU;
+    // The highest descriptor and one.
+    case limit_open_files: return RLIMIT_NOFILE;
+    // Counts all processes and threads of the user, wherever they come from; does not hold for the superuser.
+    case limit_processes: return RLIMIT_NPROC;
+    // A system that pipes cores to a program heeds no limit of them.
+    case limit_core: return RLIMIT_CORE;
+    // SIGXFSZ for whoever writes beyond it.
+    case limit_file_size: return RLIMIT_FSIZE;
+    case limit_count: break;
+    }
+    return -1;
+}
+
+/// How many seconds a process has after SIGXCPU.
+enum { seconds_after_warning = 2 };
+
+static struct launch_report set_limit(const struct box *box, enum box_limit limit) {
+    struct rlimit value;
+    int resource = resource_of(limit);
+    if (getrlimit(resource, &value) != 0) return failed(stage_limit, errno, (int)limit);
+    rlim_t soft = (rlim_t)box->limits[limit];
+    rlim_t hard = limit == limit_processor_seconds ? soft + seconds_after_warning : soft;
+    // What is lower already stays so: only the superuser may raise it, and nobody has asked for more.
+    if (value.rlim_max == RLIM_INFINITY || hard < value.rlim_max) value.rlim_max = hard;
+    value.rlim_cur = soft < value.rlim_max ? soft : value.rlim_max;
+    if (setrlimit(resource, &value) != 0) return failed(stage_limit, errno, (int)limit);
+    return failed(0, 0, 0);
+}
+
+/// A set-user-ID program that it starts has its own rights only. Filters and rules ask for that, too.
+static struct launch_report refuse_new_privileges(const struct plan *plan) {
+#ifdef __linux__
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0) return failed(0, 0, 0);
+    return lacking(plan, stage_privileges, errno, 0);
+#else
+    return lacking(plan, stage_privileges, ENOTSUP, 0);
+#endif
+}
+
+struct launch_report enter_box(const struct plan *plan) {
+    const struct box *box = &plan->box;
+    if (!box->is_set) return failed(0, 0, 0);
+    if (box->mask >= 0) umask((mode_t)box->mask);
+    struct launch_report found = refuse_new_privileges(plan);
+    // Before the limits: the rules need descriptors.
+    if (found.stage == 0 && box->rules_files) found = restrict_files(plan);
+    for (int limit = 0; found.stage == 0 && limit < limit_count; limit++) {
+        if (box->limits[limit] >= 0) found = set_limit(box, (enum box_limit)limit);
+    }
+    if (found.stage == 0 && box->refuses_network) found = refuse_network(plan);
+    return found;
+}

@@ -1,0 +1,162 @@
+// Which files a worker can touch, by Landlock: rights are given to files and to all that lies below directories, and whatever has
+// none is refused with EACCES. What is open already, such as the link and the pipes, stays so.
+
+#define _GNU_SOURCE
+
+#include "launcher.h"
+
+#include <errno.h>
+
+#if defined(__linux__) && __has_include(<linux/landlock.h>)
+
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <linux/landlock.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Later than the headers that it may be built with.
+#ifndef LANDLOCK_ACCESS_FS_REFER
+#define LANDLOCK_ACCESS_FS_REFER (1ULL << 13)
+#endif
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
+#endif
+#ifndef LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+#define LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET (1ULL << 0)
+#endif
+#ifndef LANDLOCK_SCOPE_SIGNAL
+#define LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
+#endif
+
+/// `struct landlock_ruleset_attr` as it is since ABI 6; earlier kernels take its beginning.
+struct ruleset {
+    __u64 handled_access_fs;
+    __u64 handled_access_net;
+    __u64 scoped;
+};
+
+enum {
+    /// Linux 5.19, 6.2 and 6.12: moving files between directories, truncating files, and who can be signalled.
+    abi_with_moves = 2,
+    abi_with_truncation = 3,
+    abi_with_scopes = 6,
+};
+
+static const __u64 reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+
+/// Nothing that was written can be executed, and nobody makes devices, not even the superuser.
+static const __u64 writing = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE
+    | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR
+    | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO
+    | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | LANDLOCK_ACCESS_FS_TRUNCATE;
+
+/// Rights that a single file can have.
+static const __u64 of_files = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
+    | LANDLOCK_ACCESS_FS_TRUNCATE;
+
+/// What programs of any kind need, and what tells nobody's secrets: the system's programs and libraries, time zones, what
+/// processes and processors there are. What /proc says of another process beyond its name and state, Landlock refuses by itself.
+static const char *const always_readable[] = {
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime",
+    "/proc", "/sys/devices/system/cpu", "/dev/zero", "/dev/random", "/dev/urandom",
+};
+
+static const char *const always_writable[] = {"/dev/null", "/dev/full"};
+
+struct rules {
+    int descriptor;
+    /// What this kernel knows of.
+    __u64 handled;
+};
+
+/// Gives rights to one path; 0, or the error.
+static int add(const struct rules *rules, const char *path, __u64 rights) {
+    int file = open(path, O_PATH | O_CLOEXEC);
+    if (file < 0) return errno;
+    struct stat status;
+    if (fstat(file, &status) == 0 && !S_ISDIR(status.st_mode)) rights &= of_files;
+    struct landlock_path_beneath_attr rule = {.allowed_access = rights & rules->handled, .parent_fd = file};
+    int error = 0;
+    if (syscall(SYS_landlock_add_rule, rules->descriptor, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0) error = errno;
+    close(file);
+    return error;
+}
+
+/// The directories of the libraries of this very program. The Swift runtime, which the worker needs from there too, is one of them.
+static int add_library(struct dl_phdr_info *library, size_t size, void *context) {
+    (void)size;
+    const char *slash = strrchr(library->dlpi_name, '/');
+    char directory[PATH_MAX];
+    size_t length = slash == NULL ? 0 : (size_t)(slash - library->dlpi_name);
+    if (length == 0 || length >= sizeof directory) return 0;
+    memcpy(directory, library->dlpi_name, length);
+    directory[length] = '\0';
+    add(context, directory, reading);
+    return 0;
+}
+
+static int landlock_abi(void) {
+    long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    return version > 0 ? (int)version : 0;
+}
+
+static struct launch_report failed(int32_t stage, int error, size_t detail) {
+    return (struct launch_report){.stage = stage, .error = error, .detail = (int32_t)detail};
+}
+
+static struct launch_report add_all(const struct plan *plan, const struct rules *rules) {
+    for (size_t index = 0; index < sizeof always_readable / sizeof *always_readable; index++) {
+        // Not every system has all of them.
+        add(rules, always_readable[index], reading);
+    }
+    for (size_t index = 0; index < sizeof always_writable / sizeof *always_writable; index++) {
+        add(rules, always_writable[index], writing);
+    }
+    dl_iterate_phdr(add_library, (void *)rules);
+    // Whether it is there the kernel says, when it is to be executed.
+    add(rules, plan->program, reading);
+    for (size_t index = 0; index < plan->box.path_count; index++) {
+        const struct box_path *path = &plan->box.paths[index];
+        int error = add(rules, path->path, path->is_writable ? writing : reading);
+        if (error != 0) return failed(stage_path, error, index);
+    }
+    return failed(0, 0, 0);
+}
+
+struct launch_report restrict_files(const struct plan *plan) {
+    int abi = landlock_abi();
+    if (abi < abi_with_truncation) {
+        // Whoever can truncate any file needs no permission to write.
+        struct launch_report found = lacking(plan, stage_files, abi == 0 ? errno : EOPNOTSUPP, abi);
+        if (found.stage != 0 || abi == 0) return found;
+    }
+    struct ruleset attributes = {
+        .handled_access_fs = reading | writing | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK,
+    };
+    size_t size = sizeof attributes.handled_access_fs;
+    if (abi < abi_with_truncation) attributes.handled_access_fs &= ~(__u64)LANDLOCK_ACCESS_FS_TRUNCATE;
+    if (abi < abi_with_moves) attributes.handled_access_fs &= ~(__u64)LANDLOCK_ACCESS_FS_REFER;
+    if (abi >= abi_with_scopes) {
+        attributes.scoped = LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | LANDLOCK_SCOPE_SIGNAL;
+        size = sizeof attributes;
+    }
+    struct rules rules = {.handled = attributes.handled_access_fs};
+    rules.descriptor = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
+    if (rules.descriptor < 0) return failed(stage_files, errno, (size_t)abi);
+    struct launch_report found = add_all(plan, &rules);
+    if (found.stage == 0 && syscall(SYS_landlock_restrict_self, rules.descriptor, 0) != 0) {
+        found = failed(stage_files, errno, (size_t)abi);
+    }
+    close(rules.descriptor);
+    return found;
+}
+
+#else
+
+struct launch_report restrict_files(const struct plan *plan) { return lacking(plan, stage_files, ENOTSUP, 0); }
+
+#endif

@@ -1,0 +1,16 @@
+extension Subcommand {
+    /// Of each subcommand that speaks to a running supervisor.
+    static let control = Option(
+        name: "--control",
+        value: Option.Value(placeholder: "PATH", expected: "the path of a socket", values: .file),
+        summary: "the control socket of the supervisor; without it the one that \(ControlPath.variable) names,",
+        details: ["or \(ControlPath.usual)"]
+    )
+
+    /// The exit statuses that come of attaching.
+    static let attachingStatuses: [(status: ProgramStatus, lines: [String])] = [
+        (.usage, ["the command line is wrong"]),
+        (.workerUnavailable, ["no supervisor answers at the control socket"]),
+        (.notPermitted, ["another user serves the control socket"]),
+    ]
+}

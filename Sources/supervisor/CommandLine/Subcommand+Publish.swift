@@ -1,0 +1,48 @@
+extension Subcommand {
+    static let publish = Subcommand(
+        name: .publish,
+        summary: "publish an event in a running supervisor, and say what became of it",
+        purpose:
+            "Publishes an event in a running supervisor and waits until every worker that wants it has handled it.",
+        operands: [
+            Operand(placeholder: "NAME", noun: "name", expected: "the name of an event", values: .text),
+            Operand(
+                placeholder: "JSON",
+                noun: "JSON",
+                expected: "an object with the event's fields, or - for standard input",
+                values: .text
+            ),
+        ],
+        options: [
+            control,
+            Option(
+                name: "--within",
+                value: Option.Value(
+                    placeholder: "TIME",
+                    expected: "a duration such as \"5s\" or \"100ms\"",
+                    values: .text
+                ),
+                summary: "how long it waits for the workers; \(PublishCommand.usualTime) if it is left out"
+            ),
+        ],
+        details: [
+            """
+            For example:
+              supervisor publish BoxOrdered '{"label": "Books", "capacity": 5}'
+            """,
+            """
+            When the time is over the event is not taken back: what a worker has not handled yet it may still handle.
+            """,
+        ],
+        statuses: [
+            (.success, ["every worker that wants the event has handled it; a line names the event's id and them"]),
+            (.usage, ["the command line is wrong, the event's name among it"]),
+            (.badInput, ["the JSON is wrong, or a worker refuses the event"]),
+            (.noInput, ["standard input cannot be read"]),
+            (.workerUnavailable, ["nobody wants the event, a worker that does was given up, or no supervisor answers"]),
+            (.system, ["the system refused something that nothing goes without"]),
+            (.unhandledEvents, ["not handled in time, no room for it, or given up after crashes over it"]),
+            (.notPermitted, ["another user serves the control socket"]),
+        ]
+    )
+}

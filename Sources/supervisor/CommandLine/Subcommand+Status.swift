@@ -1,0 +1,26 @@
+extension Subcommand {
+    static let status = Subcommand(
+        name: .status,
+        summary: "show how the workers of a running supervisor are",
+        purpose: "Shows how a running supervisor and its workers are.",
+        options: [
+            control,
+            Option(name: "--json", summary: "print one JSON object; with --watch one a line, each second"),
+            Option(
+                name: "--watch",
+                summary: "show it again each second, in place on a terminal, until Ctrl-C; when the supervisor",
+                details: ["goes away it says so, and goes on when there is one again"]
+            ),
+        ],
+        details: [
+            """
+            The columns: events IN to a worker that are settled, and events OUT of it that have arrived, since the start of the
+            supervisor or, with --watch, in a second; OUTBOX, the events that wait for it; P99, what 99 of 100
+            timed events took at most until it had settled them; MEMORY, what of its process lies in RAM; REMARK, what there is to
+            say of its state, or how its last process ended.
+            A terminal gets colours, unless NO_COLOR is set.
+            """
+        ],
+        statuses: [(.success, ["shown"])] + attachingStatuses
+    )
+}

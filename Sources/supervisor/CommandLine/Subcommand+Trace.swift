@@ -1,0 +1,55 @@
+extension Subcommand {
+    static let trace = Subcommand(
+        name: .trace,
+        summary: "record the ways of events through all processes, for a timeline",
+        purpose: """
+            Records for a while where each event was in the processes of a running supervisor, and writes that as a trace that
+            Perfetto (ui.perfetto.dev) and chrome://tracing show as a timeline.
+            """,
+        options: [
+            control,
+            Option(
+                name: "--for",
+                value: Option.Value(
+                    placeholder: "DURATION",
+                    expected:
+                        "a duration such as 10s or 500ms, from \(TraceOptions.shortest) to \(TraceOptions.longest)",
+                    values: .text
+                ),
+                summary: "how long; Ctrl-C ends it before that, with what there is",
+                isRequired: true
+            ),
+            Option(
+                name: "--output",
+                value: Option.Value(
+                    placeholder: "FILE|-",
+                    expected: "a file, or - for standard output",
+                    values: .file
+                ),
+                summary: "where the trace goes; a file is there when it is complete, and not before",
+                isRequired: true
+            ),
+        ],
+        details: [
+            """
+            For each event and process: publish, and handling, on the threads that were at it; passing, in the
+            supervisor; and for each receiver the time in the outbox and on the wire, until it is settled. Arrows lead from
+            an event to what was made of it. Of a worker that speaks lines there is what the supervisor knows. Nothing
+            waits for the recording: what is too much is left out, and said.
+            """
+        ],
+        statuses: [
+            (.success, ["the trace is written"]),
+            (.usage, ["the command line is wrong"]),
+            (
+                .workerUnavailable,
+                [
+                    "no supervisor answers at the control socket, or it went away meanwhile: what came before that",
+                    "is written",
+                ]
+            ),
+            (.output, ["the trace cannot be written"]),
+            (.notPermitted, ["another user serves the control socket"]),
+        ]
+    )
+}

@@ -1,0 +1,64 @@
+/// Who publishes what to whom, as a configuration declares it.
+struct EventGraph: Sendable, Hashable {
+    /// A worker, or the supervisor with whoever embeds it.
+    struct Node: Sendable, Hashable {
+        let name: String
+        /// What else is to be said about it, each in a few words.
+        let remarks: [String]
+    }
+
+    /// What goes from one to another.
+    struct Edge: Sendable, Hashable {
+        /// Places in ``EventGraph/nodes``.
+        let from: Int
+        let to: Int
+        /// In the order of their names.
+        let events: [String]
+    }
+
+    /// The supervisor first, then the workers in the order of the configuration.
+    let nodes: [Node]
+    /// In the order of their nodes.
+    let edges: [Edge]
+
+    private static let supervisor = 0
+
+    init(_ configuration: SupervisorConfiguration) {
+        let workers = configuration.workers
+        nodes = [Node(name: "supervisor", remarks: [])] + workers.map(Node.init)
+        var events: [Pair: Set<String>] = [:]
+        let published = Set(workers.flatMap { $0.publishes ?? [] })
+        let subscribed = Set(workers.flatMap(\.subscribes))
+        for (index, worker) in workers.enumerated() {
+            let node = index + 1
+            for event in worker.subscribes {
+                let sources = workers.indices.filter { workers[$0].publishes?.contains(event) == true }
+                for source in sources { events[Pair(from: source + 1, to: node), default: []].insert(event) }
+                if !published.contains(event) {
+                    events[Pair(from: Self.supervisor, to: node), default: []].insert(event)
+                }
+            }
+            for event in worker.publishes ?? [] where !subscribed.contains(event) {
+                events[Pair(from: node, to: Self.supervisor), default: []].insert(event)
+            }
+        }
+        edges = events.map { Edge(from: $0.key.from, to: $0.key.to, events: $0.value.sorted()) }
+            .sorted { ($0.from, $0.to) < ($1.from, $1.to) }
+    }
+
+    private struct Pair: Hashable {
+        let from: Int
+        let to: Int
+    }
+}
+
+extension EventGraph.Node {
+    fileprivate init(_ worker: SupervisorConfiguration.Worker) {
+        var remarks: [String] = []
+        if let pool = worker.pool { remarks.append("\(pool.members) members") }
+        if worker.idleTime != nil { remarks.append("on demand") }
+        if worker.isSignificant { remarks.append("significant") }
+        if worker.publishes == nil { remarks.append("may publish anything") }
+        self.init(name: worker.name, remarks: remarks)
+    }
+}

@@ -1,0 +1,92 @@
+import BridgeControl
+
+/// A report in the text format of Prometheus: families of samples, each with what it counts and of which kind it is.
+///
+/// https://prometheus.io/docs/instrumenting/exposition_formats
+enum MetricsText {
+    static func text(_ report: BridgeReport) -> String {
+        families.map { $0.text(report) }.joined(separator: "\n")
+    }
+
+    static let families = ofSupervisor + ofWorkers + ofEvents
+
+    private static let ofSupervisor: [MetricFamily] = [
+        .gauge("uptime_seconds", "Time since the start of the supervisor.") { [.seconds($0.uptimeMilliseconds)] },
+        .gauge("stopping", "Whether the supervisor is at its end: 1 if so.") { [.flag($0.isStopping)] },
+        .gauge("resident_memory_bytes", "Memory of the supervisor that lies in RAM.") {
+            $0.residentBytes.map { [.count($0)] } ?? []
+        },
+        .gauge("clients", "Processes that are attached.") { [.count(UInt64($0.clients.count))] },
+    ]
+
+    private static let ofWorkers: [MetricFamily] = [
+        .gauge("worker_ready", "Whether the worker is ready: 1 if so.") {
+            $0.ofEachWorker { .flag($0.state == "ready") }
+        },
+        .gauge("worker_uptime_seconds", "Time since the start of the worker's process; absent without one.") {
+            $0.ofEachWorker { $0.uptimeMilliseconds.map { .seconds($0) } }
+        },
+        .gauge("worker_resident_memory_bytes", "Memory of the worker's process that lies in RAM; absent without one.") {
+            $0.ofEachWorker { $0.residentBytes.map { .count($0) } }
+        },
+        .gauge("worker_outbox_events", "Events for the worker that it has not acknowledged.") {
+            $0.ofEachWorker { .count($0.sent.waiting) }
+        },
+        .gauge("worker_outbox_bytes", "What those take of its outbox.") {
+            $0.ofEachWorker { .count($0.sent.waitingBytes) }
+        },
+        .counter("worker_starts_total", "Starts of the worker.") {
+            $0.ofEachWorker { .count(UInt64(clamping: $0.starts)) }
+        },
+        .counter("worker_restarts_total", "Starts of the worker that nobody has asked for.") {
+            $0.ofEachWorker { .count(UInt64(clamping: $0.restarts)) }
+        },
+        .counter("worker_violations_total", "Ends of the worker for breaking the protocol or a limit.") {
+            $0.ofEachWorker { .count($0.violations) }
+        },
+        .histogram(
+            "worker_settling_seconds",
+            "Time from the writing of an event until the worker has settled it, of a sample of events.",
+            \.settling
+        ),
+    ]
+
+    /// To each worker, and from it.
+    private static let ofEvents: [MetricFamily] = [
+        .events("offered", "Events that were to be sent.", \.offered),
+        .events("rejected", "Events that were not taken.", \.rejected),
+        .events("handled", "Events whose handlers have all returned.", \.handled),
+        .events("unwanted", "Events that found no handler.", \.unwanted),
+        .events("unconfirmed", "Events that were sent to a worker that acknowledges nothing.", \.unconfirmed),
+        .events("refused", "Events that could not be handled.", \.refused),
+        .events("coalesced", "Events in whose place a later one of their key went.", \.coalesced),
+        .events("dropped", "Events that an overflow policy has dropped.", \.dropped),
+        .events("dead_lettered", "Events that were given up because the worker crashed over them.", \.deadLettered),
+        .events("lost", "Events that were accepted and are known to be gone.", \.lost),
+        .counter("worker_bytes_total", "Bytes of the events that have passed, with their frames.") {
+            $0.ofEachDirection { .count($0.bytes) }
+        },
+    ]
+}
+
+extension BridgeReport {
+    /// A sample of each worker that has one.
+    func ofEachWorker(_ sample: (WorkerReport) -> MetricFamily.Sample?) -> [MetricFamily.Sample] {
+        workers.compactMap { worker in
+            guard var sample = sample(worker) else { return nil }
+            sample.labels = [("worker", worker.name)]
+            return sample
+        }
+    }
+
+    /// Two samples of each worker.
+    func ofEachDirection(_ sample: (EventTotals) -> MetricFamily.Sample) -> [MetricFamily.Sample] {
+        workers.flatMap { worker in
+            [("to", worker.sent), ("from", worker.received)].map { direction, totals in
+                var sample = sample(totals)
+                sample.labels = [("worker", worker.name), ("direction", direction)]
+                return sample
+            }
+        }
+    }
+}

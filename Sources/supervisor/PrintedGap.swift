@@ -1,0 +1,32 @@
+import BridgeProtocol
+import DomainEvents
+
+/// A place where events are missing, as it is printed.
+struct PrintedGap: Sendable, Hashable {
+    /// Why they are missing.
+    enum Reason: String, Sendable, Hashable {
+        /// They came faster than they were read, and somebody on the way had no room.
+        case dropped
+        /// There was no link to the supervisor.
+        case away
+    }
+
+    /// Of which events; nil for any.
+    let name: String?
+    /// How many; nil if nobody knows, and none may be missing.
+    let count: UInt64?
+    let reason: Reason
+    /// From the first to the last of each origin; not all between are missing.
+    let ranges: [Gap.Range]
+
+    init(_ gap: Gap) {
+        (name, count, reason, ranges) = (gap.name, gap.count, .dropped, gap.ranges)
+    }
+
+    private init(reason: Reason) {
+        (name, count, self.reason, ranges) = (nil, nil, reason, [])
+    }
+
+    /// The time in which there was no link.
+    static let away = PrintedGap(reason: .away)
+}

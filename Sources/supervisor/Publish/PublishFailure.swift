@@ -1,0 +1,37 @@
+import DomainEvents
+import JSONText
+
+/// Why an event was not handled, as a sentence and an exit status.
+struct PublishFailure: Sendable, Hashable {
+    let status: ProgramStatus
+    let sentence: String
+
+    /// - Parameters:
+    ///   - error: what a delivery has thrown.
+    ///   - known: the names that the host wants, of which one may have been meant.
+    init(_ error: any Error, of name: String, among known: [String]) {
+        guard let error = error as? DeliveryError else {
+            (status, sentence) = (.unhandledEvents, "\(name): \(error)")
+            return
+        }
+        let named = error.description.hasPrefix(name) ? error.description : "\(name): \(error)"
+        switch error.code {
+        case .nobodySubscribed:
+            status = .workerUnavailable
+            let others = known.filter { $0 != name && !WorkerReporter.reports.contains($0) }
+            sentence = "no worker wants \(ShownValue.text(name))\(NearestName.question(for: name, among: others))"
+        case .refused, .notEncodable, .eventTooLarge:
+            (status, sentence) = (.badInput, named)
+        case .workerUnavailable:
+            (status, sentence) = (.workerUnavailable, named)
+        case .timedOut:
+            (status, sentence) = (.unhandledEvents, "\(error); it may still be handled")
+        case .outboxFull, .shuttingDown, .deadLettered, .insideTransaction:
+            (status, sentence) = (.unhandledEvents, named)
+        }
+    }
+
+    var asRunFailure: RunFailure {
+        RunFailure(status: status, description: "supervisor: \(TerminalText.harmless(sentence))")
+    }
+}

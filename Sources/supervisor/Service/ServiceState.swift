@@ -1,0 +1,16 @@
+import Supervision
+
+/// How all workers are, in a line.
+enum ServiceState {
+    /// `2 of 3 workers are ready; canvas: backing off`.
+    static func text(_ workers: [ChildStatus]) -> String {
+        // Whoever runs only while there is something to do is well without a process.
+        let isWell: (ChildStatus) -> Bool = { $0.state == .ready || $0.state == .dormant }
+        let ready = workers.count { $0.state == .ready }
+        let count = workers.count == 1 ? "1 worker is ready" : "\(workers.count) workers are ready"
+        let others = workers.filter { !isWell($0) }.map { "\($0.name): \($0.state)" }
+        let dormant = workers.count { $0.state == .dormant }
+        let asleep = dormant == 0 ? [] : ["\(dormant) on demand"]
+        return (["\(ready) of \(count)"] + asleep + others).joined(separator: "; ")
+    }
+}

@@ -1,0 +1,96 @@
+import BridgeControl
+import BridgePlatform
+
+/// Where reports are shown one after the other: in place on a terminal, or one below the other.
+///
+/// A reader that is slow misses some; one that goes away ends the showing.
+final class StatusScreen: Sendable {
+    enum Form: Sendable, Hashable {
+        /// Each report in the place of the one before.
+        case inPlace(isColoured: Bool)
+        /// Each as a block of lines, with an empty line behind it.
+        case blocks
+        /// Each as a JSON object in a line.
+        case json
+    }
+
+    private let file: SystemFile
+    private let form: Form
+    private let output: LineOutput
+
+    /// As much as some screens: what nobody has read by then is old.
+    private static let capacity = 64 << 10
+
+    init(_ file: SystemFile, form: Form) throws {
+        self.file = file
+        self.form = form
+        output = try LineOutput(file, name: "output", capacity: Self.capacity, turns: .standardOutput)
+    }
+
+    /// Whether somebody may still be looking.
+    var hasReader: Bool { output.hasReader }
+
+    /// - Parameter before: the report that was shown last; nil if this is the first one, or there was none from this supervisor in between.
+    func show(_ report: BridgeReport, before: BridgeReport?) {
+        switch form {
+        case .inPlace: draw(table(report, before))
+        case .blocks:
+            let lines = StatusTable(report: report, before: before).lines()
+            output.write(lines.joined(separator: "\n") + "\n", whenFull: .leaveOut)
+        case .json: output.write(StatusText.json(report), whenFull: .leaveOut)
+        }
+    }
+
+    /// There is nothing to show, and why; on a terminal it stands below what was shown last.
+    ///
+    /// - Parameter isNews: whether that was not said before.
+    func tell(_ sentence: String, last: BridgeReport?, isNews: Bool) {
+        if case .inPlace = form {
+            let below = cut(TerminalText.harmless(sentence), to: file.terminalSize?.columns)
+            draw((last.map { table($0, nil) + [""] } ?? []) + [below])
+        } else if isNews {
+            WritingTurns.standardError.take()
+            CurrentProcess.report("supervisor: \(TerminalText.harmless(sentence))")
+            WritingTurns.standardError.giveBack()
+        }
+    }
+
+    /// Leaves the terminal as it was, but for what is shown.
+    func end() {
+        if case .inPlace = form { output.write(Self.showCursor, whenFull: .take) }
+    }
+
+    /// Waits until everything is written, or somebody has ``abandon()``ed it.
+    func flush() { output.flush() }
+
+    func abandon() { output.abandon() }
+
+    // MARK: - On a terminal
+
+    // ECMA-48 (ISO 6429): CUP, EL, ED, and the DEC private mode of the cursor.
+    private static let home = "\u{1B}[H"
+    private static let clearToEndOfLine = "\u{1B}[K"
+    private static let clearToEnd = "\u{1B}[J"
+    private static let hideCursor = "\u{1B}[?25l"
+    private static let showCursor = "\u{1B}[?25h"
+
+    private func table(_ report: BridgeReport, _ before: BridgeReport?) -> [String] {
+        StatusTable(report: report, before: before, isColoured: form == .inPlace(isColoured: true))
+            .lines(width: file.terminalSize?.columns)
+    }
+
+    private func draw(_ lines: [String]) {
+        // The last row stays free: a line feed there would push up the first one.
+        let room = max((file.terminalSize?.rows ?? .max) - 1, 1)
+        var shown = lines
+        if lines.count > room { shown = lines.prefix(room - 1) + ["… and \(lines.count - room + 1) more"] }
+        let text = shown.joined(separator: "\(Self.clearToEndOfLine)\n")
+        output.write("\(Self.hideCursor)\(Self.home)\(text)\(Self.clearToEnd)", whenFull: .leaveOut)
+    }
+
+    private func cut(_ text: String, to width: Int?) -> String {
+        var line = StyledLine()
+        line.append(text)
+        return line.text(isColoured: false, width: width)
+    }
+}

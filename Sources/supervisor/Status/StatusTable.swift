@@ -1,0 +1,133 @@
+import BridgeControl
+import DomainEvents
+
+/// A report as a table for people: a line about the supervisor, then one for each worker.
+struct StatusTable {
+    let report: BridgeReport
+    /// An earlier one, by which events are counted in a second; nil to count them from the start.
+    var before: BridgeReport?
+    var isColoured = false
+
+    /// What stands in a column for each worker; a column without anything is left out.
+    private struct Column {
+        let title: String
+        var isNumber = false
+        var isLast = false
+        let text: (WorkerReport) -> String?
+        var style: (WorkerReport) -> String? = { _ in nil }
+    }
+
+    /// - Parameter width: beyond which nothing is shown; nil for any.
+    func lines(width: Int? = nil) -> [String] {
+        let columns = self.columns.filter { column in report.workers.contains { column.text($0) != nil } }
+        let cells = report.workers.map { worker in columns.map { TerminalText.harmless($0.text(worker) ?? "") } }
+        let widths = columns.indices.map { index in
+            max(TextWidth.columns(of: columns[index].title), cells.map { TextWidth.columns(of: $0[index]) }.max() ?? 0)
+        }
+        func cut(_ line: StyledLine) -> String {
+            line.text(isColoured: isColoured, width: width)
+        }
+        var head = StyledLine()
+        head.append(summary)
+        var lines = [cut(head)]
+        guard !report.workers.isEmpty else { return lines }
+        lines.append("")
+        lines.append(cut(row(columns, columns.map(\.title), widths) { _ in "1" }))
+        for (worker, texts) in zip(report.workers, cells) {
+            lines.append(cut(row(columns, texts, widths) { $0.style(worker) }))
+        }
+        return lines
+    }
+
+    // MARK: - Columns
+
+    private var columns: [Column] {
+        let seconds = secondsSince(before)
+        return [
+            Column(title: "WORKER", text: { $0.name }),
+            Column(title: "PID", isNumber: true, text: { $0.pid.map { "\($0)" } }),
+            Column(title: "STATE", text: { $0.state }, style: { Self.style(of: $0.state) }),
+            Column(title: "UPTIME", isNumber: true, text: { $0.uptimeMilliseconds.map(ShownQuantity.time) }),
+            Column(title: "RESTARTS", isNumber: true, text: { "\($0.restarts)" }),
+            events("IN", of: seconds) { $0.sent.settled },
+            events("OUT", of: seconds) { $0.received.offered },
+            Column(title: "OUTBOX", isNumber: true, text: { "\($0.sent.waiting)" }),
+            Column(title: "P99", isNumber: true, text: { $0.settling?.quantile(0.99).map(ShownQuantity.duration) }),
+            Column(title: "MEMORY", isNumber: true, text: { $0.residentBytes.map(ShownQuantity.bytes) }),
+            Column(title: "REMARK", isLast: true, text: { $0.detail ?? Self.lastExit(of: $0) }),
+        ]
+    }
+
+    private func events(
+        _ title: String,
+        of seconds: Double?,
+        _ count: @escaping (WorkerReport) -> UInt64
+    ) -> Column {
+        guard let seconds else { return Column(title: title, isNumber: true, text: { "\(count($0))" }) }
+        let earlier = Dictionary((before?.workers ?? []).map { ($0.name, count($0)) }) { first, _ in first }
+        return Column(
+            title: "\(title)/S",
+            isNumber: true,
+            text: { worker in
+                guard let start = earlier[worker.name], start <= count(worker) else { return nil }
+                return ShownQuantity.rate(count(worker) - start, in: seconds)
+            }
+        )
+    }
+
+    /// Of the supervisor's own clock; nil if the other report is of another supervisor.
+    private func secondsSince(_ before: BridgeReport?) -> Double? {
+        guard let before, before.pid == report.pid, before.uptimeMilliseconds < report.uptimeMilliseconds else {
+            return nil
+        }
+        return Double(report.uptimeMilliseconds - before.uptimeMilliseconds) / 1_000
+    }
+
+    /// Of one that has come back, or has not: how the one before ended.
+    private static func lastExit(of worker: WorkerReport) -> String? {
+        worker.lastExit.map { worker.state == "ready" ? "before: \($0)" : $0 }
+    }
+
+    private static func style(of state: String) -> String? {
+        switch state {
+        case "ready": "32"
+        case "starting", "draining", "stopping", "backing off": "33"
+        case "gave up": "31"
+        default: "2"
+        }
+    }
+
+    // MARK: - Lines
+
+    private var summary: String {
+        let ready = report.workers.count { $0.state == "ready" }
+        var parts = [
+            "supervisor, process \(report.pid)", "up \(ShownQuantity.time(milliseconds: report.uptimeMilliseconds))",
+            "\(ready) of \(report.workers.count == 1 ? "1 worker" : "\(report.workers.count) workers") ready",
+            report.clients.count == 1 ? "1 client" : "\(report.clients.count) clients",
+        ]
+        if let memory = report.residentBytes { parts.append(ShownQuantity.bytes(memory)) }
+        if report.isStopping { parts.append("stopping") }
+        return parts.joined(separator: ", ")
+    }
+
+    private func row(
+        _ columns: [Column],
+        _ texts: [String],
+        _ widths: [Int],
+        style: (Column) -> String?
+    ) -> StyledLine {
+        var line = StyledLine()
+        for index in columns.indices {
+            let (column, text) = (columns[index], texts[index])
+            let gap = index == 0 ? "" : "  "
+            let padding = String(repeating: " ", count: widths[index] - TextWidth.columns(of: text))
+            // Nothing stands behind the last one.
+            let shown = column.isLast ? text : column.isNumber ? padding + text : text + padding
+            guard !shown.isEmpty else { continue }
+            line.append(gap)
+            line.append(shown, style: style(column))
+        }
+        return line
+    }
+}

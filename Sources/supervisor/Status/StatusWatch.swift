@@ -1,0 +1,118 @@
+import BridgeClient
+import BridgeControl
+import BridgePlatform
+import DomainEvents
+import Locks
+
+/// `supervisor status --watch`: asks each second and shows what it is told, also when the supervisor goes away and comes back.
+final class StatusWatch: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let path: String
+    private let screen: StatusScreen
+    private let lock = Lock()
+    /// Why there is no link to the supervisor; nil while there is one.
+    private var loss: HostLost?
+    private let wakes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let isEnding = Flag()
+
+    private static let interval = Duration.seconds(1)
+    /// A supervisor that has not answered for so long is said not to answer.
+    private static let patience = Duration.seconds(3)
+
+    init(path: String, screen: StatusScreen) {
+        self.path = path
+        self.screen = screen
+    }
+
+    func run() async throws(RunFailure) {
+        let publisher = EventPublisher()
+        let subscriptions = [
+            publisher.subscribe(to: HostLost.self) { [self] in linkChanged($0) },
+            publisher.subscribe(to: HostRegained.self) { [self] _ in linkChanged(nil) },
+        ]
+        let client = try await HostConnection.attach(to: path, as: .status, publisher: publisher)
+        let signals: SignalSource
+        do {
+            signals = try catchSignals()
+        } catch {
+            throw RunFailure(error)
+        }
+        let clock = Task { [wakes] in
+            while !Task.isCancelled {
+                try await Task.sleep(for: Self.interval)
+                wakes.continuation.yield()
+            }
+        }
+        let failure = await show(client)
+        clock.cancel()
+        screen.end()
+        await client.close()
+        screen.flush()
+        withExtendedLifetime((subscriptions, signals)) {}
+        if let failure { throw failure }
+    }
+
+    // MARK: - Showing
+
+    /// Returns when somebody wants it to end, nobody looks any more, or it is of no use.
+    private func show(_ client: BridgeClient) async -> RunFailure? {
+        var before: BridgeReport?
+        var last: BridgeReport?
+        var hasTold = false
+        var iterator = wakes.stream.makeAsyncIterator()
+        repeat {
+            switch await ask(client) {
+            case .success(let report):
+                screen.show(report, before: before)
+                (before, last, hasTold) = (report, report, false)
+            case .failure(let failure):
+                if failure.isFinal { return RunFailure(status: .workerUnavailable, description: failure.sentence) }
+                // What passed in between belongs to no second.
+                before = nil
+                screen.tell(failure.sentence, last: last, isNews: !hasTold)
+                hasTold = true
+            }
+            guard !isEnding.isSet, screen.hasReader else { return nil }
+            _ = await iterator.next()
+        } while !isEnding.isSet
+        return nil
+    }
+
+    private struct Failure: Error {
+        let sentence: String
+        var isFinal = false
+    }
+
+    private func ask(_ client: BridgeClient) async -> Result<BridgeReport, Failure> {
+        var sentence = ""
+        if lock.withLock({ loss }) == nil {
+            do {
+                return .success(try await client.status(within: Self.patience))
+            } catch {
+                sentence = "\(error)"
+            }
+        }
+        // It may have been lost while it was asked.
+        guard let loss = lock.withLock({ loss }) else { return .failure(Failure(sentence: sentence)) }
+        if loss.isFinal { return .failure(Failure(sentence: "supervisor: \(loss.reason)", isFinal: true)) }
+        return .failure(Failure(sentence: "\(loss.reason); waiting for it to come back"))
+    }
+
+    // MARK: - What happens meanwhile
+
+    private func linkChanged(_ loss: HostLost?) {
+        lock.withLock { self.loss = loss }
+        wakes.continuation.yield()
+    }
+
+    private func catchSignals() throws -> SignalSource {
+        let poller = try Poller(name: "signals")
+        let wanted = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
+        return try SignalSource.install(wanted, on: poller) { [self] _ in
+            // The second time nobody is waited for, not even a terminal that takes nothing.
+            if isEnding.isSet { screen.abandon() }
+            isEnding.set()
+            wakes.continuation.yield()
+        }
+    }
+}

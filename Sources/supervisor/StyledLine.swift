@@ -1,0 +1,52 @@
+/// A line of text of which parts are coloured, as wide as its terminal at the most.
+struct StyledLine {
+    /// Stands where the rest was cut off.
+    static let ellipsis = "…"
+
+    /// More bytes than this for each column are shown of no line: characters of no width have no end otherwise.
+    private static let bytesForColumn = 32
+
+    private var parts: [(text: String, style: String?)] = []
+    /// What comes last, in UTF-8: as long as an event may be.
+    private var rest: [UInt8] = []
+
+    /// - Parameter style: the parameters of the escape that begins it, such as `2`; nil for none.
+    mutating func append(_ text: String, style: String? = nil) {
+        parts.append((text, style))
+    }
+
+    mutating func end(with text: [UInt8]) { rest = text }
+
+    /// - Parameter width: in columns; nil if there is no limit.
+    func bytes(isColoured: Bool, width: Int?) -> [UInt8] {
+        guard let width else { return whole(isColoured) }
+        let most = max(width, 1) * Self.bytesForColumn
+        let shown = String(decoding: rest.prefix(most), as: UTF8.self)
+        let columns = parts.reduce(TextWidth.columns(of: shown)) { $0 + TextWidth.columns(of: $1.text) }
+        if columns <= width, rest.count <= most { return whole(isColoured) }
+        var room = width - 1
+        var line: [UInt8] = []
+        for (text, style) in parts + [(shown, nil)] where room > 0 {
+            let part = TextWidth.prefix(of: text, columns: room)
+            line += styled(String(part), isColoured ? style : nil).utf8
+            // Nothing behind what was cut.
+            room = part.endIndex == text.endIndex ? room - TextWidth.columns(of: part) : 0
+        }
+        return line + Self.ellipsis.utf8
+    }
+
+    /// The same as text.
+    func text(isColoured: Bool, width: Int?) -> String {
+        String(decoding: bytes(isColoured: isColoured, width: width), as: UTF8.self)
+    }
+
+    private func whole(_ isColoured: Bool) -> [UInt8] {
+        var line: [UInt8] = []
+        for (text, style) in parts { line += styled(text, isColoured ? style : nil).utf8 }
+        return line + rest
+    }
+
+    private func styled(_ text: String, _ style: String?) -> String {
+        style.map { "\u{1B}[\($0)m\(text)\u{1B}[0m" } ?? text
+    }
+}

@@ -1,0 +1,97 @@
+import JSONText
+
+/// How a configuration says what a worker may use up, among its limits, and touch, in its box.
+extension SupervisorConfiguration {
+    /// What of the limits is the operating system's to keep.
+    static let systemLimits = ["memory", "cpuTime", "openFiles", "processes", "core", "fileSize"]
+
+    private static let greatestSize = 1 << 50
+    private static let leastMemory = 16 << 20
+
+    /// Reads what belongs to the box out of the worker's limits.
+    static func readSystemLimits(of worker: inout Worker, from limits: ConfigurationObject) {
+        var box = worker.box ?? Worker.Box()
+        box.memory = limits.optional("memory")?.byteCount(in: leastMemory...greatestSize, example: "512MiB")
+        box.processorTime = limits.optional("cpuTime").flatMap(wholeSeconds)
+        box.openFiles = limits.optional("openFiles")?.integer(in: 16...1 << 20)
+        box.processes = limits.optional("processes")?.integer(in: 1...1 << 22)
+        box.core = limits.optional("core")?.byteCount(in: 0...greatestSize, example: "0B")
+        box.fileSize = limits.optional("fileSize")?.byteCount(in: 0...greatestSize, example: "1GiB")
+        if box != Worker.Box() { worker.box = box }
+    }
+
+    /// The system counts processor time in seconds.
+    private static func wholeSeconds(_ value: ConfigurationValue) -> Duration? {
+        guard let time = value.duration(in: .seconds(1)...durations.upperBound, example: "10s") else { return nil }
+        guard time.components.attoseconds == 0 else {
+            value.report("found \(DurationText.text(time)), expected whole seconds")
+            return nil
+        }
+        return time
+    }
+
+    /// Behind the limits.
+    static func readBox(of worker: inout Worker, from object: ConfigurationObject, _ programs: ProgramSearch?) {
+        let keys = ["readOnly", "writable", "network", "umask", "bestEffort"]
+        guard let members = object.optional("box")?.object(keys: keys) else { return }
+        var box = worker.box ?? Worker.Box()
+        let readOnly = members.optional("readOnly").flatMap { paths($0, programs, example: "/srv/maps") }
+        let writable = members.optional("writable").flatMap { paths($0, programs, example: "/srv/tiles") }
+        if readOnly != nil || writable != nil {
+            box.files = Worker.Box.Files(readOnly: readOnly ?? [], writable: writable ?? [])
+        }
+        box.allowsNetwork = members.optional("network")?.bool() ?? box.allowsNetwork
+        box.mask = members.optional("umask").flatMap(mask)
+        box.isBestEffort = members.optional("bestEffort")?.bool() ?? box.isBestEffort
+        worker.box = box
+    }
+
+    private static func paths(_ value: ConfigurationValue, _ programs: ProgramSearch?, example: String) -> [String]? {
+        value.systemStrings(example: example)?.compactMap { path in
+            guard !path.isEmpty else {
+                value.report("found an empty path, expected one such as \(JSONEscaping.quoted(example))")
+                return nil
+            }
+            return programs?.fromConfiguration(path) ?? path
+        }
+    }
+
+    /// In octal digits, as everywhere; a number would be read as a decimal one.
+    private static func mask(_ value: ConfigurationValue) -> Int? {
+        guard let text = value.nonEmptyString(example: "077") else { return nil }
+        guard let mask = Int(text, radix: 8),
+            text.utf8.first.map({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }) ?? false,
+            (0...0o777).contains(mask)
+        else {
+            value.report("found \(ShownValue.text(text)), expected octal digits from \"000\" to \"777\"")
+            return nil
+        }
+        return mask
+    }
+}
+
+extension SupervisorConfiguration.Worker {
+    /// What the worker may use up and touch; nil where nothing is said, for whatever the supervisor may.
+    struct Box: Sendable, Hashable {
+        /// Absolute, or from the worker's directory.
+        struct Files: Sendable, Hashable {
+            var readOnly: [String]
+            var writable: [String]
+        }
+
+        /// In bytes.
+        var memory: Int?
+        var processorTime: Duration?
+        var openFiles: Int?
+        var processes: Int?
+        /// In bytes.
+        var core: Int?
+        /// In bytes.
+        var fileSize: Int?
+        /// Nil for all that its user may touch.
+        var files: Files?
+        var allowsNetwork = true
+        var mask: Int?
+        var isBestEffort = false
+    }
+}

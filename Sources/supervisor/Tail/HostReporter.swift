@@ -1,0 +1,39 @@
+import BridgeClient
+import DomainEvents
+import JSONText
+
+/// Tells of the link to a host: that it has ended, and that there is one again.
+struct HostReporter: Sendable {
+    let diagnostics: Diagnostics
+    /// Where events of the time between are missing.
+    let printer: EventPrinter
+    /// Called when there will be no link again.
+    let ended: @Sendable () -> Void
+
+    /// Subscribes to the reports; they come until the subscriptions are released.
+    func subscribe(to publisher: EventPublisher) -> [Subscription] {
+        let own = publisher.source
+        // What others publish under these names is no news of this link.
+        @Sendable func isOurs() -> Bool { EventContext.current?.id.incarnation == own.incarnation }
+        return [
+            publisher.subscribe(to: HostLost.self) { if isOurs() { lost($0) } },
+            publisher.subscribe(to: HostRegained.self) { if isOurs() { regained($0) } },
+        ]
+    }
+
+    private func lost(_ event: HostLost) {
+        diagnostics.say("\(event.reason)\(event.isFinal ? "" : "; attaching again")", .warning)
+        if event.isFinal { ended() }
+    }
+
+    private func regained(_ event: HostRegained) {
+        printer.print(.away)
+        let away = DurationText.text(.milliseconds(Int64(clamping: event.awayMilliseconds)))
+        let whom = event.isSameHost ? "the same supervisor" : "a supervisor that was started meanwhile"
+        let last = event.lastEvent.map { "; the last one before was \($0)" } ?? ""
+        diagnostics.say(
+            "attached again after \(away), as \(event.client), to \(whom): events of the time between are missing\(last)",
+            .warning
+        )
+    }
+}

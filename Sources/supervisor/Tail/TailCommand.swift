@@ -1,0 +1,109 @@
+import BridgeClient
+import BridgePlatform
+import DomainEvents
+
+/// What `supervisor tail` was told.
+struct TailOptions: Sendable, Hashable {
+    /// The control socket's path, if it was given.
+    var control: String?
+    /// Names with commas between them.
+    var events: String?
+    /// Whose events are shown.
+    var origin: String?
+    var format = RunOptions.Format.text
+}
+
+/// `supervisor tail`: prints the events that pass in a running supervisor, as far as the reader keeps up.
+///
+/// The thread that reads the link waits for the reader; then the supervisor has no room for this client, and drops its oldest events. Signs
+/// of life come from another thread, so that a terminal which stands still keeps the client attached.
+struct TailCommand {
+    let options: TailOptions
+
+    /// How many bytes of lines wait for the reader here: what is older than a screen or two is of little use once that is full.
+    private static let capacity = 256 << 10
+
+    /// How long what was printed may take to be read at the end, in nanoseconds.
+    private static let lastWords: UInt64 = 1_000_000_000
+
+    func run() async throws -> ProgramStatus {
+        let filter = try EventFilter(events: options.events, from: options.origin)
+        let diagnostics = try Diagnostics.onStandardError()
+        return try await follow(filter, diagnostics)
+    }
+
+    private func follow(_ filter: EventFilter, _ diagnostics: Diagnostics) async throws -> ProgramStatus {
+        let endings = AsyncStream.makeStream(of: ProgramStatus.self)
+        let events = try LineOutput(
+            .standardOutput,
+            name: "events",
+            capacity: Self.capacity,
+            turns: .standardOutput
+        ) { failure in
+            if !failure.hasNoReader { diagnostics.say("events are not printed: standard output: \(failure)", .error) }
+            if !failure.hasNoRoom { endings.continuation.yield(failure.hasNoReader ? .success : .system) }
+        }
+        let poller = try Poller(name: "signals")
+        let signals = try installSignals(on: poller, events, diagnostics) { endings.continuation.yield(.success) }
+        let reader = SystemFile.standardOutput.whenReaderGoes(on: poller) { endings.continuation.yield(.success) }
+        let publisher = EventPublisher(origin: "tail")
+        let printer = EventPrinter(formatter: formatter, filter: filter, events: events)
+        let subscriptions = HostReporter(diagnostics: diagnostics, printer: printer) {
+            endings.continuation.yield(.workerUnavailable)
+        }.subscribe(to: publisher)
+        let client = try await HostConnection.attach(
+            to: ControlPath.find(options.control),
+            as: .tail,
+            publisher: publisher,
+            wantsEverything: filter.wantsEverything,
+            watchedNames: filter.names,
+            tap: printer.print,
+            gapTap: printer.print
+        )
+        var status = ProgramStatus.success
+        for await ending in endings.stream {
+            status = ending
+            break
+        }
+        reader?.cancel()
+        // Whoever does not read keeps nobody here.
+        events.stopWaiting()
+        let patience = poller.schedule(after: Self.lastWords) { abandon(events, diagnostics) }
+        await client.close(drainingWithin: .zero)
+        events.flush()
+        diagnostics.output.flush()
+        patience.cancelWithoutWaiting()
+        withExtendedLifetime((signals, subscriptions)) {}
+        return status
+    }
+
+    private func installSignals(
+        on poller: Poller,
+        _ events: LineOutput,
+        _ diagnostics: Diagnostics,
+        end: @escaping @Sendable () -> Void
+    ) throws -> SignalSource {
+        let requests = StopRequests()
+        let wanted = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
+        return try SignalSource.install(wanted, on: poller) { _ in
+            switch requests.next(at: MonotonicClock.now()) {
+            case nil: return
+            case 1: end()
+            case 2: abandon(events, diagnostics)
+            default: CurrentProcess.exitImmediately(ProgramStatus.success.rawValue)
+            }
+        }
+    }
+
+    private func abandon(_ events: LineOutput, _ diagnostics: Diagnostics) {
+        events.abandon()
+        diagnostics.output.abandon()
+    }
+
+    private var formatter: any EventFormatter {
+        switch options.format {
+        case .json: CloudEventFormatter()
+        case .text: TextFormatter.onStandardOutput(origins: [], names: [])
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import BridgePlatform
+import DomainEvents
+import JSONText
+
+/// A recorded trace in the JSON of Chrome's trace viewer, which Perfetto reads: an object with `traceEvents`.
+///
+/// What a thread was at is a complete event (`X`) on that thread. What waits, in an outbox, on the wire, for asynchronous handlers, overlaps with others of
+/// its kind, which the events of a thread must not: such spans are pairs of `b` and `e`. Flows (`s`, `f`) lead from what published an event to
+/// those who get it, and from a cause to its effect. Times are in microseconds since the first span's beginning.
+struct ChromeTrace {
+    private let trace: RecordedTrace
+    private let origin: UInt64
+    /// As many bytes are handed out at once, about.
+    private static let chunkBytes = 64 << 10
+
+    init(_ trace: RecordedTrace) {
+        self.trace = trace
+        origin = trace.spans.map(\.span.start).min() ?? 0
+    }
+
+    /// Hands out the text piece by piece.
+    func write(to output: ([UInt8]) throws(SystemFileError) -> Void) throws(SystemFileError) {
+        var text = Array(#"{"displayTimeUnit":"ns","otherData":{"clock":"CLOCK_MONOTONIC","#.utf8)
+        text += Array(#""startNanoseconds":"\#(origin)","droppedSpans":"\#(trace.dropped)","#.utf8)
+        text += Array(#""missedBatches":"\#(trace.missedBatches)"},"traceEvents":["#.utf8)
+        var isFirst = true
+        func append(_ entry: TraceEntry) throws(SystemFileError) {
+            text += Array((isFirst ? "\n" : ",\n").utf8)
+            isFirst = false
+            entry.append(to: &text)
+            guard text.count >= Self.chunkBytes else { return }
+            try output(text)
+            text.removeAll(keepingCapacity: true)
+        }
+        for entry in names { try append(entry) }
+        // Of those that begin together the longer one is around the other.
+        let ordered = trace.spans.indices.sorted { left, right in
+            let (left, right) = (trace.spans[left].span, trace.spans[right].span)
+            return (left.start, right.duration) < (right.start, left.duration)
+        }
+        for index in ordered { for entry in entries(of: index) { try append(entry) } }
+        for (number, flow) in TraceFlow.all(in: trace).enumerated() {
+            for entry in entries(of: flow, number: number + 1) { try append(entry) }
+        }
+        text += Array("\n]}\n".utf8)
+        try output(text)
+    }
+
+    // MARK: - Entries
+
+    private var names: [TraceEntry] {
+        var found: [TraceEntry] = []
+        for (index, process) in trace.processes.enumerated() {
+            var name = TraceEntry("process_name", "M", process)
+            name.arguments = [("name", .text(process.name))]
+            var order = TraceEntry("process_sort_index", "M", process)
+            order.arguments = [("sort_index", .number(UInt64(index)))]
+            found += [name, order]
+        }
+        for (thread, text) in trace.threads.sorted(by: { $0.key.id < $1.key.id }) {
+            var name = TraceEntry("thread_name", "M", thread.process)
+            name.thread = thread.id
+            name.arguments = [("name", .text(text))]
+            found.append(name)
+        }
+        return found
+    }
+
+    private func entries(of index: Int) -> [TraceEntry] {
+        let (process, span) = trace.spans[index]
+        var entry = TraceEntry("\(span.stage.rawValue) \(span.event)", "X", process)
+        entry.category = span.stage.rawValue
+        entry.time = span.start - origin
+        entry.arguments = [("event", .text(span.event)), ("id", .text(span.id))]
+        if let cause = span.cause { entry.arguments.append(("cause", .text(cause))) }
+        if let peer = span.peer { entry.arguments.append((span.isOutward ? "to" : "from", .text(peer))) }
+        if span.attempt != 1 { entry.arguments.append(("attempt", .text(String(span.attempt)))) }
+        guard span.thread == nil else {
+            entry.thread = span.thread
+            entry.duration = span.duration
+            return [entry]
+        }
+        entry.phase = "b"
+        entry.identifier = "\(index)"
+        var end = entry
+        end.phase = "e"
+        end.arguments = []
+        // Both ends lie in the trace's time; `validate()` of the event has seen to that.
+        end.time = span.start - origin + span.duration
+        return [entry, end]
+    }
+
+    private func entries(of flow: TraceFlow, number: Int) -> [TraceEntry] {
+        [(flow.from, "s"), (flow.to, "f")].map { index, phase in
+            let (process, span) = trace.spans[index]
+            var entry = TraceEntry(flow.kind.rawValue, phase, process)
+            entry.category = "flow"
+            entry.identifier = "\(number)"
+            entry.thread = span.thread
+            entry.time = span.start - origin
+            // Without it the arrow would end at the next slice that begins.
+            entry.bindsToEnclosing = phase == "f"
+            return entry
+        }
+    }
+}
+
+extension TracedSpan {
+    /// Whether its peer is a receiver.
+    fileprivate var isOutward: Bool { stage == .outbox || stage == .wire }
+}

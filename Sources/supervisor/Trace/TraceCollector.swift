@@ -1,0 +1,67 @@
+import DomainEvents
+import Locks
+
+/// Keeps what the processes say of the ways of events, until it is written.
+final class TraceCollector: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+
+    /// As many spans are kept; about 150 MB.
+    static let capacity = 500_000
+
+    private let lock = Lock()
+    private var trace = RecordedTrace()
+    private let capacity: Int
+
+    init(capacity: Int = TraceCollector.capacity) {
+        self.capacity = capacity
+    }
+
+    /// - Returns: Whether there is room for more.
+    func add(_ event: EventsTraced) -> Bool {
+        lock.withLock {
+            let room = capacity - trace.spans.count
+            trace.add(event, spans: room)
+            return event.spans.count < room
+        }
+    }
+
+    /// Batches of spans have not come, however many spans they had.
+    func missed(_ batches: Int) {
+        lock.withLock { trace.missedBatches += batches }
+    }
+
+    var recorded: RecordedTrace { lock.withLock { trace } }
+}
+
+/// The ways of events through several processes, as those have told it.
+struct RecordedTrace: Sendable {
+    /// A process; two starts of one worker are two.
+    struct Process: Sendable, Hashable {
+        let name: String
+        let pid: Int32
+    }
+
+    struct Thread: Sendable, Hashable {
+        let process: Process
+        let id: UInt64
+    }
+
+    private(set) var spans: [(process: Process, span: TracedSpan)] = []
+    private(set) var threads: [Thread: String] = [:]
+    private(set) var processes: [Process] = []
+    /// Spans that the processes have left out, and batches that have not come.
+    private(set) var dropped: UInt64 = 0
+    var missedBatches = 0
+
+    /// - Parameter spans: how many of them there is room for.
+    mutating func add(_ event: EventsTraced, spans room: Int = .max) {
+        let process = Process(name: event.process, pid: event.pid)
+        if !processes.contains(process) { processes.append(process) }
+        for thread in event.threads { threads[Thread(process: process, id: thread.id)] = thread.name }
+        let taken = event.spans.prefix(max(0, room))
+        for span in taken { spans.append((process, span)) }
+        let left = event.dropped.addingReportingOverflow(UInt64(event.spans.count - taken.count))
+        let sum = dropped.addingReportingOverflow(left.overflow ? .max : left.partialValue)
+        dropped = sum.overflow ? .max : sum.partialValue
+    }
+}

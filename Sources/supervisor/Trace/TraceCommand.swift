@@ -1,0 +1,103 @@
+import BridgeClient
+import BridgePlatform
+import DomainEvents
+import JSONText
+
+/// `supervisor trace`: records the ways of events through all processes of a running supervisor, and writes them for a timeline.
+struct TraceCommand {
+    let options: TraceOptions
+
+    /// Why the recording ends.
+    private enum Ending: Sendable {
+        case timeIsOver
+        case asked
+        case isFull
+        case hostLost(String)
+    }
+
+    /// What was noted in the last moment is still on its way: for so long it is waited for.
+    private static let lastMoment: UInt64 = 500_000_000
+
+    func run() async throws -> ProgramStatus {
+        // Before anything else: who cannot write need not record.
+        let output = try TraceOutput(options.output)
+        let poller = try Poller(name: "trace")
+        defer { poller.stop() }
+        let endings = AsyncStream.makeStream(of: Ending.self)
+        let end: @Sendable (Ending) -> Void = { endings.continuation.yield($0) }
+        let wanted = [OperatingSystem.terminate, OperatingSystem.interrupt]
+        let signals = try SignalSource.install(wanted, on: poller) { _ in end(.asked) }
+        defer { signals.cancel() }
+        let publisher = EventPublisher()
+        let lost = publisher.subscribe(to: HostLost.self) { end(.hostLost($0.reason)) }
+        defer { lost.cancel() }
+        let collector = TraceCollector()
+        let batches = publisher.eventsAndGaps(of: EventsTraced.self)
+        let collecting = Task {
+            for await batch in batches {
+                switch batch {
+                case .event(let event): if !collector.add(event) { end(.isFull) }
+                case .gap(let gap): collector.missed(gap.count)
+                }
+            }
+        }
+        defer { collecting.cancel() }
+        let client = try await HostConnection.attach(
+            to: ControlPath.find(options.control),
+            as: .trace,
+            publisher: publisher
+        )
+        CurrentProcess.report(
+            "supervisor: records for \(DurationText.text(options.duration)); Ctrl-C ends it before that"
+        )
+        poller.schedule(after: options.nanoseconds) { end(.timeIsOver) }
+        var ending = Ending.asked
+        for await found in endings.stream {
+            ending = found
+            break
+        }
+        switch ending {
+        case .timeIsOver, .asked: await pause(on: poller)
+        case .isFull, .hostLost: break
+        }
+        await client.close()
+        return try await write(collector.recorded, to: output, ending)
+    }
+
+    private func pause(on poller: Poller) async {
+        await withCheckedContinuation { continuation in
+            poller.schedule(after: Self.lastMoment) { continuation.resume() }
+        }
+    }
+
+    // MARK: - The result
+
+    private func write(_ trace: RecordedTrace, to output: TraceOutput, _ ending: Ending) async throws -> ProgramStatus {
+        if let failure = try await output.write(ChromeTrace(trace)) {
+            throw RunFailure(
+                status: .output,
+                description: "supervisor: the trace cannot be written to \(output.name): \(failure)\(output.remainder)"
+            )
+        }
+        var sentences: [String] = []
+        if case .hostLost(let reason) = ending {
+            sentences.append("the supervisor has gone (\(reason)); what came before is written")
+        }
+        if case .isFull = ending {
+            sentences.append("it has ended early, as \(TraceCollector.capacity) spans are the most that is recorded")
+        }
+        if trace.dropped > 0 {
+            sentences.append("\(trace.dropped) spans were left out, as there were too many at once")
+        }
+        if trace.missedBatches > 0 { sentences.append("\(trace.missedBatches) batches of spans have not come") }
+        let processes = count(trace.processes.count, "process", "processes")
+        sentences.append("\(output.name) has \(count(trace.spans.count, "span")) of \(processes)")
+        for sentence in sentences { CurrentProcess.report(TerminalText.harmless("supervisor: \(sentence)")) }
+        if case .hostLost = ending { return .workerUnavailable }
+        return .success
+    }
+
+    private func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
+        "\(number) \(number == 1 ? one : many ?? one + "s")"
+    }
+}

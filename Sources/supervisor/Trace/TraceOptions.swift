@@ -1,0 +1,39 @@
+import JSONText
+
+/// What `supervisor trace` was told.
+struct TraceOptions: Sendable, Hashable {
+    enum Output: Sendable, Hashable {
+        case standardOutput
+        case file(String)
+    }
+
+    /// Where the supervisor is; nil for the usual places.
+    let control: String?
+    let duration: Duration
+    var nanoseconds: UInt64 {
+        let (seconds, attoseconds) = duration.components
+        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+    }
+    let output: Output
+
+    /// The bounds of `--for`, as they are typed.
+    static let shortest = "1ms"
+    static let longest = "1h"
+
+    init(_ given: SubcommandArguments) throws(UsageError) {
+        control = given.values["--control"]
+        let file = given.values["--output"] ?? "-"
+        output = file == "-" ? .standardOutput : .file(file)
+        let text = given.values["--for"] ?? Self.shortest
+        let bounds = [Self.shortest, Self.longest].compactMap(DurationText.duration)
+        let found = "found \(ShownValue.text(text)) after --for, expected"
+        switch DurationText.parse(text) {
+        case .expected(let what): throw UsageError(description: "\(found) \(what)", topic: .trace)
+        case .duration(let duration):
+            guard bounds[0] <= duration, duration <= bounds[1] else {
+                throw UsageError(description: "\(found) \(Self.shortest) to \(Self.longest)", topic: .trace)
+            }
+            self.duration = duration
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import BridgePlatform
+
+/// Where a trace is written: standard output, or a file that is there as a whole or not at all.
+struct TraceOutput: @unchecked Sendable {
+    // Sendable: written by one thread, once, while nobody else has it.
+
+    private enum Place {
+        case standardOutput
+        case file(FileReplacement)
+    }
+
+    /// As it is called in a sentence.
+    let name: String
+    /// What is left of a trace that could not be written, as a sentence's end.
+    let remainder: String
+    private let place: Place
+
+    init(_ output: TraceOptions.Output) throws(RunFailure) {
+        switch output {
+        case .standardOutput:
+            name = "standard output"
+            remainder = ""
+            place = .standardOutput
+        case .file(let path):
+            name = TerminalText.harmless(path)
+            do {
+                let file = try FileReplacement(of: path)
+                remainder = file.leavesNothing ? "; no part of it is left" : ""
+                place = .file(file)
+            } catch {
+                throw RunFailure(status: .output, description: "supervisor: \(name) cannot be written: \(error)")
+            }
+        }
+    }
+
+    /// Writes a trace, on a thread that may wait.
+    ///
+    /// - Returns: Why it could not.
+    func write(_ trace: ChromeTrace) async throws -> SystemFileError? {
+        try await withCheckedThrowingContinuation { continuation in
+            do {
+                try PlatformThread.start(name: "trace") { continuation.resume(returning: failure(of: trace)) }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+
+    private func failure(of trace: ChromeTrace) -> SystemFileError? {
+        do throws(SystemFileError) {
+            switch place {
+            case .standardOutput:
+                try trace.write { (bytes) throws(SystemFileError) in try SystemFile.standardOutput.append(bytes) }
+            case .file(let file):
+                try trace.write { (bytes) throws(SystemFileError) in try file.append(bytes) }
+                try file.commit()
+            }
+            return nil
+        } catch {
+            return error
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import CBOR
+import Testing
+
+@testable import BridgeControl
+
+@Suite("Reports of a host")
+struct BridgeReportTests {
+    private func passed<Value: Codable>(_ value: Value) throws -> Value {
+        let buffer = CBORBuffer()
+        try CBOREncoder().encode(value, into: buffer)
+        return try Array(buffer.bytes).withUnsafeBytes { try CBORDecoder().decode(Value.self, from: $0) }
+    }
+
+    @Test("arrive as they were sent, with every field")
+    func roundTrip() throws {
+        var sent = EventTotals()
+        (sent.offered, sent.rejected, sent.handled, sent.unwanted) = (.max, 1, 2, 3)
+        (sent.unconfirmed, sent.refused, sent.coalesced, sent.dropped) = (4, 5, 6, 7)
+        (sent.deadLettered, sent.lost, sent.waiting, sent.waitingBytes, sent.bytes) = (8, 9, 10, 11, 12)
+        let worker = WorkerReport(
+            name: "render.1",
+            pool: "render",
+            pid: 4_211,
+            state: "backing off",
+            detail: "attempt 2",
+            starts: 3,
+            restarts: 2,
+            uptimeMilliseconds: 5,
+            lastExit: "killed by SIGKILL (9)",
+            violations: 1,
+            residentBytes: 1 << 40,
+            sent: sent
+        )
+        let report = BridgeReport(
+            pid: 1,
+            library: "x",
+            protocolVersion: 1,
+            uptimeMilliseconds: .max,
+            isStopping: true,
+            residentBytes: 7,
+            workers: [worker, WorkerReport(name: "b", state: "idle")],
+            clients: [ClientReport(client: "client-1", title: "t", pid: 9, outboxEvents: 2, dropped: 3)]
+        )
+        #expect(try passed(BridgeStatusReported(report)).report == report)
+        #expect(try passed(WorkerStopRequested(worker: "a")).worker == "a")
+        #expect(try passed(WorkerRestartRequested(worker: "a")).worker == "a")
+        #expect(try passed(CommandAnswered(refusal: "no")).refusal == "no")
+        #expect(try passed(CommandAnswered()).refusal == nil)
+    }
+
+    @Test("name pools before their members, once")
+    func names() {
+        let workers = [("a", nil), ("p.1", "p"), ("p.2", "p"), ("z", nil)].map { name, pool in
+            WorkerReport(name: name, pool: pool, state: "ready")
+        }
+        let report = BridgeReport(pid: 1, library: "", protocolVersion: 1, uptimeMilliseconds: 0, workers: workers)
+        #expect(report.workerNames == ["a", "p", "p.1", "p.2", "z"])
+    }
+
+    @Test("count as settled what was taken and does not wait, whatever a host claims")
+    func settled() {
+        var totals = EventTotals()
+        #expect(totals.settled == 0)
+        (totals.offered, totals.rejected, totals.waiting) = (10, 2, 3)
+        #expect(totals.settled == 5)
+        (totals.rejected, totals.waiting) = (.max, 1)
+        #expect(totals.settled == 0)
+        (totals.rejected, totals.waiting) = (11, 0)
+        #expect(totals.settled == 0)
+    }
+
+    @Test("bear the names that others know them by")
+    func eventNames() {
+        #expect(
+            ControlEventNames.commands
+                == ["BridgeStatusRequested", "WorkerStopRequested", "WorkerRestartRequested", "BridgeStopRequested"]
+        )
+        #expect(ControlEventNames.answers == ["BridgeStatusReported", "CommandAnswered"])
+    }
+}

@@ -1,0 +1,227 @@
+import BridgePlatform
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+extension SpawnRequest {
+    /// The same by way of `bridge-launcher`, in a box.
+    fileprivate func inBox(_ change: (inout SpawnBox) -> Void) throws -> SpawnRequest {
+        var box = SpawnBox()
+        change(&box)
+        var request = self
+        request.launcher = .init(path: try launcherPath(), box: box)
+        return request
+    }
+}
+
+/// Whether the system can do what the box wants; says what is not tested where it cannot.
+private func canDo(_ row: String, _ change: (inout SpawnBox) -> Void) throws -> Bool {
+    do throws(SpawnError) {
+        guard let request = try? shell("exit 0").inBox(change) else { return false }
+        _ = try ChildProcess.spawn(request).waitForExit()
+        return true
+    } catch {
+        guard case .boxUnavailable(let why) = error else { throw error }
+        CurrentProcess.report("not tested: \(row), as \(why)")
+        return false
+    }
+}
+
+private let everyFile = SpawnBox.Files(readOnly: [], writable: [])
+
+extension PlatformTests {
+    #if os(Linux)
+    @Suite("A box is closed around a program before it begins")
+    struct BoxTests {
+        @Test(
+            "F16: limits, mask and the want of new privileges are what was asked for, also of what the program starts"
+        )
+        func limits() async {
+            await #expect(processExitsWith: .success) {
+                try leavingNothingBehind {
+                    let script = "umask; grep NoNewPrivs /proc/self/status; sh -c 'cat /proc/self/limits'"
+                    let request = try shell(script).inBox { box in
+                        box.limits = [
+                            .memory: 256 << 20, .processorSeconds: 7, .openFiles: 50, .processes: 4_000,
+                            .fileSize: 1 << 20, .core: 0,
+                        ]
+                        box.mask = 0o077
+                    }
+                    let found = try run(request)
+                    #expect(found.output.hasPrefix("0077\nNoNewPrivs:\t1\n"))
+                    // Name, soft and hard limit, as proc(5) has them.
+                    let lines = found.output.split(separator: "\n").map { line in
+                        line.split(separator: " ").joined(separator: " ")
+                    }
+                    for line in [
+                        "Max data size 268435456 268435456 bytes", "Max cpu time 7 9 seconds",
+                        "Max open files 50 50 files", "Max processes 4000 4000 processes",
+                        "Max file size 1048576 1048576 bytes", "Max core file size 0 0 bytes",
+                    ] {
+                        #expect(lines.contains(line))
+                    }
+                    let without = try run(try shell("grep NoNewPrivs /proc/self/status").throughLauncher())
+                    #expect(without.output == "NoNewPrivs:\t0\n")
+                }
+            }
+        }
+
+        @Test("A limit that is lower already stays so, and is no mistake")
+        func lowerAlready() async {
+            await #expect(processExitsWith: .success) {
+                var limit = rlimit(rlim_cur: 30, rlim_max: 30)
+                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                let found = try run(try shell("ulimit -n; ulimit -Hn").inBox { $0.limits = [.openFiles: 1_000] })
+                #expect(found.output == "30\n30\n")
+            }
+        }
+
+        @Test("F16: only what is listed can be read and written, and what every program needs")
+        func files() async throws {
+            guard try canDo("F16 files", { $0.files = everyFile }) else { return }
+            await #expect(processExitsWith: .success) {
+                try leavingNothingBehind {
+                    try withTemporaryDirectory { outside in
+                        try withTemporaryDirectory { inside in
+                            let prepared = shell("printf s > \(outside)/secret; printf g > \(inside)/given")
+                            #expect(try run(prepared).exit.status == .exited(code: 0))
+                            let tries = [
+                                "cat \(outside)/secret", "ls \(outside)", "echo x > \(outside)/secret",
+                                "echo x > \(outside)/new", "rm \(outside)/secret",
+                                "mv \(inside)/given \(outside)/given",
+                                "cat \(inside)/given", "echo x > \(inside)/new", "rm \(inside)/new",
+                                "mknod \(inside)/device c 1 3", "cp /bin/true \(inside)/program; \(inside)/program",
+                                "echo x > /dev/null", "ls /proc/self/fd", "kill -0 \(getpid())",
+                            ]
+                            let script = tries.map { "(\($0)) >/dev/null 2>&1 && echo yes || echo no" }
+                            let request = try shell(script.joined(separator: "\n")).inBox {
+                                $0.files = .init(readOnly: [], writable: [inside])
+                            }
+                            let answers = try run(request).output.split(separator: "\n").map(String.init)
+                            #expect(
+                                answers.dropLast() == [
+                                    "no", "no", "no", "no", "no", "no", "yes", "yes", "yes", "no", "no", "yes", "yes",
+                                ]
+                            )
+                            // Where Landlock knows how (Linux 6.12).
+                            print("a signal to a process outside: \(answers.last ?? "")")
+                            let reading = try shell("cat \(inside)/given; echo x > \(inside)/given || echo refused")
+                                .inBox { $0.files = .init(readOnly: [inside], writable: []) }
+                            #expect(try run(reading).output == "grefused\n")
+                        }
+                    }
+                }
+            }
+        }
+
+        @Test("A path of the box that is not there is named")
+        func missingPath() async throws {
+            guard try canDo("F16 files", { $0.files = everyFile }) else { return }
+            await #expect(processExitsWith: .success) {
+                try leavingNothingBehind {
+                    let request = try shell("exit 0").inBox {
+                        $0.files = .init(readOnly: ["/usr"], writable: ["/nowhere"])
+                        $0.isBestEffort = true
+                    }
+                    let error = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
+                    #expect(
+                        error?.description
+                            == "spawn of /bin/sh, whose box gives it /nowhere, failed: No such file or directory (ENOENT)"
+                    )
+                }
+            }
+        }
+
+        @Test("F16: a set-user-ID program gets no rights in a box")
+        func noNewPrivileges() async throws {
+            guard geteuid() == 0, CurrentProcess.isExecutableFile("/usr/bin/setpriv") else {
+                CurrentProcess.report("not tested: F16 privileges, as only the superuser can make such a program")
+                return
+            }
+            await #expect(processExitsWith: .success) {
+                try withTemporaryDirectory { directory in
+                    #expect(chmod(directory, 0o755) == 0)
+                    let program = "\(directory)/who"
+                    let script = "cp /usr/bin/id \(program) && chown 0:0 \(program) && chmod 4755 \(program)"
+                    #expect(try run(shell(script)).exit.status == .exited(code: 0))
+                    let who = shell("exec setpriv --reuid 65534 --regid 65534 --clear-groups \(program) -u")
+                    // What is mounted without such rights would show nothing.
+                    try #require(try run(try who.throughLauncher()).output == "0\n")
+                    #expect(try run(try who.inBox { _ in }).output == "65534\n")
+                }
+            }
+        }
+
+        @Test("F16: the limit of processes holds for a user who has no more rights than others")
+        func processes() async throws {
+            guard geteuid() == 0, CurrentProcess.isExecutableFile("/usr/bin/setpriv") else {
+                CurrentProcess.report("not tested: F16 processes, as only the superuser can become another user")
+                return
+            }
+            await #expect(processExitsWith: .success) {
+                let script =
+                    "exec 2>&1; exec setpriv --reuid 65534 --regid 65534 --clear-groups sh -c '/bin/true; echo went on'"
+                let free = try run(try shell(script).inBox { $0.limits = [.processes: 100_000] })
+                #expect(free.output == "went on\n")
+                let limited = try run(try shell(script).inBox { $0.limits = [.processes: 1] })
+                #expect(limited.output != "went on\n" && limited.exit.status != .exited(code: 0))
+            }
+        }
+
+        @Test(
+            "B8: what the kernel lacks is a refusal that names it; with best effort the program begins, and is told without"
+        )
+        func kernelLacks() async throws {
+            guard try canDo("B8", { $0.refusesNetwork = true }) else { return }
+            await #expect(processExitsWith: .success) {
+                // As on a kernel that has neither.
+                try #require(MissingSystemCalls.install())
+                try leavingNothingBehind {
+                    let wishes: [(String, (inout SpawnBox) -> Void)] = [
+                        ("file-system rules need Landlock", { $0.files = everyFile }),
+                        ("no network needs a filter of system calls", { $0.refusesNetwork = true }),
+                    ]
+                    for (words, wish) in wishes {
+                        let error = #expect(throws: SpawnError.self) {
+                            _ = try ChildProcess.spawn(try shell("exit 0").inBox(wish))
+                        }
+                        guard case .boxUnavailable(let sentence) = error else {
+                            Issue.record("found \(String(describing: error))")
+                            continue
+                        }
+                        #expect(sentence.hasPrefix(words) && sentence.hasSuffix("(ENOSYS)"))
+                    }
+                    let request = try shell("exit 7").inBox { box in
+                        for (_, wish) in wishes { wish(&box) }
+                        box.isBestEffort = true
+                    }
+                    let child = try ChildProcess.spawn(request)
+                    #expect(child.missingFromBox.map { $0.prefix(12) } == ["file-system ", "no network n"])
+                    #expect(child.waitForExit().status == .exited(code: 7))
+                }
+            }
+        }
+
+        @Test("A launcher refuses what it would not carry out")
+        func commandLine() throws {
+            for words in [
+                ["--files", "listed"], ["--umask", "077"], ["--memory", "1"], ["--network", "none"],
+                ["--box", "strict", "--read-only", "/usr"], ["--box", "strict", "--umask", "1777"],
+                ["--box", "strict", "--umask", "8"], ["--box", "strict", "--memory", "-1"],
+                ["--box", "strict", "--memory", "99999999999999999999"], ["--box", "strict", "--network", "all"],
+                ["--box", "soft"], ["--box", "strict", "--core", "1", "--core", "2"],
+            ] {
+                var request = SpawnRequest(executable: try launcherPath())
+                request.arguments = ["--parent", "\(getpid())", "--status", "9", "--program", "/bin/true"]
+                request.arguments += words + ["--", "true"]
+                let status = try ChildProcess.spawn(request).waitForExit().status
+                #expect(status == .exited(code: 64), "\(words)")
+            }
+        }
+    }
+    #endif
+}

@@ -1,0 +1,63 @@
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+#if os(Linux)
+/// Makes this process and its children live as on a kernel without Landlock and without filters of system calls.
+///
+/// By a filter, of which there must be one for that. It cannot be undone: for exit tests.
+enum MissingSystemCalls {
+    private struct Instruction {
+        var code: UInt16
+        var ifTrue: UInt8 = 0
+        var ifFalse: UInt8 = 0
+        var value: UInt32
+    }
+
+    private struct Program {
+        var count: UInt16
+        var instructions: UnsafeMutablePointer<Instruction>
+    }
+
+    private typealias Call = @convention(c) (Int, Int, Int, Int, Int, Int) -> Int
+
+    /// Variadic in C; with words for arguments it is called like any other function on the machines that there are tests for.
+    private static var systemCall: Call? {
+        dlsym(UnsafeMutableRawPointer(bitPattern: 0), "syscall").map { unsafeBitCast($0, to: Call.self) }
+    }
+
+    #if arch(x86_64)
+    private static let (prctl, seccomp) = (157, 317)
+    #else
+    private static let (prctl, seccomp) = (167, 277)
+    #endif
+    private static let createRuleset: UInt32 = 444
+
+    /// Returns false if that cannot be done.
+    static func install() -> Bool {
+        guard let systemCall else { return false }
+        let (load, jumpIfEqual, answer): (UInt16, UInt16, UInt16) = (0x20, 0x15, 0x06)
+        let (noSuchCall, allow): (UInt32, UInt32) = (0x0005_0000 | UInt32(ENOSYS), 0x7FFF_0000)
+        var steps = [
+            // The number of the call is the first word of what a filter sees.
+            Instruction(code: load, value: 0),
+            Instruction(code: jumpIfEqual, ifTrue: 2, value: createRuleset),
+            Instruction(code: jumpIfEqual, ifTrue: 1, value: UInt32(seccomp)),
+            Instruction(code: answer, value: allow),
+            Instruction(code: answer, value: noSuchCall),
+        ]
+        let noNewPrivileges = 38
+        guard systemCall(prctl, noNewPrivileges, 1, 0, 0, 0) == 0 else { return false }
+        return steps.withUnsafeMutableBufferPointer { steps in
+            guard let first = steps.baseAddress else { return false }
+            var program = Program(count: UInt16(steps.count), instructions: first)
+            return withUnsafePointer(to: &program) { program in
+                let (setFilter, allThreads) = (1, 1)
+                return systemCall(seccomp, setFilter, allThreads, Int(bitPattern: program), 0, 0) == 0
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,194 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// A directory that is this user's alone, and goes with this object.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/event-bridge-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw SystemError.current("making a temporary directory") }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}
+
+/// Returns once `condition` holds, which nobody tells of; at most after four minutes, as `Shared.wait` does.
+func waitUntil(sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool) {
+    let deadline = MonotonicClock.now() + 240_000_000_000
+    while !condition() {
+        guard MonotonicClock.now() < deadline else {
+            Issue.record("it never came to that", sourceLocation: sourceLocation)
+            return
+        }
+        usleep(1_000)
+    }
+}
+
+/// A listener whose arrivals become links as a host's do.
+final class AttachingHost: Sendable {
+    let poller: Poller
+    let socket: any ListeningSocket
+    let listener: SocketListener
+    let reports = Shared<[SocketReport]>([])
+    let books = Shared(Books())
+
+    struct Books: Sendable {
+        var arrived = 0
+        var introduced = 0
+        var events = 0
+        var ends: [LinkEnd] = []
+        var live: [Guest] = []
+    }
+
+    /// One that has attached.
+    final class Guest: LinkDelegate, @unchecked Sendable {
+        // Sendable: constant.
+        private let link: Link
+        private let arrival: Arrival
+        private let books: Shared<Books>
+
+        init(_ arrival: Arrival, _ poller: Poller, _ books: Shared<Books>) {
+            self.arrival = arrival
+            self.books = books
+            link = Link(
+                peerName: "guest",
+                role: .host,
+                ownSource: LinkPair.hostSource,
+                limits: LinkLimits(),
+                poller: poller
+            )
+        }
+
+        func begin() {
+            books.change {
+                $0.arrived += 1
+                $0.live.append(self)
+            }
+            do {
+                try link.attach(arrival.stream, delegate: self)
+            } catch {
+                Issue.record(error)
+            }
+        }
+
+        func close() { link.close() }
+
+        func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) -> EventDisposition {
+            books.change { $0.events += 1 }
+            return .handled
+        }
+
+        func link(_ link: Link, received gap: GapFrame) {}
+
+        func link(_ link: Link, received message: ControlMessage) {
+            guard case .hello = message else { return }
+            // Before it is welcome: whoever knows that it is may do what the others are cut off for.
+            arrival.introduced()
+            LinkPair.hostReceived(message, link, LinkLimits())
+            books.change { $0.introduced += 1 }
+        }
+
+        func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
+
+        func linkEnded(_ link: Link, _ end: LinkEnd) {
+            arrival.ended()
+            books.change {
+                $0.ends.append(end)
+                $0.live.removeAll { $0 === self }
+            }
+        }
+    }
+
+    /// Reports come at once.
+    convenience init(at path: String, _ change: (inout SocketListener.Limits) -> Void = { _ in }) throws {
+        try self.init(on: NamedSocket(at: path), change)
+    }
+
+    init(on socket: any ListeningSocket, _ change: (inout SocketListener.Limits) -> Void = { _ in }) throws {
+        var limits = SocketListener.Limits()
+        limits.reportInterval = 1_000_000
+        // Where a test does not say otherwise, nobody is looked at or hurried.
+        limits.patience = 600_000_000_000
+        limits.lookInterval = 600_000_000_000
+        change(&limits)
+        let poller = try Poller(name: "host")
+        self.poller = poller
+        self.socket = socket
+        listener = SocketListener(
+            socket,
+            limits: limits,
+            poller: poller,
+            report: { [reports] report in reports.change { $0.append(report) } },
+            arrived: { [books] arrival in Guest(arrival, poller, books).begin() }
+        )
+        try listener.start()
+    }
+
+    func waitForReport(_ matter: SocketReport.Matter) {
+        reports.wait { $0.contains { $0.matter == matter } }
+    }
+
+    func stop() {
+        listener.stop()
+        for guest in books.value.live { guest.close() }
+        books.wait { $0.live.isEmpty }
+        poller.stop()
+    }
+}
+
+/// The other end: a link of a process that has connected.
+final class AttachingClient: Sendable {
+    let link: Link
+    let delegate = RecordingDelegate(onMessage: { link, message in LinkPair.workerReceived(message, link) })
+    let poller: Poller
+
+    init(to path: String) throws {
+        poller = try Poller(name: "client")
+        link = Link(
+            peerName: "host",
+            role: .worker,
+            ownSource: EventSource(origin: "canvas", incarnation: 0),
+            limits: LinkLimits(),
+            poller: poller
+        )
+        link.queue(.hello(LinkPair.hello()))
+        let socket = SharedDescriptor(try UnixSocket.connect(to: path))
+        try link.attach(UnixStream(attached: socket, poller: poller), delegate: delegate)
+    }
+
+    /// Returns once the host has welcomed it.
+    func waitForWelcome() { delegate.messages.wait { !$0.isEmpty } }
+
+    func stop() {
+        link.close()
+        delegate.end.wait { $0 != nil }
+        poller.stop()
+    }
+}
+
+/// Makes what `body` does leave no descriptor behind; in an exit test, as nothing else runs there.
+func leavingNoDescriptor(sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void) throws {
+    let before = try CurrentProcess.openDescriptorCount()
+    try body()
+    // A thread that has done its last call out still holds its stream for a moment.
+    waitUntil(sourceLocation: sourceLocation) { (try? CurrentProcess.openDescriptorCount()) ?? .max <= before }
+}

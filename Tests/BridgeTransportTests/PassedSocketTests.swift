@@ -1,0 +1,97 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+@Suite("A listening socket that a service manager has made", .serialized, .timeLimit(.minutes(5)))
+struct PassedSocketTests {
+    @Test("is used as it is: who connects is welcomed, and its file is there when all is over")
+    func used() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/s"
+        let managers = try UnixSocket.listen(at: path)
+        let inherited = try FileDescriptor.duplicate(managers.rawValue).release()
+        #expect(fcntl(inherited, F_SETFD, 0) == 0)
+        let socket = try PassedSocket(owning: inherited, named: "control")
+        #expect(socket.path == path)
+        #expect(socket.user == CurrentProcess.user)
+        #expect(fcntl(inherited, F_GETFD) & FD_CLOEXEC != 0)
+        let host = try AttachingHost(on: socket)
+        let client = try AttachingClient(to: path)
+        client.waitForWelcome()
+        client.link.publish(1, from: LinkPair.workerSource)
+        #expect(host.books.wait { $0.events == 1 })
+        // Nobody looks after a file that is the manager's.
+        unlink(path)
+        host.listener.lookNow()
+        let hasLooked = Shared(false)
+        host.poller.perform { hasLooked.change { $0 = true } }
+        hasLooked.wait { $0 }
+        #expect(!OperatingSystem.fileExists(path))
+        client.stop()
+        host.stop()
+        withExtendedLifetime(managers) {}
+    }
+
+    @Test("stays with the manager: neither its file nor a lock is made or removed, and who comes later is not refused")
+    func stays() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/s"
+        let managers = try UnixSocket.listen(at: path)
+        do {
+            let socket = try PassedSocket(owning: FileDescriptor.duplicate(managers.rawValue).release(), named: nil)
+            let host = try AttachingHost(on: socket)
+            #expect(!OperatingSystem.fileExists(path + ".lock"))
+            host.stop()
+        }
+        #expect(OperatingSystem.fileExists(path))
+        let late = try UnixSocket.connect(to: path)
+        #expect(try UnixSocket.accept(from: managers.rawValue) != nil)
+        withExtendedLifetime(late) {}
+    }
+
+    @Test("is taken once, and what says that it is there is gone, also where it is refused")
+    func forgotten() async {
+        await #expect(processExitsWith: .success) {
+            setenv("LISTEN_PID", "\(getpid())", 1)
+            setenv("LISTEN_FDS", "2", 1)
+            setenv("LISTEN_FDNAMES", "a:b", 1)
+            let error = #expect(throws: PassedSocketError.self) { try PassedSocket.take() }
+            #expect(error == .several(2, names: ["a", "b"]))
+            for variable in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { #expect(getenv(variable) == nil) }
+            let again = try PassedSocket.take()
+            #expect(again == nil)
+        }
+    }
+
+    private static func aPipe() throws -> CInt {
+        let pipe = try FileDescriptor.pipe()
+        return pipe.reading.release()
+    }
+
+    @Test("is refused by name if no stream can come from it, and closed")
+    func unfit() throws {
+        for (make, phrase) in [
+            ({ try Self.aPipe() }, "is no socket"),
+            ({ try UnixSocket.unconnected().release() }, "is a socket at which nobody listens"),
+            ({ 1_000_000 }, "is not open"),
+        ] as [(() throws -> CInt, String)] {
+            let number = try make()
+            let error = #expect(throws: PassedSocketError.self) { try PassedSocket(owning: number, named: "control") }
+            #expect(!FileDescriptor.isOpen(number))
+            #expect(
+                error?.description
+                    == """
+                    the descriptor \(number) (control) that the service manager passes \(phrase); expected a listening stream socket with a \
+                    path (ListenStream=/…)
+                    """
+            )
+        }
+    }
+}

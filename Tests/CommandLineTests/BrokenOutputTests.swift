@@ -1,0 +1,208 @@
+import BridgePlatform
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Rows F11 and N15: what is written cannot be, and the run goes on.
+@Suite("supervisor run, where its output goes nowhere", .serialized, .timeLimit(.minutes(5)))
+struct BrokenOutputTests {
+    private static let full = "/dev/full"
+
+    private static func work(_ numbers: ClosedRange<Int>) -> String {
+        numbers.map { #"{"type": "WorkRequested", "data": {"number": \#($0), "text": "t\#($0)"}}"# + "\n" }.joined()
+    }
+
+    /// Runs a worker over some input through a shell, which changes descriptors and limits.
+    private func run(
+        _ redirections: String,
+        before: String = "",
+        events: Int = 20,
+        in workspace: Workspace
+    ) async throws -> SupervisorProgram.Result {
+        try workspace.write("bridge.json5", Workspace.bridge())
+        try workspace.write("in.jsonl", Self.work(1...events))
+        let program = try SupervisorProgram.products() + "/supervisor"
+        let command = "\(before) exec '\(program)' run bridge.json5 --input in.jsonl --exit-when-idle --format json"
+        return try await SupervisorProgram.run(
+            ["-c", "\(command) \(redirections)"],
+            of: "/bin/sh",
+            in: workspace.path
+        )
+    }
+
+    private func isThere(_ path: String, for row: String) -> Bool {
+        if OperatingSystem.fileExists(path) { return true }
+        CurrentProcess.report("not tested: \(row), as there is no \(path)")
+        return false
+    }
+
+    @Test("F11, N15: standard output's reader is gone: the run goes on, and says nothing of it")
+    func readerGone() async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Workspace.bridge())
+        let result = try await workspace.run(
+            "run",
+            "bridge.json5",
+            "--input",
+            "-",
+            "--exit-when-idle",
+            input: Self.work(1...200),
+            readsOutput: false
+        )
+        #expect(result.status == .exited(code: 0))
+        #expect(!result.errors.contains { $0.contains("standard output") }, "\(result.errors)")
+    }
+
+    @Test("N15: standard output is a full disk: the run goes on, says so once, and how much was not printed")
+    func fullOutput() async throws {
+        guard isThere(Self.full, for: "N15, a full disk under the output") else { return }
+        let workspace = try Workspace()
+        let result = try await run("> \(Self.full)", in: workspace)
+        #expect(result.status == .exited(code: 0))
+        let said = result.errors.filter { $0.contains("standard output: No space left on device") }
+        #expect(said.count == 1, "\(result.errors)")
+        #expect(said.first?.contains("events are not printed until there is room") == true)
+        #expect(result.errors.contains { $0.contains("40 events were not printed") }, "\(result.errors)")
+    }
+
+    @Test(
+        "N15: standard output may not grow any more: no signal ends the run, and what was printed are whole lines but for one"
+    )
+    func limitedOutput() async throws {
+        if CurrentProcess.environment("TSAN_OPTIONS") != nil {
+            CurrentProcess.report("not tested: N15, a limit for files, which the thread sanitizer needs itself")
+            return
+        }
+        let workspace = try Workspace()
+        // Blocks of 512 bytes, or of 1,024 in some shells. The worker's shared outbox is such a file, too, and has room.
+        let result = try await run("> out.jsonl", before: "ulimit -f 40960;", events: 20, in: workspace)
+        #expect(result.status == .exited(code: 0), "\(result.errors)")
+        let limited = try await run("> out.jsonl", before: "ulimit -f 8;", events: 200, in: workspace)
+        #expect(limited.status == .exited(code: 0), "\(limited.errors)")
+        #expect(limited.errors.contains { $0.contains("standard output: File too large") }, "\(limited.errors)")
+        let text = try String(contentsOfFile: workspace.path + "/out.jsonl", encoding: .utf8)
+        let lines = text.split(separator: "\n")
+        #expect(lines.count > 5)
+        #expect(lines.dropLast().allSatisfy { $0.hasPrefix("{") && $0.hasSuffix("}") })
+    }
+
+    @Test(
+        "N15: standard error is closed, full, or has no reader: the run goes on",
+        arguments: ["2>&-", "2> /dev/full", "2>&1 >&3 | true"]
+    )
+    func noDiagnostics(redirection: String) async throws {
+        guard isThere(Self.full, for: "N15, a full disk under standard error") else { return }
+        let workspace = try Workspace()
+        let isPiped = redirection.contains("|")
+        try workspace.write("bridge.json5", Workspace.bridge())
+        try workspace.write("in.jsonl", Self.work(1...20))
+        let program = try SupervisorProgram.products() + "/supervisor"
+        let call = "'\(program)' run bridge.json5 --input in.jsonl --exit-when-idle --format json"
+        let result = try await SupervisorProgram.run(
+            [
+                "-c",
+                isPiped ? "exec 3>&1; \(call) \(redirection); exit ${PIPESTATUS[0]}" : "exec \(call) \(redirection)",
+            ],
+            of: "/bin/bash",
+            in: workspace.path
+        )
+        #expect(result.status == .exited(code: 0))
+        #expect(result.output.count == 40)
+        #expect(result.errors.isEmpty)
+    }
+
+    @Test("no descriptor of the supervisor's own takes the place of a standard stream that is closed at its start")
+    func closedStreams() async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Workspace.bridge())
+        let program = try SupervisorProgram.products() + "/supervisor"
+        let bridge = RunningProgram(
+            ["-c", "'\(program)' run bridge.json5 <&- >&- 2>&- & echo started $!; wait $!; echo ended $?"],
+            of: "/bin/sh",
+            in: workspace.path
+        )
+        let started = try #require(await bridge.line(with: "started "))
+        let pid = try #require(pid_t(started.dropFirst("started ".count)))
+        // Nothing says that it is ready: asked until it answers.
+        var published: SupervisorProgram.Result?
+        repeat {
+            published = try await workspace.run(
+                "publish",
+                "--control",
+                "run/s",
+                "WorkRequested",
+                #"{"number": 1, "text": "t"}"#
+            )
+        } while published?.status == .exited(code: 69)
+        #expect(published?.status == .exited(code: 0))
+        if isThere("/proc/\(pid)/fd", for: "what descriptors 0, 1 and 2 lead to") {
+            for number in 0...2 {
+                let target = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/\(number)")
+                #expect(target == "/dev/null", "descriptor \(number)")
+            }
+        }
+        kill(pid, SIGTERM)
+        #expect(await bridge.line(with: "ended ") == "ended 0")
+        _ = try await bridge.result()
+    }
+
+    @Test("N15: the disk under the control socket is full: the run goes on, and clients attach")
+    func fullControlDirectory() async throws {
+        let workspace = try Workspace()
+        let disk = workspace.path + "/run"
+        guard try await mount(at: disk, in: workspace) else {
+            CurrentProcess.report("not tested: N15, a full disk under the control socket, as none can be mounted")
+            return
+        }
+        do {
+            try workspace.write("bridge.json5", Workspace.bridge())
+            let bridge = workspace.start("run", "bridge.json5")
+            _ = try #require(await bridge.line(with: "is ready"), "\(bridge.lines)")
+            let published = try await workspace.run(
+                "publish",
+                "--control",
+                "run/s",
+                "WorkRequested",
+                #"{"number": 1, "text": "t"}"#
+            )
+            #expect(published.status == .exited(code: 0), "\(published.errors)")
+            // The lock holds though no number could be written into it.
+            let second = try await workspace.run("run", "bridge.json5")
+            #expect(second.status == .exited(code: 71), "\(second.errors)")
+            bridge.terminate()
+            #expect(try await bridge.result().status == .exited(code: 0))
+        } catch {
+            try await unmount(disk, in: workspace)
+            throw error
+        }
+        try await unmount(disk, in: workspace)
+    }
+
+    /// A file system in memory without room for another byte.
+    private func mount(at path: String, in workspace: Workspace) async throws -> Bool {
+        let result = try await SupervisorProgram.run(
+            [
+                "-c",
+                "mkdir -m 700 '\(path)' && mount -t tmpfs -o size=16k,mode=700 tmpfs '\(path)' && { cat /dev/zero > '\(path)/rest'; test -s '\(path)/rest'; }",
+            ],
+            of: "/bin/sh",
+            in: workspace.path,
+            environment: ["PATH": "/usr/bin:/bin:/usr/sbin:/sbin"]
+        )
+        return result.status == .exited(code: 0)
+    }
+
+    private func unmount(_ path: String, in workspace: Workspace) async throws {
+        _ = try await SupervisorProgram.run(
+            ["-c", "umount -l '\(path)'"],
+            of: "/bin/sh",
+            in: workspace.path,
+            environment: ["PATH": "/usr/bin:/bin:/usr/sbin:/sbin"]
+        )
+    }
+}

@@ -1,0 +1,323 @@
+import BridgeClient
+import BridgeControl
+import BridgePlatform
+import BridgeProtocol
+import CBOR
+import DomainEvents
+import Foundation
+import Supervision
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+@Suite("Subcommands that speak to a running supervisor", .serialized, .timeLimit(.minutes(5)))
+struct CommandTests {
+    private let workspace: Workspace
+
+    init() throws {
+        workspace = try Workspace()
+    }
+
+    private func command(_ words: String...) async throws -> SupervisorProgram.Result {
+        try await SupervisorProgram.run(words + ["--control", "run/s"], in: workspace.path)
+    }
+
+    /// What a client is told by itself.
+    private func report() async throws -> BridgeReport {
+        let client = try await BridgeClient.connect(to: workspace.path + "/run/s", publisher: EventPublisher())
+        let report = try await client.status()
+        await client.close()
+        return report
+    }
+
+    @Test("status and metrics tell of each worker; the socket may be named by the environment")
+    func status() async throws {
+        let supervisor = try await RunningSupervisor.start(["store", "canvas"], in: workspace)
+        let table = try await command("status")
+        #expect(table.status == .exited(code: 0) && table.errors.isEmpty)
+        #expect(table.output.first?.hasPrefix("supervisor, process ") == true)
+        #expect(table.output.first?.contains("2 of 2 workers ready, 1 client") == true)
+        #expect(table.output.count == 5)
+        #expect(table.output.last?.hasPrefix("canvas") == true && table.output.last?.contains("  ready  ") == true)
+        #expect(table.output[2].contains("MEMORY") && !table.output.joined().contains("\u{1B}"))
+        let json = try await SupervisorProgram.run(
+            ["status", "--json"],
+            in: workspace.path,
+            environment: ["EVENT_BRIDGE_CONTROL": "run/s"]
+        )
+        let told = try JSONDecoder().decode(BridgeReport.self, from: Data(try #require(json.output.first).utf8))
+        #expect(json.output.count == 1 && told.workers.map(\.name) == ["store", "canvas"])
+        #expect(told.workers.allSatisfy { $0.state == "ready" && $0.residentBytes ?? 0 > 1 << 16 })
+        #expect(told.clients.map(\.title) == ["supervisor status"])
+        let metrics = try await command("metrics")
+        #expect(metrics.output.contains(#"event_bridge_worker_ready{worker="store"} 1"#))
+        #expect(metrics.output.contains("# TYPE event_bridge_worker_restarts_total counter"))
+        let result = try await supervisor.terminate()
+        #expect(result.status == .exited(code: 0))
+        // What commands it is no event of the bridge's users.
+        #expect(result.output.isEmpty)
+    }
+
+    @Test("the only worker is stopped and started again, the supervisor lives on, and stop ends it")
+    func stopAndRestart() async throws {
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
+        let stopped = try await command("stop", "store")
+        #expect(stopped.status == .exited(code: 0) && stopped.output.isEmpty && stopped.errors.isEmpty)
+        #expect(try await report().workers.map(\.state) == ["stopped"])
+        let restarted = try await command("restart", "store")
+        #expect(restarted.status == .exited(code: 0) && restarted.errors.isEmpty)
+        let worker = try #require(try await report().workers.first)
+        #expect(worker.state == "ready" && worker.starts == 2 && worker.restarts == 0)
+        for name in ["stop", "restart"] {
+            let unknown = try await command(name, "stoer")
+            #expect(unknown.status == .exited(code: 64))
+            #expect(unknown.errors == ["supervisor: there is no worker \"stoer\"; did you mean \"store\"?"])
+        }
+        let ended = try await command("stop")
+        #expect(ended.status == .exited(code: 0) && ended.errors.isEmpty, "\(ended.errors)")
+        let result = try await supervisor.end()
+        #expect(result.status == .exited(code: 0))
+        #expect(result.errors.contains("supervisor: stopping: the workers finish what they have"))
+        #expect(result.errors.contains { $0.contains("exited with status 0, as it was asked to") })
+    }
+
+    @Test("a restart of a worker that does not come up ends with status 69 and says why")
+    func givenUp() async throws {
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
+        // From its second start on it finds nothing to run.
+        let link = workspace.path + "/gone"
+        try workspace.write(
+            "other.json5",
+            """
+            { control: "other/s", workers: [{ name: "w", executable: "\(link)", arguments: ["--misbehave", "none"],
+              subscribes: ["WorkRequested"], \(Workspace.workerEnvironment), handshake: "4m", restart: "temporary" },
+              { name: "keeps", executable: "faulty-worker", arguments: ["--misbehave", "none"], \(Workspace.workerEnvironment),
+                handshake: "4m", heartbeat: { every: "1m" } }] }
+            """
+        )
+        try FileManager.default.createSymbolicLink(
+            atPath: link,
+            withDestinationPath: try SupervisorProgram.products() + "/faulty-worker"
+        )
+        let (ready, programs) = (Noted<String>(), Noted<SupervisorProgram>())
+        async let run = workspace.run(
+            "run",
+            "other.json5",
+            onError: { program, line in
+                programs.add(program)
+                if line.contains("is ready") { ready.add(line) }
+            }
+        )
+        await ready.wait { $0.count == 2 }
+        try FileManager.default.removeItem(atPath: link)
+        let result = try await SupervisorProgram.run(
+            ["restart", "w", "--control", "other/s"],
+            in: workspace.path
+        )
+        #expect(result.status == .exited(code: 69))
+        #expect(result.errors.count == 1 && result.errors[0].contains("worker \"w\" was "), "\(result.errors)")
+        programs.all[0].terminate()
+        _ = try await run
+        _ = try await supervisor.terminate()
+    }
+
+    @Test("F12: a hundred at once are all answered")
+    func crowd() async throws {
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
+        let results = try await withThrowingTaskGroup(of: SupervisorProgram.Result.self) { group in
+            for _ in 0..<100 { group.addTask { try await command("status", "--json") } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(results.count { $0.status == .exited(code: 0) } == 100)
+        #expect(results.allSatisfy { $0.output.count == 1 && $0.errors.isEmpty })
+        #expect(try await report().clients.count == 1)
+        #expect(try await supervisor.terminate().status == .exited(code: 0))
+    }
+
+    @Test("F12: commands whose caller is killed at any moment are done once or not at all, and nothing is left of them")
+    func killedCallers() async throws {
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
+        let seed = CurrentProcess.environment("COMMAND_TEST_SEED").flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
+        print("COMMAND_TEST_SEED=\(seed)")
+        var random = SplitMix64(seed: seed)
+        let callers = 40
+        for _ in 0..<callers {
+            let delay = UInt64.random(in: 0...150_000_000, using: &random)
+            let products = try SupervisorProgram.products()
+            var request = SpawnRequest(executable: products + "/supervisor")
+            request.arguments = ["restart", "store", "--control", "run/s"]
+            request.workingDirectory = workspace.path
+            request.environment = ["TSAN_OPTIONS": CurrentProcess.environment("TSAN_OPTIONS") ?? ""]
+            let poller = try Poller(name: "caller")
+            let child = try ChildProcess.spawn(request)
+            let ended = Noted<Void>()
+            try child.onExit(on: poller) { _ in ended.add(()) }
+            poller.schedule(after: delay) { _ = try? child.signal(SIGKILL) }
+            await ended.wait { !$0.isEmpty }
+            poller.stop()
+        }
+        // Behind all of theirs.
+        let last = try await command("restart", "store")
+        #expect(last.status == .exited(code: 0) && last.errors.isEmpty)
+        let report = try await report()
+        #expect(report.clients.count == 1)
+        let worker = try #require(report.workers.first)
+        #expect(worker.state == "ready" && worker.restarts == 0)
+        #expect((2...callers + 2).contains(worker.starts))
+        #expect(try await supervisor.terminate().status == .exited(code: 0))
+    }
+
+    @Test("a socket of a dead supervisor, and none at all, end with status 69 and a sentence")
+    func deadSupervisor() async throws {
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
+        supervisor.program.kill()
+        _ = try await supervisor.end()
+        #expect(OperatingSystem.fileExists(workspace.path + "/run/s"))
+        for words in [
+            ["status"], ["stop"], ["stop", "store"], ["restart", "store"], ["metrics"], ["status", "--watch"],
+        ] {
+            let result = try await SupervisorProgram.run(words + ["--control", "run/s"], in: workspace.path)
+            #expect(result.status == .exited(code: 69) && result.output.isEmpty)
+            #expect(result.errors.count == 1 && result.errors[0].contains("no host is to be had at run/s"))
+            #expect(result.errors[0].hasSuffix("; is a supervisor running, with --control run/s or `control` set?"))
+        }
+        let none = try await SupervisorProgram.run(["status"], in: workspace.path)
+        #expect(none.status == .exited(code: 69))
+        #expect(none.errors[0].contains("run/supervisor.sock"))
+    }
+
+    @Test("a watch goes on when the supervisor goes away and comes back, and ends when it is asked to")
+    func watch() async throws {
+        let first = try await RunningSupervisor.start(["store"], in: workspace)
+        let (lines, sentences, watchers) = (Noted<String>(), Noted<String>(), Noted<SupervisorProgram>())
+        async let watching = workspace.run(
+            "status",
+            "--json",
+            "--watch",
+            "--control",
+            "run/s",
+            onError: { program, line in sentences.add(line) },
+            onOutput: { program, line in
+                watchers.add(program)
+                lines.add(line)
+            }
+        )
+        await lines.wait { $0.count >= 2 }
+        _ = try await first.terminate()
+        await sentences.wait { !$0.isEmpty }
+        let before = lines.all.count
+        let second = try await RunningSupervisor.start(["store"], in: workspace)
+        await lines.wait { $0.count > before }
+        watchers.all[0].terminate()
+        let result = try await watching
+        #expect(result.status == .exited(code: 0))
+        #expect(
+            sentences.all.count == 1 && sentences.all[0].contains("the host has ended; waiting for it to come back")
+        )
+        let reports = try result.output.map { try JSONDecoder().decode(BridgeReport.self, from: Data($0.utf8)) }
+        #expect(Set(reports.map(\.pid)).count == 2)
+        _ = try await second.terminate()
+    }
+
+    @Test("on a terminal a watch draws in place, cut to the width, and gives the cursor back at Ctrl-C")
+    func terminal() async throws {
+        let script = "/usr/bin/script"
+        guard access(script, X_OK) == 0 else {
+            CurrentProcess.report("not tested: a watch on a terminal, as there is no \(script) to give a program one")
+            return
+        }
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
+        let program = "'\(try SupervisorProgram.products())/supervisor' status --watch --control run/s"
+        let drawn = Noted<Void>()
+        let result = try await SupervisorProgram.run(
+            ["--quiet", "--return", "--flush", "--command", "stty cols 40 rows 9; exec \(program)", "/dev/null"],
+            of: script,
+            in: workspace.path,
+            environment: ["SHELL": "/bin/sh", "TERM": "xterm"],
+            waitsForInput: true,
+            onOutput: { program, line in
+                guard line.contains("store") else { return }
+                drawn.add(())
+                if drawn.all.count == 2 { program.finishInput("\u{3}") }
+            }
+        )
+        #expect(result.status == .exited(code: 0))
+        let text = result.output.joined(separator: "\n")
+        #expect(text.hasPrefix("\u{1B}[?25l\u{1B}[Hsupervisor, process "))
+        #expect(text.contains("\u{1B}[?25h") && text.contains("\u{1B}[32mready"))
+        #expect(result.output.count { $0.contains("\u{1B}[H") } == drawn.all.count)
+        for line in result.output {
+            let shown = line.replacing(/\u{1B}\[[?0-9]*[A-Za-z]|\r/, with: "")
+            #expect(shown.count <= 40 || shown.contains("^C"), "\(shown)")
+        }
+        _ = try await supervisor.terminate()
+    }
+
+    @Test("a watch whose reader has gone ends")
+    func brokenPipe() async throws {
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
+        let result = try await workspace.run("status", "--watch", "--control", "run/s", readsOutput: false)
+        #expect(result.status == .exited(code: 0) && result.errors.isEmpty)
+        _ = try await supervisor.terminate()
+    }
+
+    @Test("F13: a supervisor of another version is named with both versions")
+    func otherVersion() async throws {
+        let path = workspace.path + "/s"
+        let listening = try SharedDescriptor(UnixSocket.bind(to: path))
+        try UnixSocket.startListening(listening.rawValue, backlog: 8)
+        let poller = try Poller(name: "another version")
+        defer { poller.stop() }
+        let kept = Noted<SharedDescriptor>()
+        let registration = try poller.register(listening.rawValue, interest: .readable) { _ in
+            guard let accepted = try? UnixSocket.accept(from: listening.rawValue) else { return }
+            let socket = SharedDescriptor(accepted)
+            let frame = CBORBuffer()
+            ControlMessage.reject(
+                Reject(
+                    reason: Reject.Reason.version.rawValue,
+                    text: "the client speaks protocol version 1 (0.1.0), the host speaks version 7"
+                )
+            ).encode(into: frame)
+            _ = Array(frame.bytes).withUnsafeBytes { UnixSocket.send(socket.rawValue, $0) }
+            kept.add(socket)
+        }
+        for words in [["status"], ["stop"], ["restart", "a"], ["metrics"]] {
+            let result = try await SupervisorProgram.run(words + ["--control", "s"], in: workspace.path)
+            #expect(result.status == .exited(code: 69))
+            #expect(result.errors.count == 1)
+            #expect(
+                result.errors[0].hasSuffix("the client speaks protocol version 1 (0.1.0), the host speaks version 7"),
+                "\(result.errors)"
+            )
+        }
+        registration.cancel()
+        withExtendedLifetime((kept, listening)) {}
+    }
+
+    @Test("a socket that another user serves ends with status 77")
+    func otherUser() async {
+        guard geteuid() == 0 else {
+            CurrentProcess.report(
+                "not tested: commands at another user's socket, as only the superuser can be two users"
+            )
+            return
+        }
+        await #expect(processExitsWith: .success) {
+            let workspace = try Workspace()
+            chown(workspace.path, 65_534, 65_534)
+            #expect(seteuid(65_534) == 0)
+            let listening = try SharedDescriptor(UnixSocket.bind(to: workspace.path + "/s"))
+            try UnixSocket.startListening(listening.rawValue, backlog: 8)
+            #expect(seteuid(0) == 0)
+            let result = try await SupervisorProgram.run(["stop", "--control", "s"], in: workspace.path)
+            #expect(result.status == .exited(code: 77))
+            #expect(result.errors.count == 1 && result.errors[0].hasSuffix("the socket s is served by user 65534"))
+            withExtendedLifetime(listening) {}
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import BridgePlatform
+import Locks
+import Testing
+
+/// What is there from some moment on.
+private final class Value<T: Sendable>: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = Lock()
+    private var value: T?
+
+    var current: T? { lock.withLock { value } }
+
+    func set(_ value: T) { lock.withLock { self.value = value } }
+}
+
+@Suite("supervisor run, under a service manager")
+struct ServiceManagerTests {
+    private static let configuration = """
+        { workers: [
+        { name: "a", executable: "faulty-worker", arguments: ["--misbehave", "none"], subscribes: ["WorkRequested"],
+          \(Workspace.workerEnvironment), handshake: "4m", heartbeat: { every: "1m" }, shutdown: { grace: "4m" } },
+        { name: "b", executable: "faulty-worker", arguments: ["--misbehave", "none"], onDemand: true,
+          subscribes: ["BoxOrdered"], \(Workspace.workerEnvironment) },
+        ] }
+        """
+
+    @Test("says when it is ready, how it is, that it lives, and that it stops", .timeLimit(.minutes(5)))
+    func told() async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Self.configuration)
+        let manager = try Manager(at: "\(workspace.path)/notify")
+        let supervisor = Value<SupervisorProgram>()
+        let stops = Count()
+        let thread = try manager.listen { line in
+            // It lives on until it has said so behind its being ready.
+            guard line == "WATCHDOG=1", manager.received.contains("READY=1"), let program = supervisor.current else {
+                return
+            }
+            if stops.increment() == 1 { program.terminate() }
+        }
+        let result = try await SupervisorProgram.run(
+            ["run", "bridge.json5"],
+            in: workspace.path,
+            environment: ["NOTIFY_SOCKET": "\(workspace.path)/notify", "WATCHDOG_USEC": "2000000"],
+            onError: { program, _ in supervisor.set(program) }
+        )
+        manager.end()
+        thread.join()
+        #expect(result.status == .exited(code: 0))
+        let lines = manager.received
+        let ready = try #require(lines.firstIndex(of: "READY=1"))
+        let stopping = try #require(lines.firstIndex(of: "STOPPING=1"))
+        #expect(ready < stopping)
+        #expect(lines.contains("STATUS=1 of 2 workers are ready; 1 on demand"))
+        #expect(lines.count { $0 == "READY=1" } == 1)
+        #expect(lines.count { $0 == "STOPPING=1" } == 1)
+    }
+
+    @Test(
+        "F11: a manager that is gone is named once, and harms nothing",
+        .timeLimit(.minutes(5)),
+        arguments: [(false, "(ENOENT)"), (true, "(ECONNREFUSED)")]
+    )
+    func gone(leavesSocket: Bool, reason: String) async throws {
+        let workspace = try Workspace()
+        // Its descriptor goes with it at once, its file does not.
+        if leavesSocket { _ = try Manager(at: "\(workspace.path)/nobody") }
+        try workspace.write("bridge.json5", Self.configuration)
+        let result = try await SupervisorProgram.run(
+            ["run", "bridge.json5", "--input", "-", "--exit-when-idle"],
+            in: workspace.path,
+            environment: ["NOTIFY_SOCKET": "\(workspace.path)/nobody"]
+        )
+        #expect(result.status == .exited(code: 0))
+        let complaints = result.errors.filter { $0.contains("the service manager is not told") }
+        #expect(complaints.count == 1)
+        #expect(complaints.first?.contains(reason) == true)
+    }
+}

@@ -1,0 +1,454 @@
+import BridgeClient
+import BridgePlatform
+import BridgeProtocol
+import CBOR
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import EventRouting
+import Testing
+
+private struct ParcelOrdered: DomainEvent, Equatable {
+    let label: String
+}
+
+private struct ParcelPacked: DomainEvent, Equatable {
+    let label: String
+}
+
+private struct ParcelWeighed: DomainEvent {
+    let number: Int
+    var filler = ""
+}
+
+/// A host, its workers in memory, and a socket in a directory of the test's own.
+struct AttachHome {
+    let directory: PrivateDirectory
+    let publisher = EventPublisher()
+    let attached = Collected<ClientAttached>()
+    let detached = Collected<ClientDetached>()
+
+    init() throws {
+        directory = try PrivateDirectory()
+    }
+
+    var path: String { directory.path + "/s" }
+
+    func start(
+        workers: [InMemoryWorker] = [],
+        control change: (inout ControlSocket) -> Void = { _ in }
+    ) async throws
+        -> (bridge: BridgeHost, subscriptions: [Subscription])
+    {
+        let subscriptions = [
+            publisher.subscribe(to: ClientAttached.self) { [attached] in attached.add($0) },
+            publisher.subscribe(to: ClientDetached.self) { [detached] in detached.add($0) },
+        ]
+        var control = ControlSocket(path)
+        change(&control)
+        return (try await BridgeHost.inMemory(publisher, workers: workers, control: control), subscriptions)
+    }
+
+    /// Attaches a client and waits until the host knows what it wants.
+    func attach(_ publisher: EventPublisher, name: String = "test") async throws -> BridgeClient {
+        let before = attached.all.count
+        let client = try await BridgeClient.connect(to: path, publisher: publisher, name: name)
+        await attached.wait { $0.count > before }
+        return client
+    }
+
+    /// A worker that provides each box that is ordered.
+    static let provisioning = InMemoryWorker("provisioning", subscribes: [ParcelOrdered.self]) { publisher in
+        [publisher.subscribe(to: ParcelOrdered.self) { publisher.publish(ParcelPacked(label: $0.label)) }]
+    }
+}
+
+/// A directory that is this user's alone.
+final class PrivateDirectory: Sendable {
+    private let outer: TemporaryDirectory
+    /// Made by the socket.
+    var path: String { outer.path + "/run" }
+
+    init() throws { outer = try TemporaryDirectory() }
+}
+
+@Suite("Attached clients", .serialized, .timeLimit(.minutes(5)))
+struct AttachTests {
+    @Test("a client publishes and subscribes as the host does, and has an interest of its own")
+    func bothWays() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start(workers: [AttachHome.provisioning])
+        let (first, second) = (EventPublisher(), EventPublisher())
+        let (provisioned, ordered) = (Collected<ParcelPacked>(), Collected<ParcelOrdered>())
+        let causes = Collected<EventID?>()
+        let subscriptions = [
+            first.subscribe(to: ParcelPacked.self) {
+                causes.add(EventContext.current?.cause)
+                provisioned.add($0)
+            },
+            second.subscribe(to: ParcelOrdered.self) { ordered.add($0) },
+        ]
+        let one = try await home.attach(first)
+        let two = try await home.attach(second)
+        first.publish(ParcelOrdered(label: "Books"))
+        #expect(await provisioned.wait { $0.count == 1 } == [ParcelPacked(label: "Books")])
+        #expect(await ordered.wait { $0.count == 1 } == [ParcelOrdered(label: "Books")])
+        // The cause is the event that this very publisher has published.
+        #expect(causes.all.first??.incarnation == first.source.incarnation)
+        home.publisher.publish(ParcelOrdered(label: "Plates"))
+        await provisioned.wait { $0.count == 2 }
+        await ordered.wait { $0.count == 2 }
+        #expect(bridge.clients.map(\.client) == ["client-1", "client-2"])
+        #expect(one.name == "client-1" && two.name == "client-2")
+        await one.close()
+        #expect(await home.detached.wait { $0.count == 1 }.first?.client == "client-1")
+        await two.close()
+        await bridge.shutdown()
+        withExtendedLifetime((subscriptions, kept)) {}
+    }
+
+    @Test("a client's deliver and request reach the workers, and nobody waits for clients")
+    func receipts() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start(workers: [AttachHome.provisioning])
+        let gate = Barrier()
+        let (asking, stuck) = (EventPublisher(), EventPublisher())
+        let held = stuck.subscribe(to: ParcelOrdered.self) { _ in gate.wait() }
+        let one = try await home.attach(asking)
+        let two = try await home.attach(stuck)
+        let receipt = try await asking.deliver(ParcelOrdered(label: "Books"), within: .seconds(60))
+        #expect(receipt.handlers["provisioning"] == 1)
+        let fromHost = try await home.publisher.deliver(ParcelOrdered(label: "Plates"), within: .seconds(60))
+        #expect(fromHost.handlers["provisioning"] == 1)
+        await bridge.waitUntilIdle()
+        gate.open()
+        await one.close()
+        await two.close()
+        await bridge.shutdown()
+        withExtendedLifetime((held, kept)) {}
+    }
+
+    @Test(
+        "a client that watches some names gets those and no others, reports among them, though it subscribes to nothing"
+    )
+    func watchedNames() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start(workers: [AttachHome.provisioning])
+        let passed = Collected<String>()
+        let watching = try await BridgeClient.connect(
+            to: home.path,
+            publisher: EventPublisher(origin: "watching"),
+            name: "watching",
+            wantsEverything: false,
+            watchedNames: ["ParcelPacked", ClientAttached.eventName],
+            tap: { passed.add($0.name) },
+            gapTap: nil
+        )
+        await home.attached.wait { $0.count == 1 }
+        let other = try await home.attach(EventPublisher())
+        try await home.publisher.deliver(ParcelOrdered(label: "Books"), within: .seconds(60))
+        await passed.wait { $0.contains("ParcelPacked") }
+        #expect(Set(passed.all) == ["ParcelPacked", ClientAttached.eventName])
+        await other.close()
+        await watching.close()
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test(
+        "a client delivers an event whose type it does not know, and hears who has handled it, or that nobody wants it"
+    )
+    func deliversByName() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start(workers: [AttachHome.provisioning])
+        let orders = Collected<EventID?>()
+        let subscription = home.publisher.subscribe(to: ParcelOrdered.self) { _ in
+            orders.add(EventContext.current?.id)
+        }
+        let client = try await home.attach(EventPublisher(origin: "tool"))
+        let payload = try CBORValue.map([.init(key: .text("label"), value: .text("Books"))]).encoded()
+        let receipt = try await client.deliver(name: "ParcelOrdered", payload: payload, within: .seconds(60))
+        #expect(receipt.handlers == ["host": 1, "provisioning": 1])
+        #expect(orders.all == [client.idElsewhere(of: receipt.id)])
+        #expect(client.namesWantedByHost.contains("ParcelOrdered"))
+        for (name, payload, code) in [
+            ("ParcelOrdred", payload, DeliveryError.Code.nobodySubscribed), ("ParcelOrdered", [0xA0], .refused),
+            ("", payload, .notEncodable), ("*", payload, .notEncodable),
+        ] {
+            do {
+                _ = try await client.deliver(name: name, payload: payload, within: .seconds(60))
+                Issue.record("\(name) was delivered")
+            } catch let error as DeliveryError {
+                #expect(error.code == code, "\(error)")
+            }
+        }
+        await client.close()
+        await bridge.shutdown()
+        withExtendedLifetime((subscription, kept)) {}
+    }
+
+    @Test("no client gets a name that a worker has")
+    func names() async throws {
+        let home = try AttachHome()
+        let worker = InMemoryWorker("client-1", subscribes: []) { _ in [] }
+        let (bridge, kept) = try await home.start(workers: [worker])
+        let client = try await home.attach(EventPublisher(), name: "a view")
+        #expect(client.name == "client-2")
+        #expect(home.attached.all.map(\.title) == ["a view"])
+        #expect(home.attached.all.map(\.pid) == [CurrentProcess.identifier])
+        await client.close()
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("C4: a client that reads too slowly finds gaps, and slows nobody")
+    func slowClient() async throws {
+        let home = try AttachHome()
+        let count = 3_000
+        let seenByWorker = Collected<Int>()
+        let worker = InMemoryWorker("recorder", subscribes: [ParcelWeighed.self]) { publisher in
+            [publisher.subscribe(to: ParcelWeighed.self) { seenByWorker.add($0.number) }]
+        }
+        let (bridge, kept) = try await home.start(workers: [worker]) { $0.outbox = 256 << 10 }
+        let slow = EventPublisher()
+        let gate = Collected<Void>()
+        let seen = Collected<Int>()
+        let items = slow.eventsAndGaps(of: ParcelWeighed.self)
+        let reading = Task {
+            for await item in items {
+                if !seen.all.isEmpty { await gate.wait { !$0.isEmpty } }
+                switch item {
+                case .event: seen.add(1)
+                case .gap(let gap): seen.add(-gap.count)
+                }
+            }
+        }
+        let client = try await home.attach(slow)
+        for number in 0..<count {
+            try await home.publisher.send(ParcelWeighed(number: number, filler: String(repeating: "x", count: 4_000)))
+        }
+        await bridge.waitUntilIdle()
+        #expect(seenByWorker.all == Array(0..<count))
+        let status = try #require(bridge.clients.first)
+        #expect(status.dropped > 0)
+        gate.add(())
+        let all = await seen.wait { $0.reduce(0) { $0 + abs($1) } >= count }
+        #expect(all.reduce(0) { $0 + abs($1) } == count)
+        #expect(all.contains { $0 < 0 })
+        #expect(bridge.deadLetters.isEmpty)
+        reading.cancel()
+        await client.close()
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("a client that dies in the middle of a frame is simply gone")
+    func killed() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start(workers: [AttachHome.provisioning])
+        let raw = try RawClient(to: home.path)
+        raw.send(.hello(RawClient.hello()))
+        raw.send(.interest(Interest(wanted: [.init(number: 1, name: ParcelPacked.eventName)])))
+        raw.send(.ready)
+        await home.attached.wait { $0.count == 1 }
+        // Lies there unacknowledged for ever.
+        home.publisher.publish(ParcelOrdered(label: "Books"))
+        await bridge.waitUntilIdle()
+        raw.send([0, 0, 1, 0, 0x87, 8, 1])
+        raw.close()
+        let end = try #require(await home.detached.wait { $0.count == 1 }.first)
+        #expect(end.client == "client-1" && end.reason.hasPrefix("has gone"))
+        #expect(bridge.clients.isEmpty && bridge.deadLetters.isEmpty)
+        let receipt = try await home.publisher.deliver(ParcelOrdered(label: "Plates"), within: .seconds(60))
+        #expect(receipt.handlers["provisioning"] == 1)
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("a client that breaks the protocol is named and sent away, and workers go on")
+    func violation() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start(workers: [AttachHome.provisioning])
+        let raw = try RawClient(to: home.path)
+        raw.send(.hello(RawClient.hello()))
+        raw.send(.ready)
+        await home.attached.wait { $0.count == 1 }
+        raw.send(.drain(graceMilliseconds: 1))
+        let end = try #require(await home.detached.wait { $0.count == 1 }.first)
+        #expect(end.reason == "broke the protocol: a drain frame is forbidden: only a host sends it")
+        #expect(
+            try await home.publisher.deliver(ParcelOrdered(label: "Books"), within: .seconds(60)).handlers[
+                "provisioning"
+            ]
+                == 1
+        )
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("F13: a client of another version is told both versions")
+    func otherVersion() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start()
+        let raw = try RawClient(to: home.path)
+        raw.send(.hello(RawClient.hello(versions: 7...9)))
+        guard case .reject(let reject)? = raw.receive() else {
+            Issue.record("no reject")
+            return
+        }
+        #expect(reject.reason == Reject.Reason.version.rawValue)
+        #expect(reject.text == "the client speaks protocol version 7 to 9 (raw), the host speaks version 1")
+        #expect(bridge.clients.isEmpty && home.attached.all.isEmpty)
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("beyond as many as may be attached a client is refused, until one has gone")
+    func tooMany() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start { $0.clients = 1 }
+        let first = try await home.attach(EventPublisher())
+        let error = await #expect(throws: BridgeClientError.self) {
+            _ = try await BridgeClient.connect(to: home.path, publisher: EventPublisher())
+        }
+        #expect(error?.description.hasSuffix("as many clients are attached as may be") == true)
+        await first.close()
+        await home.detached.wait { $0.count == 1 }
+        let second = try await home.attach(EventPublisher())
+        await second.close()
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("where nobody listens a client cannot attach, and says where")
+    func unreachable() async throws {
+        let directory = try TemporaryDirectory()
+        let error = await #expect(throws: BridgeClientError.self) {
+            _ = try await BridgeClient.connect(to: directory.path + "/s", publisher: EventPublisher())
+        }
+        #expect(error?.code == .unreachable)
+        #expect(error?.description.contains(directory.path + "/s") == true)
+    }
+
+    @Test("a second host at the same path is refused with the number of the first")
+    func secondHost() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start()
+        let second = try BridgeHost(publisher: EventPublisher(), workers: [], control: ControlSocket(home.path))
+        let error = await #expect(throws: BridgeError.self) { try await second.start() }
+        #expect(error?.code == .control)
+        #expect(error?.description.contains("process \(CurrentProcess.identifier)") == true)
+        let client = try await home.attach(EventPublisher())
+        await client.close()
+        await bridge.shutdown()
+        // When that has ended, the second one may.
+        try await second.start()
+        await second.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("mistakes of the control socket's description are all named")
+    func mistakes() {
+        let control = ControlSocket("", clients: 0, outbox: 1, overflow: ["A": .wait])
+        let error = #expect(throws: BridgeError.self) {
+            _ = try BridgeHost(publisher: EventPublisher(), workers: [], control: control)
+        }
+        #expect(error?.description.split(separator: "\n").count == 4)
+    }
+
+    @Test(
+        "a client whose host is started anew attaches by itself, says what it may have missed, and loses nothing of its own"
+    )
+    func restartedHost() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start(workers: [AttachHome.provisioning])
+        let publisher = EventPublisher()
+        let (lost, regained) = (Collected<HostLost>(), Collected<HostRegained>())
+        let provisioned = Collected<ParcelPacked>()
+        let subscriptions = [
+            publisher.subscribe(to: HostLost.self) { lost.add($0) },
+            publisher.subscribe(to: HostRegained.self) { regained.add($0) },
+            publisher.subscribe(to: ParcelPacked.self) { provisioned.add($0) },
+        ]
+        let client = try await home.attach(publisher)
+        publisher.publish(ParcelOrdered(label: "before"))
+        await provisioned.wait { $0.count == 1 }
+        await bridge.shutdown()
+        let loss = try #require(await lost.wait { $0.count == 1 }.first)
+        #expect(loss.reason.hasSuffix("the host has ended") && !loss.isFinal)
+        #expect(!client.isAttached)
+        // Waits in the outbox, as the host wanted such before.
+        publisher.publish(ParcelOrdered(label: "between"))
+        let next = try AttachHome(at: home)
+        let (second, keptToo) = try await next.start(workers: [AttachHome.provisioning])
+        let gain = try #require(await regained.wait { $0.count == 1 }.first)
+        #expect(!gain.isSameHost && gain.client == "client-1")
+        #expect(gain.mayHaveMissed.contains(ParcelPacked.eventName))
+        #expect(!gain.mayHaveMissed.contains(ParcelOrdered.eventName))
+        #expect(gain.lastEvent?.hasPrefix("provisioning-") == true)
+        let all = await provisioned.wait { $0.count >= 2 }
+        #expect(all.last == ParcelPacked(label: "between"))
+        publisher.publish(ParcelOrdered(label: "after"))
+        await provisioned.wait { $0.last == ParcelPacked(label: "after") }
+        await client.close()
+        await second.shutdown()
+        withExtendedLifetime((subscriptions, kept, keptToo)) {}
+    }
+}
+
+extension AttachHome {
+    /// Another host in the place of one that has ended.
+    fileprivate init(at other: AttachHome) throws {
+        directory = other.directory
+    }
+}
+
+/// A client that speaks the protocol by hand.
+final class RawClient: Sendable {
+    private let socket: SharedDescriptor
+
+    init(to path: String) throws {
+        socket = try SharedDescriptor(UnixSocket.connect(to: path))
+    }
+
+    static func hello(versions: ClosedRange<UInt64> = ProtocolVersion.supported) -> Hello {
+        Hello(
+            versions: versions,
+            name: "raw",
+            cookie: "",
+            library: "raw",
+            windowBytes: 1 << 20,
+            windowEvents: 4_096,
+            frameBytes: 16 << 20
+        )
+    }
+
+    func send(_ message: ControlMessage) {
+        let buffer = CBORBuffer()
+        message.encode(into: buffer)
+        send(Array(buffer.bytes))
+    }
+
+    func send(_ bytes: [UInt8]) {
+        _ = bytes.withUnsafeBytes { UnixSocket.send(socket.rawValue, $0) }
+    }
+
+    /// The next message that arrives whole.
+    func receive() -> ControlMessage? {
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1)
+        func isWhole() -> Bool { all.count >= 4 && all.count - 4 >= all[..<4].reduce(0) { $0 << 8 | Int($1) } }
+        while !isWhole() {
+            let outcome = buffer.withUnsafeMutableBytes {
+                UnixSocket.receive(socket.rawValue, into: $0, blocking: true)
+            }
+            guard case .transferred = outcome else { return nil }
+            all.append(buffer[0])
+        }
+        return all.dropFirst(4).withUnsafeBytes { try? ControlMessage(decoding: $0, limits: LinkLimits()) }
+    }
+
+    func close() {
+        UnixSocket.shutdownBoth(socket.rawValue)
+    }
+}

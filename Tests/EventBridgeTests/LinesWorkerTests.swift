@@ -1,0 +1,278 @@
+import BridgePlatform
+import DomainEvents
+import EventBridge
+import ExampleDomain
+import FoundationEssentials
+import Supervision
+import Testing
+
+/// What `docs/delivery.md` promises, kept with a worker in Python that speaks in lines.
+@Suite("Workers that speak in lines", .serialized, .timeLimit(.minutes(5)))
+struct LinesWorkerTests {
+    private let publisher = EventPublisher()
+
+    private static let program: String = {
+        let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        return here.deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Fixtures/python-worker/faulty.py").path
+    }()
+
+    private func worker(
+        _ misbehaviour: String = "",
+        restart: RestartType = .permanent,
+        heartbeat: Heartbeat = Heartbeat(every: .seconds(60)),
+        shutdown: ShutdownSequence = .draining(grace: patience, terminate: patience),
+        limits: WorkerLimits = WorkerLimits()
+    ) -> WorkerSpecification {
+        WorkerSpecification(
+            "python",
+            executable: .path(Self.program),
+            arguments: [misbehaviour],
+            // Beside the program no compiled copy of what it imports is left.
+            environment: ["PYTHONDONTWRITEBYTECODE": "1"],
+            subscribes: [WorkRequested.self],
+            publishes: [WorkDone.self],
+            restart: restart,
+            backoff: .exponential(from: .milliseconds(10), to: .milliseconds(100)),
+            handshakeTimeout: patience,
+            heartbeat: heartbeat,
+            shutdown: shutdown,
+            limits: limits
+        )
+    }
+
+    private func bridge(_ worker: WorkerSpecification, restarts: Int = 100) throws -> BridgeHost {
+        try BridgeHost(
+            publisher: publisher,
+            workers: [worker],
+            intensity: RestartIntensity(restarts: restarts, within: .seconds(3_600))
+        )
+    }
+
+    private func publish(_ numbers: ClosedRange<Int64>, _ text: (Int64) -> String = { _ in "" }) {
+        for number in numbers { publisher.publish(WorkRequested(number: number, text: text(number))) }
+    }
+
+    /// Each number once, in the order in which they came first.
+    private func firsts(_ answers: [WorkDone]) -> [Int64] {
+        var seen: Set<Int64> = []
+        return answers.map(\.number).filter { seen.insert($0).inserted }
+    }
+
+    @Test("events and answers pass in order, all of them are accounted for, and at shutdown the worker says goodbye")
+    func orderly() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker())
+        try await bridge.start()
+        publish(1...2_000)
+        await bridge.waitUntilIdle()
+        #expect(reports.done.all.map(\.number) == Array(1...2_000))
+        #expect(reports.done.all.allSatisfy { $0.attempt == 1 })
+        let books = try #require(bridge.statistics.first)
+        #expect(books.sent.handled == 2_000 && books.sent.isBalanced && books.sent.waiting == 0)
+        #expect(books.received.handled == 2_000 && books.received.isBalanced)
+        #expect(await bridge.shutdown().isComplete)
+        #expect(reports.exits.all.map(\.reason) == ["exited with status 0"])
+        reports.end()
+    }
+
+    @Test("what the worker published is caused by what it handled, and answers a request")
+    func causes() async throws {
+        let bridge = try bridge(worker())
+        try await bridge.start()
+        let answer = try await publisher.request(
+            WorkRequested(number: 7, text: "é\n\"\u{1F600}"),
+            awaiting: WorkDone.self,
+            within: patience
+        )
+        #expect(answer.number == 7 && answer.text == "é\n\"\u{1F600}" && answer.attempt == 1)
+        let receipt = try await publisher.deliver(WorkRequested(number: 8, text: ""), within: patience)
+        #expect(receipt.handlers["python"] == 1)
+        await bridge.shutdown()
+    }
+
+    @Test("N3, A2: killed again and again, it loses nothing and sees nothing out of order")
+    func kills() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker())
+        try await bridge.start()
+        for round in 1...10 {
+            await reports.ready.wait { $0.count == round }
+            publish(Int64(round * 200 - 199)...Int64(round * 200))
+            await reports.done.wait { $0.count >= round * 200 - 150 }
+            #expect(ProcessSignal.kill(try #require(reports.ready.all.last?.pid)))
+            await reports.exits.wait { $0.count == round }
+        }
+        await reports.done.wait { Set($0.map(\.number)).count == 2_000 }
+        await bridge.waitUntilIdle()
+        #expect(firsts(reports.done.all) == Array(1...2_000))
+        // What came twice was handled by a process that died before it had said so.
+        let repeated = Dictionary(grouping: reports.done.all, by: \.number).values.filter { $0.count > 1 }
+        #expect(repeated.allSatisfy { answers in Set(answers.map(\.attempt)).count == answers.count })
+        #expect(bridge.deadLetters.isEmpty)
+        #expect(bridge.statistics.first?.sent.isBalanced == true)
+        #expect(await bridge.shutdown().isComplete)
+        reports.end()
+    }
+
+    @Test("A2: an event that the worker died over comes again before newer ones, as attempt 2")
+    func redelivered() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker())
+        try await bridge.start()
+        publish(1...50) { $0 == 20 ? "poison once" : "" }
+        await reports.done.wait { Set($0.map(\.number)).count == 50 }
+        await bridge.waitUntilIdle()
+        #expect(firsts(reports.done.all) == Array(1...50))
+        #expect(reports.done.all.filter { $0.number == 20 }.map(\.attempt) == [2])
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test("an answer that was written before the kill arrives, and again with the repeated event")
+    func diesAfterAnswer() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker(limits: WorkerLimits(strikes: 2)))
+        try await bridge.start()
+        publish(1...1) { _ in "die after answer" }
+        await reports.deadLettered.wait { $0.count == 1 }
+        #expect(reports.done.all.map(\.attempt) == [1, 2])
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test("A4: an event that kills every worker is dead-lettered after three strikes, the others flow on in order")
+    func poison() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker(), restarts: 2)
+        try await bridge.start()
+        publish(1...40) { $0 == 10 ? "poison" : "" }
+        await reports.done.wait { Set($0.map(\.number)).count == 39 }
+        await bridge.waitUntilIdle()
+        #expect(firsts(reports.done.all) == (1...40).filter { $0 != 10 })
+        let letters = bridge.deadLetters
+        #expect(letters.count == 1)
+        #expect(letters.first?.strikes == 3 && letters.first?.cause == .crashes)
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test("an event that the worker refuses is a dead letter with its words, and the others flow on")
+    func refused() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker())
+        try await bridge.start()
+        publish(1...20) { $0 == 10 ? "refuse" : "" }
+        await bridge.waitUntilIdle()
+        #expect(reports.done.all.map(\.number) == (1...20).filter { $0 != 10 })
+        let letter = try #require(bridge.deadLetters.first)
+        #expect(letter.cause != .crashes && letter.reasons.contains { $0.contains("it was asked to refuse") })
+        #expect(bridge.statistics.first?.sent.refused == 1)
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test("N3: all that a worker has written before its end arrives, and nothing is said to be lost")
+    func burst() async throws {
+        let reports = WorkerReports(publisher)
+        let losses = Collected<EventsLost>()
+        let subscription = publisher.subscribe(to: EventsLost.self) { losses.add($0) }
+        let bridge = try bridge(worker(restart: .temporary))
+        try await bridge.start()
+        publish(20_000...20_000) { _ in "burst" }
+        await reports.exits.wait { $0.count == 1 }
+        #expect(reports.done.all.map(\.number) == Array(1...20_000))
+        #expect(losses.all.isEmpty)
+        await bridge.shutdown()
+        subscription.cancel()
+        reports.end()
+    }
+
+    @Test("one that acknowledges nothing gets each event at most once, counted as unconfirmed")
+    func acknowledgesNothing() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker("acknowledge-nothing"))
+        try await bridge.start()
+        // Whoever waits for all handlers does not wait for what nobody will say.
+        let handled = publisher.subscribe(to: WorkRequested.self) { _ in }
+        let receipt = try await publisher.deliver(WorkRequested(number: 0, text: ""), within: patience)
+        #expect(receipt.handlers.filter { $0.value > 0 } == ["host": 1])
+        handled.cancel()
+        publish(1...50) { $0 == 20 ? "poison" : "" }
+        await reports.exits.wait { $0.count == 1 }
+        await reports.ready.wait { $0.count == 2 }
+        publish(51...60)
+        await reports.done.wait { $0.last?.number == 60 }
+        let numbers = reports.done.all.map(\.number)
+        #expect(Set(numbers).count == numbers.count && numbers == numbers.sorted())
+        #expect(numbers.prefix(20) == Array(0...19)[...] && !numbers.contains(20))
+        #expect(reports.done.all.allSatisfy { $0.attempt == 1 })
+        let books = try #require(bridge.statistics.first?.sent)
+        #expect(books.unconfirmed == 61 && books.handled == 0 && books.isBalanced)
+        #expect(bridge.deadLetters.isEmpty)
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test(
+        "one that breaks the protocol is named, stopped and started again",
+        arguments: [
+            ("garbage", #"broke the protocol: a line of 19 bytes is not JSON: byte 19: found the end of the text"#),
+            ("long", "broke the protocol: a line of more than 16777216 bytes arrived; the limit is 16777216 bytes"),
+        ]
+    )
+    func violations(text: String, reason: String) async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker(shutdown: .draining(grace: .seconds(1), terminate: .seconds(1))))
+        try await bridge.start()
+        publish(1...3) { $0 == 2 ? text : "" }
+        let exit = try #require(await reports.exits.wait { !$0.isEmpty }.first)
+        #expect(exit.worker == "python" && exit.reason.hasPrefix(reason), "\(exit.reason)")
+        await reports.ready.wait { $0.count >= 2 }
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test("one with a wrong cookie is rejected")
+    func wrongCookie() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker("wrong-cookie", restart: .temporary))
+        try? await bridge.start()
+        await reports.gaveUp.wait { !$0.isEmpty }
+        #expect(reports.gaveUp.all.first?.reason.contains("cookie") == true)
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test("silence is no fault of one that speaks in lines")
+    func silence() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker(heartbeat: Heartbeat(every: .milliseconds(10), tolerance: 1)))
+        try await bridge.start()
+        let busy = Collected<Int>()
+        let poller = try Poller(name: "test")
+        // Fifty times as long as a worker with heartbeats may be silent.
+        poller.schedule(after: 500_000_000) { busy.add(1) }
+        await busy.wait { !$0.isEmpty }
+        poller.stop()
+        publish(1...1)
+        await reports.done.wait { $0.count == 1 }
+        #expect(reports.exits.all.isEmpty)
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test("N11: a forked child that holds the link delays nothing when its parent dies, and cannot write to the next")
+    func fork() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker(limits: WorkerLimits(strikes: 1)))
+        try await bridge.start()
+        publish(1...3) { $0 == 2 ? "fork" : "" }
+        await reports.deadLettered.wait { $0.count == 1 }
+        await reports.done.wait { Set($0.map(\.number)) == [1, 3] }
+        await bridge.waitUntilIdle()
+        #expect(reports.exits.all.allSatisfy { $0.reason.hasPrefix("killed by SIGKILL") })
+        await bridge.shutdown()
+        reports.end()
+    }
+}

@@ -1,0 +1,191 @@
+import BridgePlatform
+import DomainEvents
+import EventBridge
+import ExampleDomain
+import FoundationEssentials
+import Supervision
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+#if os(Linux)
+@Suite("Workers in a box", .serialized, .timeLimit(.minutes(5)))
+struct WorkerBoxTests {
+    private let publisher = EventPublisher()
+
+    /// What a worker answers that tries these, one after the other; nil where this system lacks what the box needs, which is said.
+    private func answers(_ row: String, in box: WorkerBox, _ tries: [String]) async throws -> [String]? {
+        let reports = WorkerReports(publisher)
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty("reach", subscribes: [WorkRequested.self], box: box)]
+        )
+        defer { reports.end() }
+        do {
+            try await bridge.start()
+        } catch {
+            let reason = reports.exits.all.first?.reason ?? ""
+            guard reason.contains("need") else { throw error }
+            CurrentProcess.report("not tested: \(row), as it \(reason)")
+            await bridge.shutdown()
+            return nil
+        }
+        for (index, text) in tries.enumerated() {
+            publisher.publish(WorkRequested(number: Int64(index), text: text))
+        }
+        let done = await reports.done.wait { $0.count == tries.count }
+        await bridge.shutdown()
+        return done.map(\.text)
+    }
+
+    @Test(
+        "F16: a worker in a box reads and writes what it was given, and nothing else; without one it can do all of this"
+    )
+    func files() async throws {
+        let (given, other) = (try TemporaryDirectory(), try TemporaryDirectory())
+        #expect(FileManager.default.createFile(atPath: other.path + "/secret", contents: nil))
+        let tries = [
+            "write \(given.path)/file", "read \(given.path)/file", "read \(other.path)/secret",
+            "write \(other.path)/file", "start-process",
+        ]
+        let box = WorkerBox(files: .init(writable: [given.path]))
+        if let found = try await answers("F16 files", in: box, tries) {
+            #expect(found == ["done", "done", "EACCES", "EACCES", "done"])
+        }
+        #expect(try await answers("F16", in: WorkerBox(), tries) == Array(repeating: "done", count: 5))
+    }
+
+    @Test("F16: a worker without network reaches no other machine and no port of its own, and its link works")
+    func network() async throws {
+        let box = WorkerBox(allowsNetwork: false)
+        if let found = try await answers("F16 network", in: box, ["connect", "socketpair"]) {
+            #expect(found == ["EAFNOSUPPORT", "done"])
+        }
+        #expect(try await answers("F16", in: WorkerBox(), ["connect"]) == ["ECONNREFUSED"])
+    }
+
+    @Test("F16: a worker that opens files without end gets no more, says so, and goes on")
+    func openFiles() async throws {
+        let found = try await answers("F16", in: WorkerBox(openFiles: 64), ["open-files", "open-files"])
+        #expect(found == ["EMFILE", "EMFILE"])
+    }
+
+    /// Of what workers die that misbehave in this box, each time that their event comes, until that is put aside.
+    private func deaths(_ misbehaviour: String, _ text: String = "", in box: WorkerBox) async throws -> [WorkerExited] {
+        let reports = WorkerReports(publisher)
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [
+                faulty(misbehaviour, subscribes: [WorkRequested.self], limits: WorkerLimits(strikes: 2), box: box)
+            ]
+        )
+        try await bridge.start()
+        publisher.publish(WorkRequested(number: 1, text: text))
+        await reports.deadLettered.wait { $0.count == 1 }
+        await reports.ready.wait { $0.count == 3 }
+        await bridge.shutdown()
+        reports.end()
+        return reports.exits.all.filter { !$0.wasAsked }
+    }
+
+    @Test("F16: a worker that spins is killed at its limit of processor time, which is named, and replaced")
+    func processorTime() async throws {
+        let exits = try await deaths("spin", in: WorkerBox(processorTime: .seconds(1)))
+        #expect(exits.count == 2)
+        for exit in exits {
+            #expect(exit.reason.hasPrefix("killed by SIGXCPU (24), its limit of processor time"))
+            #expect(exit.exit?.exceededLimit == .processorTime)
+        }
+    }
+
+    @Test("F16: a worker that writes too large a file is killed, and the limit is named")
+    func fileSize() async throws {
+        let directory = try TemporaryDirectory()
+        let exits = try await deaths("reach", "grow \(directory.path)/file", in: WorkerBox(fileSize: 1 << 20))
+        #expect(exits.map(\.exit?.exceededLimit) == [.fileSize, .fileSize])
+    }
+
+    @Test("F16: a worker that takes memory without end ends at its limit, which is named")
+    func memory() async throws {
+        if (CurrentProcess.environment("TSAN_OPTIONS") ?? CurrentProcess.environment("ASAN_OPTIONS")) != nil {
+            CurrentProcess.report("not tested: F16 memory, as a sanitizer takes more than any limit")
+            return
+        }
+        // In a process of its own: what this one ever had counts as the worker's.
+        await #expect(processExitsWith: .success) {
+            let exits = try await WorkerBoxTests().deaths("allocate", in: WorkerBox(memory: 512 << 20, core: 0))
+            #expect(exits.count == 2)
+            for exit in exits {
+                #expect(
+                    exit.reason.hasPrefix("killed by SIG")
+                        && exit.reason.hasSuffix(", at its limit of memory (512 MiB)")
+                )
+                #expect(exit.exit?.exceededLimit == .memory && exit.exit?.signal != nil)
+            }
+        }
+    }
+
+    @Test(
+        "B8: without bridge-launcher a worker with a box is not started, which is said, and no further start is tried"
+    )
+    func noLauncher() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty("none", subscribes: [WorkRequested.self], box: WorkerBox(isBestEffort: true))],
+            start: .direct
+        )
+        let error = await #expect(throws: BridgeError.self) { try await bridge.start() }
+        let sentence = "could not be started: its box is made by bridge-launcher, which this bridge does without"
+        #expect(error?.description.contains(sentence) == true)
+        #expect(reports.exits.all.map(\.reason) == [sentence])
+        #expect(reports.exits.all.first?.pid == nil)
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test("A path of the box that is not there is named, and no further start is tried")
+    func missingPath() async throws {
+        let reports = WorkerReports(publisher)
+        let box = WorkerBox(files: .init(readOnly: ["/no/such/path"]))
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty("none", subscribes: [WorkRequested.self], box: box)]
+        )
+        await #expect(throws: BridgeError.self) { try await bridge.start() }
+        let reason = try #require(reports.exits.all.first?.reason)
+        if reason.contains("Landlock") {
+            CurrentProcess.report("not tested: F16 paths, as it \(reason)")
+        } else {
+            #expect(reason.contains("whose box gives it /no/such/path, failed: No such file or directory (ENOENT)"))
+            #expect(reports.exits.all.count == 1)
+        }
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test("Mistakes in a box are named with the worker")
+    func mistakes() {
+        let wrong = WorkerBox(
+            memory: 1,
+            processorTime: .milliseconds(1_500),
+            openFiles: 3,
+            processes: 0,
+            core: -1,
+            fileSize: -1,
+            files: .init(readOnly: [""], writable: ["a\0b"]),
+            umask: 0o1000
+        )
+        let found = WorkerSpecification.validate([faulty("none", subscribes: [], box: wrong)])
+        #expect(found.count == 9)
+        #expect(found.allSatisfy { $0.hasPrefix("worker \"faulty\": its box: ") })
+        #expect(found.contains("worker \"faulty\": its box: the processor time is 1.5 s; it has to be whole seconds"))
+        let right = WorkerBox(memory: 1 << 30, processorTime: .seconds(1), openFiles: 16, core: 0, umask: 0o777)
+        #expect(WorkerSpecification.validate([faulty("none", subscribes: [], box: right)]).isEmpty)
+    }
+}
+#endif

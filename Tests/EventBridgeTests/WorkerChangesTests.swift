@@ -1,0 +1,87 @@
+import Supervision
+import Testing
+
+@testable import EventBridge
+
+/// What is found to lie between two lists of workers.
+@Suite("The changes from some workers to others")
+struct WorkerChangesTests {
+    private func worker(_ name: String, _ argument: String = "", pool: WorkerPool? = nil) -> WorkerSpecification {
+        WorkerSpecification(
+            child: ChildSpecification(name, executable: .beside("worker"), arguments: [argument]),
+            subscribes: ["E"],
+            pool: pool
+        )
+    }
+
+    private func changes(
+        _ present: [WorkerSpecification],
+        _ wanted: [WorkerSpecification],
+        automaticShutdown: AutomaticShutdown = .never
+    ) -> WorkerChanges {
+        WorkerChanges(
+            from: present.map { .init(name: $0.name, pool: $0.pool, members: $0.members) },
+            to: wanted,
+            automaticShutdown: automaticShutdown
+        )
+    }
+
+    @Test("are those that are new, gone, other or the same, by name, in the order of the lists")
+    func sorted() {
+        let found = changes(
+            [worker("gone"), worker("same"), worker("other"), worker("last")],
+            [worker("new"), worker("other", "x"), worker("same"), worker("newer")]
+        )
+        #expect(found.mistakes.isEmpty)
+        #expect(found.added.map(\.name) == ["new", "newer"])
+        #expect(found.removed == ["gone", "last"])
+        #expect(found.changed.map(\.name) == ["other"])
+        #expect(found.unchanged == ["same"])
+    }
+
+    @Test("of a pool count if one member goes by something else")
+    func pool() {
+        let pool = WorkerPool(2)
+        let members = worker("p", pool: pool).members
+        let half = [members[0], worker("p", "x", pool: pool).members[1]]
+        let found = WorkerChanges(
+            from: [.init(name: "p", pool: pool, members: half)],
+            to: [worker("p", pool: pool)],
+            automaticShutdown: .never
+        )
+        #expect(found.changed.map(\.name) == ["p"])
+        #expect(changes([worker("p", pool: pool)], [worker("p", pool: pool)]).unchanged == ["p"])
+    }
+
+    @Test("that are not possible while the bridge runs are named")
+    func impossible() {
+        var significant = worker("a")
+        significant.child.isSignificant = true
+        significant.child.restart = .transient
+        var onDemand = worker("b")
+        onDemand.child.onDemand = OnDemand()
+        let found = changes(
+            [worker("a"), worker("b"), worker("c", pool: WorkerPool(2)), worker("d")],
+            [significant, onDemand, worker("c", pool: WorkerPool(3)), worker("d", pool: WorkerPool(1))],
+            automaticShutdown: .anySignificant
+        )
+        #expect(
+            found.mistakes == [
+                "worker \"a\": whether it is significant cannot change while the bridge runs",
+                "worker \"b\": whether and how it runs on demand cannot change while the bridge runs",
+                "worker \"c\": its pool cannot change while the bridge runs",
+                "worker \"d\": its pool cannot change while the bridge runs",
+            ]
+        )
+    }
+
+    @Test("have to fit the automatic shutdown of the bridge")
+    func automaticShutdown() {
+        var leader = worker("leader")
+        leader.child.isSignificant = true
+        leader.child.restart = .transient
+        let found = changes([leader, worker("a")], [worker("a")], automaticShutdown: .anySignificant)
+        #expect(found.mistakes.count == 1)
+        #expect(found.mistakes.first?.contains("no child is significant") == true)
+    }
+}
