@@ -56,6 +56,8 @@ struct OverflowTests {
         // What nobody iterates yet is handled when it arrives.
         publish(0..<1)
         await seen.wait { $0.count == 1 }
+        // Its room is free from here on, and not somewhen among those that fill the outbox.
+        await bridge.waitUntilIdle()
         return bridge
     }
 
