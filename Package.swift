@@ -312,6 +312,17 @@ let package = Package(
 
         // MARK: - Tests
 
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeProtocol",
+                "CBOR",
+                "Locks",
+                "Supervision",
+            ],
+            path: "Tests/TestSupport"
+        ),
         .testTarget(
             name: "BridgeBenchmarkTests",
             dependencies: [
@@ -336,6 +347,7 @@ let package = Package(
             dependencies: [
                 "BridgePlatform",
                 "Locks",
+                "TestSupport",
             ]
         ),
         .testTarget(
@@ -344,6 +356,7 @@ let package = Package(
                 "BridgeProtocol",
                 "CBOR",
                 "DomainEvents",
+                "TestSupport",
             ]
         ),
         .testTarget(
@@ -354,6 +367,7 @@ let package = Package(
                 "BridgeTransport",
                 "DomainEvents",
                 "Locks",
+                "TestSupport",
             ]
         ),
         .testTarget(
@@ -365,6 +379,7 @@ let package = Package(
                 "DomainEvents",
                 "FuzzTargets",
                 "Locks",
+                "TestSupport",
             ]
         ),
         .testTarget(
@@ -382,6 +397,7 @@ let package = Package(
                 "JSONText",
                 "Locks",
                 "Supervision",
+                "TestSupport",
                 "bridge-benchmark",
                 "canvas-worker",
                 "chaos-checker",
@@ -406,13 +422,16 @@ let package = Package(
                 "DomainEventsFoundation",
                 "EventBridgeTesting",
                 "Locks",
+                "TestSupport",
             ]
         ),
         .testTarget(
             name: "DomainEventsTests",
             dependencies: [
+                "BridgePlatform",
                 "DomainEvents",
                 "Locks",
+                "TestSupport",
             ]
         ),
         .testTarget(
@@ -439,6 +458,7 @@ let package = Package(
                 "ExampleServices",
                 "Locks",
                 "Supervision",
+                "TestSupport",
                 "canvas-worker",
                 "faulty-worker",
                 "provisioning-worker",
@@ -470,12 +490,14 @@ let package = Package(
             dependencies: [
                 "CBOR",
                 "JSONText",
+                "TestSupport",
             ]
         ),
         .testTarget(
             name: "LocksTests",
             dependencies: [
-                "Locks"
+                "Locks",
+                "TestSupport",
             ]
         ),
         .testTarget(

@@ -30,4 +30,8 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
         self.description = description
         self.worker = worker
     }
+
+    static func notReplaced(_ worker: String, _ reason: String) -> BridgeError {
+        BridgeError(.notReplaced, "worker \"\(worker)\" was not replaced: \(reason)", worker: worker)
+    }
 }

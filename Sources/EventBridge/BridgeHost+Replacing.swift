@@ -35,7 +35,7 @@ extension BridgeHost {
         for (index, member) in members {
             let outcome = await core.replace(index, with: member, handingOverWithin: limit)
             guard case .failed(let why) = outcome else { continue }
-            throw BridgeError(.notReplaced, "worker \"\(member.name)\" was not replaced: \(why)", worker: member.name)
+            throw BridgeError.notReplaced(member.name, why)
         }
     }
 

@@ -114,12 +114,8 @@ extension HostCore {
         for (index, member) in zip(indices(of: worker.name), worker.members) where member != specification(index) {
             let outcome = await replace(index, with: member, handingOverWithin: limit)
             if case .failed(let why) = outcome {
-                failures.append(
-                    AppliedChanges.Failure(
-                        worker: member.name,
-                        description: "worker \"\(member.name)\" was not replaced: \(why)"
-                    )
-                )
+                let error = BridgeError.notReplaced(member.name, why)
+                failures.append(AppliedChanges.Failure(worker: member.name, description: error.description))
             } else if case .exchanged = outcome, isGivenUp(index) {
                 // What it was given up for may be what has changed.
                 restart(index)

@@ -190,8 +190,7 @@ struct BridgeRun {
     }
 
     private func installSignals(on poller: Poller, _ requests: StopRequests) throws -> SignalSource {
-        let wanted = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
-        return try SignalSource.install(wanted, on: poller) { signal in
+        try SignalSource.install(StopRequests.signals, on: poller) { signal in
             guard signal != OperatingSystem.hangUp else { return reloads.request() }
             switch requests.next(at: MonotonicClock.now()) {
             case nil: return

@@ -1,8 +1,14 @@
+import BridgePlatform
 import Locks
 
 /// Counts the signals that ask for an end, from 1; a command that asks for it counts only if it is the first.
 final class StopRequests: @unchecked Sendable {
     // Sendable: guarded by `lock`.
+
+    /// What asks for an end: a service manager, the keyboard, and a terminal that goes away.
+    ///
+    /// To `supervisor run`, which is no terminal's, the last means to read the configuration again.
+    static let signals = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
 
     /// Nobody asks twice as quickly.
     ///

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BridgePlatform
@@ -59,7 +60,7 @@ struct LineAssemblerTests {
 
     @Test
     func theChunksMakeNoDifference() {
-        var generator = SeededGenerator()
+        var generator = SeededGenerator.announced()
         let alphabet = Array("ab\n\r\u{FC}".utf8) + [0, 0xF0, 0x80]
         for _ in 0..<300 {
             let bytes = (0..<Int.random(in: 0..<60, using: &generator)).map { _ in

@@ -180,23 +180,3 @@ func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
     }
     try body(path)
 }
-
-/// A generator whose numbers follow from its seed, which the environment can set to repeat a failed run.
-struct SeededGenerator: RandomNumberGenerator {
-    let seed: UInt64
-    private var state: UInt64
-
-    init() {
-        seed = CurrentProcess.environment("EVENT_BRIDGE_TEST_SEED").flatMap { UInt64($0) } ?? randomUInt64()
-        state = seed
-        print("EVENT_BRIDGE_TEST_SEED=\(seed)")
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}

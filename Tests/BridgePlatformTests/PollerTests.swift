@@ -1,5 +1,6 @@
 import Locks
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import BridgePlatform
@@ -306,7 +307,7 @@ extension PlatformTests {
 
         @Test
         func theHeapAgreesWithASortedListUnderRandomInsertionAndRemoval() throws {
-            var generator = SeededGenerator()
+            var generator = SeededGenerator.announced()
             let poller = try Poller(name: "unused")
             defer { poller.stop() }
             var heap = Poller.TimerHeap()

@@ -1,5 +1,6 @@
 import BridgeProtocol
 import CBOR
+import TestSupport
 import Testing
 
 /// Event heads that between them have every form of every part.

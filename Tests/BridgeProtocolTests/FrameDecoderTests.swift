@@ -1,4 +1,5 @@
 import BridgeProtocol
+import TestSupport
 import Testing
 
 @Suite("Frames in a stream")

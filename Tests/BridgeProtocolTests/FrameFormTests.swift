@@ -1,6 +1,7 @@
 import BridgeProtocol
 import CBOR
 import DomainEvents
+import TestSupport
 import Testing
 
 @Suite("Frames in their two forms, and at their limits")

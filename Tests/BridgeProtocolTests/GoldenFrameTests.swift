@@ -1,5 +1,6 @@
 import BridgeProtocol
 import CBOR
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)

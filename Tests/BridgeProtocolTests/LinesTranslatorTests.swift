@@ -1,6 +1,7 @@
 import BridgeProtocol
 import CBOR
 import DomainEvents
+import TestSupport
 import Testing
 
 @Suite("Between lines and frames")
@@ -61,7 +62,7 @@ struct LinesTranslatorTests {
         }
 
         mutating func hear(_ message: ControlMessage) throws -> [String] {
-            try hear(frame: BridgeProtocolTests.frame(message))
+            try hear(frame: TestSupport.frame(message))
         }
 
         mutating func hear(
@@ -76,7 +77,7 @@ struct LinesTranslatorTests {
                 name: .text("Saved")
             )
             change(&head)
-            return try hear(frame: BridgeProtocolTests.frame(head, payload: payload))
+            return try hear(frame: TestSupport.frame(head, payload: payload))
         }
     }
 

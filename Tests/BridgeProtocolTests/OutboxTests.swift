@@ -1,5 +1,6 @@
 import BridgeProtocol
 import DomainEvents
+import TestSupport
 import Testing
 
 /// Events whose frames hold their own sequence over and over, so that what is handed out can be checked.

@@ -1,5 +1,6 @@
 import CBOR
 import DomainEvents
+import TestSupport
 import Testing
 
 @testable import BridgeProtocol

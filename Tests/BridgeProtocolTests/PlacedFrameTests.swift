@@ -1,6 +1,7 @@
 import BridgeProtocol
 import CBOR
 import DomainEvents
+import TestSupport
 import Testing
 
 @Suite("Events that lie in shared memory")

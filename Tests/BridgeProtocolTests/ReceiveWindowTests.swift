@@ -1,4 +1,5 @@
 import BridgeProtocol
+import TestSupport
 import Testing
 
 @Suite("What a receiver remembers")

@@ -1,6 +1,7 @@
 import BridgeProtocol
 import CBOR
 import DomainEvents
+import TestSupport
 import Testing
 
 #if canImport(Glibc)

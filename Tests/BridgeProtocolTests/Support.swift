@@ -1,60 +1,6 @@
 import BridgeProtocol
 import CBOR
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// SplitMix64, seeded from `WIRE_TEST_SEED` where that is set; says its seed so that a failure can be run again.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    let seed: UInt64
-
-    init(seed: UInt64) {
-        self.seed = seed
-        state = seed
-    }
-
-    static func announced() -> SeededGenerator {
-        let given = ProcessInfo.processInfo.environment["WIRE_TEST_SEED"].flatMap { UInt64($0) }
-        let generator = SeededGenerator(seed: given ?? UInt64.random(in: 0 ... .max))
-        print("WIRE_TEST_SEED=\(generator.seed)")
-        return generator
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
-    }
-}
-
-/// A message as a whole frame.
-func frame(_ message: ControlMessage) -> [UInt8] {
-    let buffer = CBORBuffer()
-    message.encode(into: buffer)
-    return buffer.copied()
-}
-
-/// An event as a whole frame.
-func frame(_ head: EventHead, payload: [UInt8]) -> [UInt8] {
-    let buffer = CBORBuffer()
-    EventFrame.encodeHead(head, payloadBytes: payload.count, into: buffer)
-    buffer.append(payload)
-    return buffer.copied()
-}
-
-/// What names an event in memory, as a whole frame.
-func frame(_ placed: PlacedFrame) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: PlacedFrame.maximumBytes) { buffer, count in
-        if let start = buffer.baseAddress { count = placed.encode(at: UnsafeMutableRawPointer(start)) }
-    }
-}
-
 /// A body written by hand.
 func body(_ write: (CBORWriter) -> Void) -> [UInt8] {
     let buffer = CBORBuffer()

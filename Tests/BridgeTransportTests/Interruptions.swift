@@ -1,6 +1,7 @@
 import BridgePlatform
 import Locks
 import Synchronization
+import TestSupport
 
 #if canImport(Glibc)
 import Glibc

@@ -2,6 +2,7 @@ import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
 import DomainEvents
+import TestSupport
 import Testing
 
 /// A peer that speaks in lines, by hand.

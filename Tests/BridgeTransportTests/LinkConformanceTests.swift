@@ -2,6 +2,7 @@ import BridgePlatform
 import BridgeProtocol
 import DomainEvents
 import Locks
+import TestSupport
 import Testing
 
 @testable import BridgeTransport

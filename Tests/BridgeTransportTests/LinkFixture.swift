@@ -2,6 +2,7 @@ import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
 import DomainEvents
+import TestSupport
 
 /// Notes what a link brings, and does with events what the test says.
 final class RecordingDelegate: LinkDelegate, @unchecked Sendable {

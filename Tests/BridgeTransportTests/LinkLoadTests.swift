@@ -4,6 +4,7 @@ import BridgeTransport
 import DomainEvents
 import Locks
 import Synchronization
+import TestSupport
 import Testing
 
 /// How much the two links carry.

@@ -3,6 +3,7 @@ import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 import Locks
+import TestSupport
 import Testing
 
 /// What a host's link does about a peer that speaks the protocol by hand, and not always well.

@@ -2,6 +2,7 @@ import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
 import DomainEvents
+import TestSupport
 import Testing
 
 /// Large events whose frames stay in memory that both sides share.

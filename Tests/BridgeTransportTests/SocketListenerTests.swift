@@ -1,6 +1,7 @@
 import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
+import TestSupport
 import Testing
 
 #if canImport(Glibc)

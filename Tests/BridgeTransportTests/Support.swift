@@ -3,38 +3,7 @@ import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 import Locks
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// SplitMix64, seeded from `WIRE_TEST_SEED` where that is set; says its seed so that a failure can be run again.
-struct SeededGenerator: RandomNumberGenerator, Sendable {
-    private var state: UInt64
-    let seed: UInt64
-
-    init(seed: UInt64) {
-        self.seed = seed
-        state = seed
-    }
-
-    static func announced() -> SeededGenerator {
-        let given = ProcessInfo.processInfo.environment["WIRE_TEST_SEED"].flatMap { UInt64($0) }
-        let generator = SeededGenerator(seed: given ?? UInt64.random(in: 0 ... .max))
-        print("WIRE_TEST_SEED=\(generator.seed)")
-        return generator
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
-    }
-}
+import TestSupport
 
 /// What the two ends of a link may be connected by.
 enum Carrier: CaseIterable, Sendable {

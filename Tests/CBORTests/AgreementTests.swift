@@ -1,4 +1,5 @@
 import CBOR
+import TestSupport
 import Testing
 
 /// The ways in which an item can be read say the same about it.

@@ -3,6 +3,7 @@ import CBOR
 import DomainEvents
 import FuzzTargets
 import Locks
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)

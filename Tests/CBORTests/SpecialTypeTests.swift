@@ -1,4 +1,5 @@
 import CBOR
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)

@@ -6,6 +6,7 @@ import CBOR
 import DomainEvents
 import Foundation
 import Supervision
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -103,7 +104,7 @@ struct CommandTests {
             atPath: link,
             withDestinationPath: try SupervisorProgram.products() + "/faulty-worker"
         )
-        let (ready, programs) = (Noted<String>(), Noted<SupervisorProgram>())
+        let (ready, programs) = (Collected<String>(), Collected<SupervisorProgram>())
         async let run = workspace.run(
             "run",
             "other.json5",
@@ -141,9 +142,7 @@ struct CommandTests {
     @Test("F12: commands whose caller is killed at any moment are done once or not at all, and nothing is left of them")
     func killedCallers() async throws {
         let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
-        let seed = CurrentProcess.environment("COMMAND_TEST_SEED").flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
-        print("COMMAND_TEST_SEED=\(seed)")
-        var random = SplitMix64(seed: seed)
+        var random = SeededGenerator.announced()
         let callers = 40
         for _ in 0..<callers {
             let delay = UInt64.random(in: 0...150_000_000, using: &random)
@@ -154,7 +153,7 @@ struct CommandTests {
             request.environment = ["TSAN_OPTIONS": CurrentProcess.environment("TSAN_OPTIONS") ?? ""]
             let poller = try Poller(name: "caller")
             let child = try ChildProcess.spawn(request)
-            let ended = Noted<Void>()
+            let ended = Collected<Void>()
             try child.onExit(on: poller) { _ in ended.add(()) }
             poller.schedule(after: delay) { _ = try? child.signal(SIGKILL) }
             await ended.wait { !$0.isEmpty }
@@ -193,7 +192,7 @@ struct CommandTests {
     @Test("a watch goes on when the supervisor goes away and comes back, and ends when it is asked to")
     func watch() async throws {
         let first = try await RunningSupervisor.start(["store"], in: workspace)
-        let (lines, sentences, watchers) = (Noted<String>(), Noted<String>(), Noted<SupervisorProgram>())
+        let (lines, sentences, watchers) = (Collected<String>(), Collected<String>(), Collected<SupervisorProgram>())
         async let watching = workspace.run(
             "status",
             "--json",
@@ -232,7 +231,7 @@ struct CommandTests {
         }
         let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
         let program = "'\(try SupervisorProgram.products())/supervisor' status --watch --control run/s"
-        let drawn = Noted<Void>()
+        let drawn = Collected<Void>()
         let result = try await SupervisorProgram.run(
             ["--quiet", "--return", "--flush", "--command", "stty cols 40 rows 9; exec \(program)", "/dev/null"],
             of: script,
@@ -272,7 +271,7 @@ struct CommandTests {
         try UnixSocket.startListening(listening.rawValue, backlog: 8)
         let poller = try Poller(name: "another version")
         defer { poller.stop() }
-        let kept = Noted<SharedDescriptor>()
+        let kept = Collected<SharedDescriptor>()
         let registration = try poller.register(listening.rawValue, interest: .readable) { _ in
             guard let accepted = try? UnixSocket.accept(from: listening.rawValue) else { return }
             let socket = SharedDescriptor(accepted)

@@ -1,6 +1,7 @@
 import BridgePlatform
 import Foundation
 import Locks
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -36,18 +37,15 @@ struct OrphanTests {
         .timeLimit(.minutes(10))
     )
     func killedAtRandom() async throws {
-        let given = CurrentProcess.environment("ORPHAN_TEST_SEED").flatMap { UInt64($0) }
-        let seed = given ?? UInt64.random(in: 0 ... .max)
         let kills = CurrentProcess.environment("ORPHAN_TEST_KILLS").flatMap { Int($0) } ?? 50
-        print("ORPHAN_TEST_SEED=\(seed)")
-        var random = SeededMoments(state: seed)
+        var random = SeededGenerator.announced()
         let workspace = try Workspace()
         let poller = try Poller(name: "killer")
         defer { poller.stop() }
         var slowest: UInt64 = 0
         let seen = Seen()
         for number in 1...kills {
-            let mark = "\(seed).\(number)"
+            let mark = "\(random.seed).\(number)"
             try workspace.write("bridge.json5", Self.configuration(mark))
             let moment = random.next() % Self.latestKill
             let (supervisor, died) = try killSupervisor(in: workspace.path, after: moment, poller) { supervisor in
@@ -112,18 +110,5 @@ private final class Seen: @unchecked Sendable {
 
     func add(_ more: Int) {
         lock.withLock { count += more }
-    }
-}
-
-/// SplitMix64, for moments that a seed repeats as far as the machine does.
-private struct SeededMoments {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -131,7 +131,8 @@ struct TraceTests {
     func wholeTrace() async throws {
         let workspace = try Workspace()
         let path = workspace.path
-        let traced = try await traceOfWork(in: workspace) { trace, _ in trace.terminate() }
+        // As a terminal asks that goes away.
+        let traced = try await traceOfWork(in: workspace) { trace, _ in trace.hangUp() }
         #expect(traced.status == .exited(code: 0), "\(traced.errors)")
         #expect(traced.errors.first == "supervisor: records for 1h; Ctrl-C ends it before that")
         #expect(traced.errors.last?.hasPrefix("supervisor: t.json has ") == true)
@@ -180,6 +181,36 @@ struct TraceTests {
         #expect(
             traced.errors.last == "supervisor: the trace cannot be written to /dev/full: No space left on device"
         )
+    }
+
+    @Test("who asks twice for the end does not wait for an output that takes nothing")
+    func stalledOutput() async throws {
+        let workspace = try Workspace()
+        let program = try SupervisorProgram.products() + "/supervisor"
+        // A pipe holds 64 KiB, and this one's reader reads from elsewhere, until all is over.
+        let script = """
+            mkfifo end
+            { head -c 65536 /dev/zero; '\(program)' trace --control run/s --for 1ms --output - & echo "trace $!" >&2
+              wait $!; echo "ended $?" >&2; echo > end; } | read line < end
+            """
+        let path = workspace.path
+        let result = try await beside(workspace) { _ in
+            let shell = RunningProgram(["-c", script], of: "/bin/sh", in: path)
+            let started = try #require(await shell.line { $0.hasPrefix("trace ") })
+            let trace = try #require(pid_t(started.dropFirst("trace ".count)))
+            _ = try #require(await shell.line(with: "records for"), "\(shell.lines)")
+            let asking = Task {
+                while !Task.isCancelled {
+                    kill(trace, SIGTERM)
+                    // Whatever comes sooner belongs to the one before.
+                    try await Task.sleep(for: .milliseconds(150))
+                }
+            }
+            _ = await shell.line { $0.hasPrefix("ended ") }
+            asking.cancel()
+            return try await shell.result()
+        }
+        #expect(result?.errors.last == "ended 74", "\(result?.errors ?? [])")
     }
 
     @Test("a file that cannot be made is said at once; without a supervisor no file is left")

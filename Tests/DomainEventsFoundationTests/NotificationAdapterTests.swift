@@ -2,6 +2,7 @@ import DomainEvents
 import DomainEventsFoundation
 import EventBridgeTesting
 import Foundation
+import TestSupport
 import Testing
 
 private struct ShelfProvisioned: DomainEvent, Equatable { let number: Int64 }
@@ -41,7 +42,7 @@ struct NotificationAdapterTests {
     }
 
     @Test func eventsOfSeveralTypesArePostedInTheOrderInWhichTheyWerePublished() async throws {
-        let names = Log<String>()
+        let names = Collected<String>()
         for name in ["ShelfProvisioned", "ShelfRemoved"] {
             _ = scene.center.addObserver(forName: Notification.Name(name), object: nil, queue: nil) { notification in
                 names.add("\(name) \(notification.userInfo?["number"] ?? "?")")
@@ -70,7 +71,7 @@ struct NotificationAdapterTests {
 
     /// On Linux, posting waits until the queue that the observer names has run everything: here not before it is told to.
     @Test func publishingDoesNotWaitForAnObserverThatHangs() async throws {
-        let numbers = Log<Int64>()
+        let numbers = Collected<Int64>()
         let queue = OperationQueue()
         queue.isSuspended = true
         _ = scene.center.addObserver(forName: Notification.Name("ShelfProvisioned"), object: nil, queue: queue) {

@@ -2,6 +2,7 @@ import DomainEvents
 import DomainEventsFoundation
 import EventBridgeTesting
 import Foundation
+import TestSupport
 import Testing
 
 private struct WheelTurned: DomainEvent, Equatable { let number: Int }
@@ -37,8 +38,8 @@ private final class Station: Sendable {
 struct NotificationLoopTests {
     private let center = NotificationCenter()
 
-    private func observe(_ center: NotificationCenter) -> Log<Int> {
-        let log = Log<Int>()
+    private func observe(_ center: NotificationCenter) -> Collected<Int> {
+        let log = Collected<Int>()
         _ = center.addObserver(forName: Notification.Name("WheelTurned"), object: nil, queue: nil) { notification in
             log.add(notification.userInfo?["number"] as? Int ?? -1)
         }

@@ -1,6 +1,7 @@
 import DomainEvents
 import DomainEventsFoundation
 import Foundation
+import TestSupport
 import Testing
 
 private struct ParcelCounted: DomainEvent { let number: Int }
@@ -10,11 +11,11 @@ private struct ParcelMarked: DomainEvent { let number: Int }
 struct OperationQueueDeliveryTests {
     private let publisher = EventPublisher()
     private let queue = OperationQueue()
-    private let log = Log<Int>()
+    private let log = Collected<Int>()
 
     @Test func oneAtATimeAlsoWhenItIsConcurrent() {
         queue.maxConcurrentOperationCount = 8
-        let running = Log<Int>()
+        let running = Collected<Int>()
         let subscriptions = [
             publisher.subscribe(to: ParcelCounted.self, on: .operationQueue(queue)) { [log] in
                 running.add(1)
@@ -42,7 +43,7 @@ struct OperationQueueDeliveryTests {
 
     @Test func asThePublishersOwnChoice() {
         let publisher = EventPublisher(deliveringOn: .operationQueue(queue))
-        let queues = Log<ObjectIdentifier?>()
+        let queues = Collected<ObjectIdentifier?>()
         let subscription = publisher.subscribe(to: ParcelCounted.self) { _ in
             queues.add(OperationQueue.current.map(ObjectIdentifier.init))
         }

@@ -1,25 +1,14 @@
 import DomainEvents
 import DomainEventsFoundation
 import Foundation
-import Locks
-
-/// Keeps what handlers on other threads saw, in order.
-final class Log<Value: Sendable>: @unchecked Sendable {
-    // Sendable: `values` is guarded by `lock`.
-    private let lock = Lock()
-    private var values: [Value] = []
-
-    var all: [Value] { lock.withLock { values } }
-
-    func add(_ value: Value) { lock.withLock { values.append(value) } }
-}
+import TestSupport
 
 /// A notification center of its own, a publisher, and a queue that notifications are posted from, which tests can wait for.
 final class Scene: Sendable {
     let center = NotificationCenter()
     let publisher: EventPublisher
     private let queue = DispatchQueue(label: "posting")
-    let errors = Log<NotificationError>()
+    let errors = Collected<NotificationError>()
     let adapter: NotificationAdapter
     private let line: PostingLine
 
@@ -34,8 +23,8 @@ final class Scene: Sendable {
     func waitForPosts() async throws { try await line.wait() }
 
     /// Counts the notifications of a name until the scene ends.
-    func observe(_ name: String) -> Log<NotificationContent> {
-        let log = Log<NotificationContent>()
+    func observe(_ name: String) -> Collected<NotificationContent> {
+        let log = Collected<NotificationContent>()
         _ = center.addObserver(forName: Notification.Name(name), object: nil, queue: nil) { notification in
             log.add(NotificationContent(notification))
         }

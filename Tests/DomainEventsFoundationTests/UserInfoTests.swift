@@ -2,6 +2,7 @@ import DomainEvents
 import DomainEventsFoundation
 import EventBridgeTesting
 import Foundation
+import TestSupport
 import Testing
 
 private struct Item: Codable, Equatable {
@@ -138,7 +139,7 @@ struct UserInfoTests {
     private func roundTrip<E: DomainEvent>(_ event: E) async throws -> (userInfo: NotificationContent?, back: E?) {
         let other = EventPublisher()
         let recorder = EventRecorder(other, for: E.self)
-        let errors = Log<NotificationError>()
+        let errors = Collected<NotificationError>()
         let adapter = NotificationAdapter(other, center: scene.center) { errors.add($0) }
         adapter.publish(E.self)
         let seen = scene.observe(E.eventName)
@@ -256,7 +257,7 @@ struct ForeignUserInfoTests {
         let userInfo: [AnyHashable: Any] = [
             "boxID": 7, "share": Float(0.5), "isNew": false, "note": NSNull(), "price": Decimal?.none as Any,
             42: "theirs",
-            "more": Log<Int>(),
+            "more": Collected<Int>(),
         ]
         #expect(received(userInfo) == [ParcelReceived(boxID: 7, share: 0.5, isNew: false, note: nil, price: nil)])
     }

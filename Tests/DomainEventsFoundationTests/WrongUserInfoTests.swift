@@ -2,6 +2,7 @@ import DomainEvents
 import DomainEventsFoundation
 import EventBridgeTesting
 import Foundation
+import TestSupport
 import Testing
 
 private struct Box: Codable {

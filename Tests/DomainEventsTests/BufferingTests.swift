@@ -1,5 +1,6 @@
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 private struct Reading: DomainEvent, Equatable {
@@ -98,9 +99,8 @@ struct BufferingTests {
     }
 
     @Test func latestAgreesWithAModelOverRandomTraffic() async throws {
-        let seed = SeededRandom.seedFromEnvironment()
-        print("DOMAIN_EVENTS_SEED=\(seed)")
-        var random = SeededRandom(seed: seed)
+        let seed = SeededGenerator.announced().seed
+        var random = SeededGenerator(seed: seed)
         let limit = 5
         var iterator = publisher.eventsAndGaps(of: Reading.self, buffering: .latest(limit: limit) { $0.sensor })
             .makeAsyncIterator()
@@ -206,13 +206,13 @@ struct RoomTests {
         var iterator = sequence.makeAsyncIterator()
         try await publisher.send(Ping(0))
         try await publisher.send(Ping(1))
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let sender = Task { [publisher] in
             try await publisher.send(Ping(2))
-            log.write(2)
+            log.add(2)
         }
         await letOthersRun()
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
         #expect(try await iterator.next() == Ping(0))
         try await sender.value
         #expect(try await iterator.next() == Ping(1))
@@ -228,11 +228,11 @@ struct RoomTests {
 
     @Test(arguments: ["cancel", "release"])
     func notForAConsumerThatHasGone(way: String) async throws {
-        let iterating = Log<Int>()
+        let iterating = Collected<Int>()
         let gone = Barrier()
         let consumer = Task { [sequence = publisher.events(of: Ping.self, buffering: .waiting(1))] in
             var iterator: EventSequence<Ping>.Iterator? = sequence.makeAsyncIterator()
-            iterating.write(0)
+            iterating.add(0)
             await gone.pass()
             if way == "cancel" { while let _ = try await iterator?.next() {} }
             iterator = nil
@@ -298,21 +298,21 @@ struct RoomTests {
     func inTheLineOfAHandlerElsewhere(kind: String) async throws {
         let queue = DispatchQueue(label: "handlers")
         let barrier = Barrier()
-        let log = Log<Int>()
+        let log = Collected<Int>()
         queue.suspend()
         let subscription =
             kind == "queue"
-            ? publisher.subscribe(to: Ping.self, on: .queue(queue)) { log.write($0.number) }
+            ? publisher.subscribe(to: Ping.self, on: .queue(queue)) { log.add($0.number) }
             : publisher.subscribe(to: Ping.self) { (event: Ping) async in
                 await barrier.pass()
-                log.write(event.number)
+                log.add(event.number)
             }
-        let sent = Log<Int>()
+        let sent = Collected<Int>()
         let total = 6_000
         let sender = Task { [publisher] in
             for number in 0..<total {
                 try await publisher.send(Ping(number))
-                sent.write(number)
+                sent.add(number)
             }
         }
         await sent.wait(for: 4_096)
@@ -328,10 +328,10 @@ struct RoomTests {
 
     @Test func notInsideHandlers() async throws {
         var iterator = publisher.events(of: Pong.self, buffering: .waiting(1)).makeAsyncIterator()
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let subscription = publisher.subscribe(to: Ping.self) { [publisher] (event: Ping) async throws in
             try await publisher.send(Pong(event.number))
-            log.write(event.number)
+            log.add(event.number)
         }
         for number in 0..<10 { publisher.publish(Ping(number)) }
         await log.wait(for: 10)

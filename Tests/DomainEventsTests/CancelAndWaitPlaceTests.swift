@@ -1,5 +1,6 @@
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 @Suite("cancelAndWait returns after the calls that run, wherever they run", .timeLimit(.minutes(5)))
@@ -8,13 +9,13 @@ struct CancelAndWaitPlaceTests {
 
     @Test(arguments: ["inline", "nested", "queue"])
     func forACallThatBlocksItsThread(place: String) async {
-        let began = Log<Int>()
+        let began = Collected<Int>()
         let mayReturn = Flag()
-        let log = Log<String>()
+        let log = Collected<String>()
         let handler: @Sendable (Ping) -> Void = { _ in
-            began.write(0)
+            began.add(0)
             while !mayReturn.isSet { yieldNow() }
-            log.write("returned")
+            log.add("returned")
         }
         let subscription =
             place == "queue"
@@ -30,14 +31,14 @@ struct CancelAndWaitPlaceTests {
         let waiters = (0..<4).map { _ in
             Task {
                 await subscription.cancelAndWait()
-                log.write("waited")
+                log.add("waited")
             }
         }
         for _ in 0..<50 { await Task.yield() }
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
         mayReturn.set()
         for waiter in waiters { await waiter.value }
-        #expect(log.entries == ["returned"] + Array(repeating: "waited", count: 4))
+        #expect(log.all == ["returned"] + Array(repeating: "waited", count: 4))
         await thread.value
         outer.cancel()
     }
@@ -99,13 +100,13 @@ struct CancelAndWaitPlaceTests {
     }
 
     @Test func severalAreKeptInASetAndCancelledTogether() {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         var subscriptions: Set<Subscription> = []
         for number in 0..<5 {
-            publisher.subscribe(to: Ping.self) { _ in log.write(number) }.store(in: &subscriptions)
+            publisher.subscribe(to: Ping.self) { _ in log.add(number) }.store(in: &subscriptions)
         }
         publisher.publish(Ping())
-        #expect(log.entries == Array(0..<5))
+        #expect(log.all == Array(0..<5))
         subscriptions.cancelAll()
         #expect(subscriptions.isEmpty)
         publisher.publish(Ping())
@@ -176,9 +177,9 @@ struct ReleaseRaceTests {
     func whenItCancelsItselfElsewhere(place: String) async {
         let live = Counter()
         let held = Holder<Subscription>()
-        let ended = Log<Int>()
+        let ended = Collected<Int>()
         do {
-            let tracked = Tracked(live) { ended.write(0) }
+            let tracked = Tracked(live) { ended.add(0) }
             held.swap(
                 place == "queue"
                     ? publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "handlers"))) { _ in
@@ -198,15 +199,14 @@ struct ReleaseRaceTests {
 
     @Test func neverEarlyAndAlwaysAtLastWhileManyThreadsAreInTheRoutes() async {
         // Publishing with a queue among the subscribers takes references to the routes, which come and go all the time.
-        let seed = SeededRandom.seedFromEnvironment()
-        print("DOMAIN_EVENTS_SEED=\(seed)")
+        let seed = SeededGenerator.announced().seed
         let live = Counter()
         let stop = Flag()
         let queue = DispatchQueue(label: "handlers")
         let changes = rounds(10_000)
         let keeper = publisher.subscribe(to: Ping.self, on: .queue(queue)) { _ in }
         await onThreads(4) { [publisher] thread in
-            var random = SeededRandom(seed: seed &+ UInt64(thread))
+            var random = SeededGenerator(seed: seed &+ UInt64(thread))
             if thread == 0 {
                 for _ in 0..<changes {
                     let tracked = Tracked(live)

@@ -1,6 +1,7 @@
 import Dispatch
 import DomainEvents
 import Synchronization
+import TestSupport
 import Testing
 
 /// Two threads that wander over the moment of a cancellation, many times.
@@ -50,7 +51,7 @@ private final class CancelRace: Sendable {
         publish: @Sendable @escaping (_ round: Int) -> Void
     ) async {
         await onThreads(2) { [self] index in
-            var random = SeededRandom(seed: seed &+ UInt64(index))
+            var random = SeededGenerator(seed: seed &+ UInt64(index))
             for round in 1...rounds {
                 if index == 0 {
                     held.swap(subscribe(round))
@@ -80,7 +81,7 @@ private final class CancelRace: Sendable {
     }
 
     /// Short waits are as frequent as long ones, whatever the speed of the two threads.
-    private func pause(_ random: inout SeededRandom) {
+    private func pause(_ random: inout SeededGenerator) {
         for _ in 0..<random.below(1 << random.below(11)) { _ = prepared.load(ordering: .relaxed) }
     }
 
@@ -99,8 +100,7 @@ struct CancellationRaceTests {
     private let publisher = EventPublisher()
 
     private func seed() -> UInt64 {
-        let seed = SeededRandom.seedFromEnvironment()
-        print("DOMAIN_EVENTS_SEED=\(seed)")
+        let seed = SeededGenerator.announced().seed
         return seed
     }
 

@@ -1,5 +1,7 @@
+import BridgePlatform
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -13,67 +15,67 @@ struct CancellationTests {
     private let publisher = EventPublisher()
 
     @Test func afterCancelAndAfterRelease() {
-        let log = Log<Int>()
-        var subscription: Subscription? = publisher.subscribe(to: Ping.self) { log.write($0.number) }
+        let log = Collected<Int>()
+        var subscription: Subscription? = publisher.subscribe(to: Ping.self) { log.add($0.number) }
         publisher.publish(Ping(1))
         subscription?.cancel()
         subscription?.cancel()
         publisher.publish(Ping(2))
-        subscription = publisher.subscribe(to: Ping.self) { log.write($0.number) }
+        subscription = publisher.subscribe(to: Ping.self) { log.add($0.number) }
         publisher.publish(Ping(3))
         subscription = nil
         publisher.publish(Ping(4))
-        #expect(log.entries == [1, 3])
+        #expect(log.all == [1, 3])
         #expect(subscription == nil)
     }
 
     @Test func whenTheSubscriptionWasIgnored() {
-        let log = Log<Int>()
-        _ = publisher.subscribe(to: Ping.self) { log.write($0.number) }
+        let log = Collected<Int>()
+        _ = publisher.subscribe(to: Ping.self) { log.add($0.number) }
         publisher.publish(Ping(1))
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
     }
 
     @Test func whenItCancelsItself() {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let held = Holder<Subscription>()
         held.swap(
             publisher.subscribe(to: Ping.self) { event in
-                log.write(event.number)
+                log.add(event.number)
                 held.current?.cancel()
             }
         )
         publisher.publish(Ping(1))
         publisher.publish(Ping(2))
-        #expect(log.entries == [1])
+        #expect(log.all == [1])
     }
 
     @Test func whenAnotherHandlerOfTheSameEventCancelsIt() {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let held = Holder<Subscription>()
         let first = publisher.subscribe(to: Ping.self) { _ in held.current?.cancel() }
-        held.swap(publisher.subscribe(to: Ping.self) { log.write($0.number) })
+        held.swap(publisher.subscribe(to: Ping.self) { log.add($0.number) })
         publisher.publish(Ping(1))
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
         first.cancel()
     }
 
     @Test func whenTheEventWaitsOnAQueue() {
         let queue = DispatchQueue(label: "handlers")
-        let log = Log<Int>()
+        let log = Collected<Int>()
         queue.suspend()
-        let subscription = publisher.subscribe(to: Ping.self, on: .queue(queue)) { log.write($0.number) }
+        let subscription = publisher.subscribe(to: Ping.self, on: .queue(queue)) { log.add($0.number) }
         publisher.publish(Ping(1))
         subscription.cancel()
         queue.resume()
         queue.sync {}
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
     }
 
     @Test func onceCancelHasReturnedOnAnotherThread() async {
         // The first handler looks whether cancel() has returned; if so the second, which is entered later, must not be.
         let mostRounds = 300_000
-        let end = monotonicNow() + 2_000_000_000
+        let end = MonotonicClock.now() + 2_000_000_000
         let prepared = Counter()
         let beginning = Counter()
         let cancelled = Counter()
@@ -92,7 +94,7 @@ struct CancellationTests {
             for number in 1...mostRounds {
                 if index == 0 {
                     // A machine with other work may need its time slices for each of the rounds.
-                    if monotonicNow() > end {
+                    if MonotonicClock.now() > end {
                         isOver.set()
                         prepared.add()
                         return
@@ -148,14 +150,14 @@ struct CancellationTests {
 
     @MainActor
     @Test func onTheMainQueueThatCancelled() async {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         for number in 0..<500 {
-            let subscription = publisher.subscribe(to: Ping.self, on: .main) { log.write($0.number) }
+            let subscription = publisher.subscribe(to: Ping.self, on: .main) { log.add($0.number) }
             publisher.publish(Ping(number))
             subscription.cancel()
         }
         await withCheckedContinuation { continuation in DispatchQueue.main.async { continuation.resume() } }
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
     }
 }
 
@@ -165,24 +167,24 @@ struct CancelAndWaitTests {
 
     @Test func itWaitsForAnAsynchronousHandler() async {
         let barrier = Barrier()
-        let log = Log<String>()
+        let log = Collected<String>()
         let subscription = publisher.subscribe(to: Ping.self) { _ in
-            log.write("began")
+            log.add("began")
             await barrier.pass()
-            log.write("returned")
+            log.add("returned")
         }
         publisher.publish(Ping(1))
         publisher.publish(Ping(2))
         await log.wait(for: 1)
         let waiting = Task {
             await subscription.cancelAndWait()
-            log.write("waited")
+            log.add("waited")
         }
         let alsoWaiting = Task { await subscription.cancelAndWait() }
         barrier.open()
         await waiting.value
         await alsoWaiting.value
-        #expect(log.entries == ["began", "returned", "waited"])
+        #expect(log.all == ["began", "returned", "waited"])
     }
 
     @Test func itReturnsAtOnceWhenNothingRunsAndWhenItIsRepeated() async {
@@ -300,16 +302,16 @@ struct ReleaseTests {
         }
         struct Loaded: DomainEvent { let payload: Payload? }
         let publisher = publisher
-        let ended = Log<Bool>()
-        let log = Log<Bool>()
+        let ended = Collected<Bool>()
+        let log = Collected<Bool>()
         let subscription = publisher.subscribe(to: Loaded.self, on: .queue(DispatchQueue(label: "handlers"))) { event in
-            log.write(event.payload != nil)
+            log.add(event.payload != nil)
         }
         publisher.publish(
             Loaded(
                 payload: Payload {
                     publisher.publish(Loaded(payload: nil))
-                    ended.write(true)
+                    ended.add(true)
                 }
             )
         )

@@ -1,5 +1,6 @@
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 private struct Cause: DomainEvent { let number: Int }
@@ -8,7 +9,7 @@ private struct Effect: DomainEvent { let number: Int }
 /// Counts effects that were seen ahead of their causes, in one place where both arrive.
 private final class Witness: Sendable {
     let violations = Counter()
-    let effects = Log<Int>()
+    let effects = Collected<Int>()
     private let latest = Counter()
 
     func see(cause number: Int) {
@@ -17,7 +18,7 @@ private final class Witness: Sendable {
 
     func see(effect number: Int) {
         if latest.count < number { violations.add() }
-        effects.write(number)
+        effects.add(number)
     }
 }
 
@@ -139,7 +140,7 @@ struct CausalOrderTests {
         let steps = 40
         let chains = 60
         let violations = Counter()
-        let ended = Log<Int>()
+        let ended = Collected<Int>()
         let subscriptions = (0..<steps).map { step in
             let seen = Holder<[Int: Int]>()
             seen.swap([:])
@@ -150,7 +151,7 @@ struct CausalOrderTests {
                 places[chain] = at
                 seen.swap(places)
                 guard at == step else { return }
-                if step + 1 < steps { publisher.publish(Ping($0.number + 1)) } else { ended.write(chain) }
+                if step + 1 < steps { publisher.publish(Ping($0.number + 1)) } else { ended.add(chain) }
             }
         }
         for chain in 0..<chains { publisher.publish(Ping(chain * 100)) }

@@ -1,5 +1,6 @@
 import DomainEvents
 import Synchronization
+import TestSupport
 import Testing
 
 private enum First { struct Renamed: DomainEvent {} }
@@ -16,11 +17,11 @@ private enum One {}
 
 /// The uses of one generated type.
 private struct GeneratedType: Sendable {
-    let subscribe: @Sendable (EventPublisher, Log<Int>) -> Subscription
+    let subscribe: @Sendable (EventPublisher, Collected<Int>) -> Subscription
     let publish: @Sendable (EventPublisher, Int) -> Void
 
     init<E: DomainEvent>(_ type: E.Type, make: @escaping @Sendable (Int) -> E, number: @escaping @Sendable (E) -> Int) {
-        subscribe = { publisher, log in publisher.subscribe(to: type) { log.write(number($0)) } }
+        subscribe = { publisher, log in publisher.subscribe(to: type) { log.add(number($0)) } }
         publish = { publisher, number in publisher.publish(make(number)) }
     }
 
@@ -42,13 +43,13 @@ struct ChannelTests {
         let types = GeneratedType.all(below: Int.self, depth: 10)
         #expect(types.count == 2_048)
         let publisher = EventPublisher()
-        let logs = types.map { _ in Log<Int>() }
+        let logs = types.map { _ in Collected<Int>() }
         let ready = Counter()
-        let held = Log<Subscription>()
+        let held = Collected<Subscription>()
         await onThreads(3) { index in
             if index == 0 {
                 for (type, log) in zip(types, logs) {
-                    held.write(type.subscribe(publisher, log))
+                    held.add(type.subscribe(publisher, log))
                     ready.add()
                 }
             } else {
@@ -62,7 +63,7 @@ struct ChannelTests {
             }
         }
         for (position, log) in logs.enumerated() {
-            let entries = log.entries
+            let entries = log.all
             #expect(entries.filter { $0 == 1 }.count == 1)
             #expect(entries.filter { $0 == 2 }.count == 1)
             let halves = (position < types.count / 2) ? 2 : 0
@@ -70,23 +71,23 @@ struct ChannelTests {
         }
         let channels = Set(types.indices.map { logs[$0].count > 0 })
         #expect(channels == [true])
-        for subscription in held.entries { subscription.cancel() }
+        for subscription in held.all { subscription.cancel() }
     }
 
     @Test func threadsThatUseANewTypeAtOnceShareItsChannel() async {
         for _ in 0..<200 {
             let publisher = EventPublisher()
             let start = Counter()
-            let log = Log<Int>()
-            let kept = Log<Subscription>()
+            let log = Collected<Int>()
+            let kept = Collected<Subscription>()
             await onThreads(4) { index in
                 start.add()
                 start.waitSpinning(for: 4)
-                kept.write(publisher.subscribe(to: Ping.self) { log.write($0.number) })
+                kept.add(publisher.subscribe(to: Ping.self) { log.add($0.number) })
             }
             publisher.publish(Ping(1))
-            #expect(log.entries == [1, 1, 1, 1])
-            for subscription in kept.entries { subscription.cancel() }
+            #expect(log.all == [1, 1, 1, 1])
+            for subscription in kept.all { subscription.cancel() }
         }
     }
 
@@ -112,9 +113,9 @@ struct ChannelTests {
 }
 
 private final class Interest: InterestObserver {
-    let log = Log<String>()
-    func interestMayHaveChanged(in name: String) { log.write("changed \(name)") }
-    func channelWasMade(_ channel: AnyEventChannel) { log.write("made \(channel.name)") }
+    let log = Collected<String>()
+    func interestMayHaveChanged(in name: String) { log.add("changed \(name)") }
+    func channelWasMade(_ channel: AnyEventChannel) { log.add("made \(channel.name)") }
 }
 
 @Suite("A bridge learns who wants what", .timeLimit(.minutes(5)))
@@ -128,7 +129,7 @@ struct InterestTests {
         #expect(publisher.isWanted("Ping"))
         subscription.cancel()
         #expect(!publisher.isWanted("Ping"))
-        #expect(interest.log.entries == ["made Ping", "changed Ping", "changed Ping"])
+        #expect(interest.log.all == ["made Ping", "changed Ping", "changed Ping"])
         publisher.removeInterestObserver(interest)
         publisher.subscribe(to: Ping.self) { _ in }.cancel()
         #expect(interest.log.count == 3)
@@ -138,10 +139,10 @@ struct InterestTests {
         publisher.publish(Ping())
         let interest = Interest()
         publisher.addInterestObserver(interest)
-        #expect(interest.log.entries == ["made Ping"])
+        #expect(interest.log.all == ["made Ping"])
         publisher.publish(Pong())
         publisher.publish(Pong())
-        #expect(interest.log.entries == ["made Ping", "made Pong"])
+        #expect(interest.log.all == ["made Ping", "made Pong"])
         #expect(!publisher.isWanted("Ping"))
         #expect(!publisher.isWanted("never used"))
         publisher.removeInterestObserver(interest)
@@ -150,13 +151,13 @@ struct InterestTests {
 
 /// Writes down what it is asked to carry.
 private final class Carrier: EventForwarder {
-    let log: Log<String>
+    let log: Collected<String>
     let name: String
     let failure = Holder<DeliveryError>()
     let room = Flag()
     let waits = Counter()
 
-    init(_ name: String = "carrier", log: Log<String> = Log()) {
+    init(_ name: String = "carrier", log: Collected<String> = Collected()) {
         self.name = name
         self.log = log
     }
@@ -168,7 +169,7 @@ private final class Carrier: EventForwarder {
         receipts: ReceiptLedger?
     ) -> Forwarded {
         if intake == .awaited, !room.isSet { return .awaitsRoom }
-        log.write("\(name) \(event) \(intake == .announced)")
+        log.add("\(name) \(event) \(intake == .announced)")
         return failure.current.map { .failed($0) } ?? .taken
     }
 
@@ -185,21 +186,21 @@ struct ForwarderTests {
     private let publisher = EventPublisher()
 
     @Test func beforeAnyHandlerRunsAndAtOnceForWhatAHandlerPublishes() {
-        let log = Log<String>()
+        let log = Collected<String>()
         let carrier = Carrier(log: log)
         publisher.setForwarding(of: "Ping", to: carrier, wanted: true)
         publisher.setForwarding(of: "Pong", to: carrier, wanted: true)
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] _ in
-                log.write("ping begins")
+                log.add("ping begins")
                 publisher.publish(Pong(2))
-                log.write("ping returns")
+                log.add("ping returns")
             },
-            publisher.subscribe(to: Pong.self) { _ in log.write("pong") },
+            publisher.subscribe(to: Pong.self) { _ in log.add("pong") },
         ]
         publisher.publish(Ping(1))
         #expect(
-            log.entries == [
+            log.all == [
                 "carrier Ping(number: 1) true", "ping begins", "carrier Pong(number: 2) true", "ping returns", "pong",
             ]
         )
@@ -219,7 +220,7 @@ struct ForwarderTests {
         publisher.setForwarding(of: "Ping", to: other, wanted: false)
         publisher.publish(Ping(4))
         #expect(
-            carrier.log.entries == [
+            carrier.log.all == [
                 "first Ping(number: 1) true", "first Ping(number: 2) true", "second Ping(number: 2) true",
                 "second Ping(number: 3) true",
             ]
@@ -228,9 +229,9 @@ struct ForwarderTests {
 
     @Test func sendWaitsForRoomAndThrowsWhatTheOutboxSays() async throws {
         let carrier = Carrier()
-        let handled = Log<Int>()
+        let handled = Collected<Int>()
         publisher.setForwarding(of: "Ping", to: carrier, wanted: true)
-        let subscription = publisher.subscribe(to: Ping.self) { handled.write($0.number) }
+        let subscription = publisher.subscribe(to: Ping.self) { handled.add($0.number) }
         try await publisher.send(Ping(1))
         #expect(carrier.waits.count == 1)
         carrier.room.set()
@@ -239,18 +240,18 @@ struct ForwarderTests {
         carrier.failure.swap(DeliveryError(.outboxFull, "full"))
         let error = await #expect(throws: DeliveryError.self) { try await publisher.send(Ping(3)) }
         #expect(error?.code == .outboxFull)
-        #expect(handled.entries == [1, 2])
-        #expect(carrier.log.entries.last == "carrier Ping(number: 3) false")
+        #expect(handled.all == [1, 2])
+        #expect(carrier.log.all.last == "carrier Ping(number: 3) false")
         subscription.cancel()
     }
 
     @Test func sendDoesNotWaitInsideAHandlerAndNotPublishWhenCancelled() async throws {
         let carrier = Carrier()
         publisher.setForwarding(of: "Pong", to: carrier, wanted: true)
-        let sent = Log<Bool>()
+        let sent = Collected<Bool>()
         let subscription = publisher.subscribe(to: Ping.self) { [publisher] _ in
             try await publisher.send(Pong(1))
-            sent.write(true)
+            sent.add(true)
         }
         publisher.publish(Ping())
         await sent.wait(for: 1)
@@ -260,7 +261,7 @@ struct ForwarderTests {
             return try await publisher.send(Pong(2))
         }
         await #expect(throws: CancellationError.self) { try await cancelled.value }
-        #expect(carrier.log.entries == ["carrier Pong(number: 1) false"])
+        #expect(carrier.log.all == ["carrier Pong(number: 1) false"])
         subscription.cancel()
     }
 }

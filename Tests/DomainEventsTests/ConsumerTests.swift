@@ -1,5 +1,6 @@
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 private enum CanvasEvent: DomainEvent, Equatable {
@@ -15,22 +16,22 @@ private enum CanvasEvent: DomainEvent, Equatable {
 }
 
 private final class Tracking: EventConsumer {
-    let log: Log<Int>
+    let log: Collected<Int>
     let tracked: Tracked
-    init(_ log: Log<Int>, _ live: Counter = Counter()) {
+    init(_ log: Collected<Int>, _ live: Counter = Counter()) {
         self.log = log
         tracked = Tracked(live)
     }
     func consume(_ event: Ping) throws {
-        log.write(event.number)
+        log.add(event.number)
         if event.number < 0 { throw Refused(number: event.number) }
     }
 }
 
 @MainActor private final class Window: MainActorEventConsumer {
     var lines: [String] = []
-    let log: Log<Int>
-    init(_ log: Log<Int>) { self.log = log }
+    let log: Collected<Int>
+    init(_ log: Collected<Int>) { self.log = log }
     func consume(_ event: CanvasEvent) {
         switch event {
         case .saved(let id): lines.append("saved \(id)")
@@ -38,15 +39,15 @@ private final class Tracking: EventConsumer {
         case .changed(.coloured(let colour)): lines.append("coloured \(colour)")
         case .savingFailed(let id, let reason): lines.append("failed \(id) \(reason)")
         }
-        log.write(lines.count)
+        log.add(lines.count)
     }
 }
 
 private actor Store: EventConsumingActor {
-    let log: Log<Int>
+    let log: Collected<Int>
     let tracked: Tracked
     private var running = 0
-    init(_ log: Log<Int>, _ live: Counter = Counter()) {
+    init(_ log: Collected<Int>, _ live: Counter = Counter()) {
         self.log = log
         tracked = Tracked(live)
     }
@@ -55,7 +56,7 @@ private actor Store: EventConsumingActor {
         #expect(running == 1)
         await Task.yield()
         running -= 1
-        log.write(event.number)
+        log.add(event.number)
         if event.number < 0 { throw Refused(number: event.number) }
     }
 }
@@ -66,7 +67,7 @@ struct ConsumerTests {
     private let numbers = Array(0..<500)
 
     @Test func aPlainObjectIsCalledOnThePublishingThreadUntilItIsUnsubscribed() {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let tracking = Tracking(log)
         publisher.subscribe(tracking)
         publisher.subscribe(tracking)
@@ -74,10 +75,10 @@ struct ConsumerTests {
         publisher.unsubscribe(tracking)
         publisher.unsubscribe(tracking)
         publisher.publish(Ping(-1))
-        #expect(log.entries == numbers)
+        #expect(log.all == numbers)
         publisher.subscribe(tracking)
         publisher.publish(Ping(7))
-        #expect(log.entries == numbers + [7])
+        #expect(log.all == numbers + [7])
         publisher.unsubscribe(tracking)
         #expect(!publisher.isWanted("Ping"))
     }
@@ -85,7 +86,7 @@ struct ConsumerTests {
     @Test func aPlainObjectIsCalledOnThePublishersQueueIfItHasOne() async {
         let queue = DispatchQueue(label: "subsystem")
         let publisher = EventPublisher(deliveringOn: .queue(queue))
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let tracking = Tracking(log)
         publisher.subscribe(tracking)
         queue.suspend()
@@ -98,7 +99,7 @@ struct ConsumerTests {
 
     @MainActor
     @Test func anObjectOnTheMainActorSwitchesOverNestedCases() async {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let window = Window(log)
         publisher.subscribe(window)
         publisher.subscribe(window)
@@ -115,7 +116,7 @@ struct ConsumerTests {
     }
 
     @Test func anActorIsCalledOneEventAfterTheOther() async {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let store = Store(log)
         publisher.subscribe(store)
         publisher.subscribe(store)
@@ -127,7 +128,7 @@ struct ConsumerTests {
 
     @Test func whatItThrowsIsReportedWithItsSite() async throws {
         var failures = publisher.events(of: HandlerFailed.self).makeAsyncIterator()
-        let tracking = Tracking(Log())
+        let tracking = Tracking(Collected())
         let line = #line + 1
         publisher.subscribe(tracking)
         publisher.publish(Ping(-3))
@@ -135,7 +136,7 @@ struct ConsumerTests {
         #expect(failure?.error == "refused -3")
         #expect(failure?.handler == "\(#fileID):\(line)")
         publisher.unsubscribe(tracking)
-        let store = Store(Log())
+        let store = Store(Collected())
         publisher.subscribe(store)
         publisher.publish(Ping(-4))
         #expect(try await failures.next()?.error == "refused -4")
@@ -143,7 +144,7 @@ struct ConsumerTests {
 
     @Test func itsDeathEndsTheSubscriptionWithTheNextEventAtTheLatest() async {
         let live = Counter()
-        let log = Log<Int>()
+        let log = Collected<Int>()
         do {
             let tracking = Tracking(log, live)
             let store = Store(log, live)
@@ -160,18 +161,18 @@ struct ConsumerTests {
     }
 
     @Test func anotherObjectAtTheSameAddressIsAnotherOne() {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         for number in numbers {
             let tracking = Tracking(log)
             publisher.subscribe(tracking)
             publisher.publish(Ping(number))
         }
-        #expect(log.entries == numbers)
+        #expect(log.all == numbers)
     }
 
     @Test func onceAlsoFromEightThreadsAtTheSameTime() async {
         for round in 0..<rounds(100) {
-            let log = Log<Int>()
+            let log = Collected<Int>()
             let tracking = Tracking(log)
             let ready = Counter()
             await onThreads(8) { [publisher] _ in
@@ -180,7 +181,7 @@ struct ConsumerTests {
                 publisher.subscribe(tracking)
             }
             publisher.publish(Ping(round))
-            #expect(log.entries == [round])
+            #expect(log.all == [round])
             publisher.unsubscribe(tracking)
             publisher.publish(Ping(-1))
             #expect(log.count == 1)
@@ -189,7 +190,7 @@ struct ConsumerTests {
 
     @Test func onceWhateverSeveralThreadsSubscribeAndUnsubscribe() async {
         // Each thread's last word is an unsubscribe: afterwards nothing may be left.
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let tracking = Tracking(log)
         let count = rounds(3_000)
         await onThreads(4) { [publisher] thread in
@@ -208,10 +209,10 @@ struct ConsumerTests {
     @Test func itMayUnsubscribeItselfAndSubscribeAgainInsideItsCall() {
         final class Restless: EventConsumer {
             let publisher: EventPublisher
-            let log = Log<Int>()
+            let log = Collected<Int>()
             init(_ publisher: EventPublisher) { self.publisher = publisher }
             func consume(_ event: Ping) {
-                log.write(event.number)
+                log.add(event.number)
                 publisher.unsubscribe(self)
                 publisher.subscribe(self)
             }
@@ -219,7 +220,7 @@ struct ConsumerTests {
         let restless = Restless(publisher)
         publisher.subscribe(restless)
         for number in numbers { publisher.publish(Ping(number)) }
-        #expect(restless.log.entries == numbers)
+        #expect(restless.log.all == numbers)
         publisher.unsubscribe(restless)
         #expect(!publisher.isWanted("Ping"))
     }

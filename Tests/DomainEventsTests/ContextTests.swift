@@ -1,4 +1,5 @@
 import Dispatch
+import TestSupport
 import Testing
 
 @testable import DomainEvents
@@ -23,20 +24,20 @@ struct ContextTests {
     }
 
     @Test func anEventWithoutContentHasItsCauseEverywhere() async throws {
-        let causes = Log<EventContext?>()
-        let contexts = Log<EventContext?>()
+        let causes = Collected<EventContext?>()
+        let contexts = Collected<EventContext?>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] _ in
-                causes.write(EventContext.current)
+                causes.add(EventContext.current)
                 publisher.publish(Bell())
             },
-            publisher.subscribe(to: Bell.self) { _ in contexts.write(EventContext.current) },
+            publisher.subscribe(to: Bell.self) { _ in contexts.add(EventContext.current) },
             publisher.subscribe(to: Bell.self, on: .queue(DispatchQueue(label: "bells"))) { _ in
-                contexts.write(EventContext.current)
+                contexts.add(EventContext.current)
             },
             publisher.subscribe(to: Bell.self) { _ in
                 await Task.yield()
-                contexts.write(EventContext.current)
+                contexts.add(EventContext.current)
             },
         ]
         publisher.publish(Ping())
@@ -49,16 +50,16 @@ struct ContextTests {
     }
 
     @Test func insideEveryKindOfHandlerThereIsTheSameOne() async throws {
-        let log = Log<EventContext?>()
+        let log = Collected<EventContext?>()
         let subscriptions = [
-            publisher.subscribe(to: Ping.self) { _ in log.write(EventContext.current) },
-            publisher.subscribe(to: Ping.self, on: .main) { _ in log.write(EventContext.current) },
+            publisher.subscribe(to: Ping.self) { _ in log.add(EventContext.current) },
+            publisher.subscribe(to: Ping.self, on: .main) { _ in log.add(EventContext.current) },
             publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "handlers"))) { _ in
-                log.write(EventContext.current)
+                log.add(EventContext.current)
             },
             publisher.subscribe(to: Ping.self) { _ in
                 await Task.yield()
-                log.write(EventContext.current)
+                log.add(EventContext.current)
             },
         ]
         publisher.publish(Ping())
@@ -76,13 +77,13 @@ struct ContextTests {
     }
 
     @Test func eachEventHasAnIdentityOfItsOwn() {
-        let log = Log<EventID?>()
+        let log = Collected<EventID?>()
         let subscription = publisher.subscribe(to: Ping.self) { _ in
-            log.write(EventContext.current?.id)
-            log.write(EventContext.current?.id)
+            log.add(EventContext.current?.id)
+            log.add(EventContext.current?.id)
         }
         for number in 0..<100 { publisher.publish(Ping(number)) }
-        let ids = log.entries.compactMap(\.self)
+        let ids = log.all.compactMap(\.self)
         #expect(ids.count == 200)
         #expect(Set(ids).count == 100)
         #expect(ids.map(\.number) == ids.map(\.number).sorted())
@@ -90,15 +91,15 @@ struct ContextTests {
     }
 
     @Test func whatAHandlerPublishesIsCausedByWhatItHandles() throws {
-        let log = Log<EventContext?>()
+        let log = Collected<EventContext?>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] event in
-                log.write(EventContext.current)
+                log.add(EventContext.current)
                 if event.number < 3 { publisher.publish(Ping(event.number + 1)) }
             }
         ]
         publisher.publish(Ping(1))
-        let contexts = try log.entries.map { try #require($0) }
+        let contexts = try log.all.map { try #require($0) }
         #expect(contexts.map(\.cause) == [nil, contexts[0].id, contexts[1].id])
         #expect(contexts.map(\.root) == Array(repeating: contexts[0].id, count: 3))
         for subscription in subscriptions { subscription.cancel() }
@@ -106,18 +107,18 @@ struct ContextTests {
 
     @Test func alsoOnQueuesInTasksAndFromOnePublisherToAnother() async throws {
         let other = EventPublisher()
-        let log = Log<EventContext?>()
+        let log = Collected<EventContext?>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "handlers"))) { [publisher] _ in
-                log.write(EventContext.current)
+                log.add(EventContext.current)
                 publisher.publish(Pong())
             },
             publisher.subscribe(to: Pong.self) { event in
-                log.write(EventContext.current)
+                log.add(EventContext.current)
                 await Task.yield()
                 other.publish(event)
             },
-            other.subscribe(to: Pong.self) { _ in log.write(EventContext.current) },
+            other.subscribe(to: Pong.self) { _ in log.add(EventContext.current) },
         ]
         publisher.publish(Ping())
         let contexts = try await log.wait(for: 3).map { try #require($0) }
@@ -129,27 +130,27 @@ struct ContextTests {
     }
 
     @Test func theContextOfTheOuterEventIsBackAfterANestedPublish() {
-        let log = Log<EventID?>()
+        let log = Collected<EventID?>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] _ in
-                log.write(EventContext.current?.id)
+                log.add(EventContext.current?.id)
                 publisher.publish(Pong())
-                log.write(EventContext.current?.id)
+                log.add(EventContext.current?.id)
             },
-            publisher.subscribe(to: Ping.self) { _ in log.write(EventContext.current?.id) },
+            publisher.subscribe(to: Ping.self) { _ in log.add(EventContext.current?.id) },
             publisher.subscribe(to: Pong.self) { _ in },
         ]
         publisher.publish(Ping())
-        #expect(Set(log.entries).count == 1)
+        #expect(Set(log.all).count == 1)
         for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func workHandedOnNamesItsCauseItself() async throws {
-        let log = Log<EventContext?>()
+        let log = Collected<EventContext?>()
         let held = Holder<EventContext>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { _ in held.swap(EventContext.current) },
-            publisher.subscribe(to: Pong.self) { _ in log.write(EventContext.current) },
+            publisher.subscribe(to: Pong.self) { _ in log.add(EventContext.current) },
         ]
         publisher.publish(Ping())
         let cause = try #require(held.current)
@@ -157,7 +158,7 @@ struct ContextTests {
             publisher.publish(Pong())
             publisher.publish(Pong(), causedBy: cause)
         }
-        #expect(log.entries.map { $0?.cause } == [nil, cause.id])
+        #expect(log.all.map { $0?.cause } == [nil, cause.id])
         for subscription in subscriptions { subscription.cancel() }
     }
 }
@@ -166,14 +167,14 @@ struct ContextTests {
 struct PublisherTests {
     @Test func anEventReachesOnlyTheSubscribersOfItsPublisher() {
         let (first, second) = (EventPublisher(), EventPublisher())
-        let log = Log<String>()
+        let log = Collected<String>()
         let subscriptions = [
-            first.subscribe(to: Ping.self) { log.write("first \($0.number)") },
-            second.subscribe(to: Ping.self) { log.write("second \($0.number)") },
+            first.subscribe(to: Ping.self) { log.add("first \($0.number)") },
+            second.subscribe(to: Ping.self) { log.add("second \($0.number)") },
         ]
         first.publish(Ping(1))
         second.publish(Ping(2))
-        #expect(log.entries == ["first 1", "second 2"])
+        #expect(log.all == ["first 1", "second 2"])
         for subscription in subscriptions { subscription.cancel() }
     }
 
@@ -195,10 +196,10 @@ struct PublisherTests {
 
     @Test func sendReturnsTheIdentityThatHandlersSee() async throws {
         let publisher = EventPublisher()
-        let log = Log<EventID?>()
-        let subscription = publisher.subscribe(to: Ping.self) { _ in log.write(EventContext.current?.id) }
+        let log = Collected<EventID?>()
+        let subscription = publisher.subscribe(to: Ping.self) { _ in log.add(EventContext.current?.id) }
         let id = try await publisher.send(Ping())
-        #expect(log.entries == [id])
+        #expect(log.all == [id])
         subscription.cancel()
     }
 

@@ -1,12 +1,13 @@
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 /// A handler or a loop on an actor of its own.
 private actor Desk {
     private(set) var seen: [Int] = []
     private var running = 0
-    let log = Log<Int>()
+    let log = Collected<Int>()
     private var subscription: Subscription?
 
     func open(_ publisher: EventPublisher) {
@@ -17,14 +18,14 @@ private actor Desk {
             #expect(self.running == 1)
             await Task.yield()
             self.running -= 1
-            self.log.write(event.number)
+            self.log.add(event.number)
         }
     }
 
     func openSynchronously(_ publisher: EventPublisher) {
         subscription = publisher.subscribe(to: Ping.self, on: .caller) { event in
             self.seen.append(event.number)
-            self.log.write(event.number)
+            self.log.add(event.number)
         }
     }
 
@@ -57,23 +58,23 @@ struct DeliveryPlaceTests {
 
     @MainActor
     @Test func onTheMainActorThatSubscribed() async {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let subscription = publisher.subscribe(to: Ping.self, on: .caller) { event in
             MainActor.preconditionIsolated()
-            log.write(event.number)
+            log.add(event.number)
         }
         for number in numbers { publisher.publish(Ping(number)) }
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
         #expect(await log.wait(for: numbers.count) == numbers)
         subscription.cancel()
     }
 
     @MainActor
     @Test func onTheMainActorWhateverTheThreadThatPublishes() async {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let subscription = publisher.subscribe(to: Ping.self, on: .main) { event in
             MainActor.preconditionIsolated()
-            log.write(event.number)
+            log.add(event.number)
         }
         await onThreads(1) { [publisher, numbers] _ in for number in numbers { publisher.publish(Ping(number)) } }
         #expect(await log.wait(for: numbers.count) == numbers)
@@ -83,15 +84,15 @@ struct DeliveryPlaceTests {
     @Test func onThePublishersQueueIfItSaysNothing() async {
         let queue = DispatchQueue(label: "subsystem")
         let publisher = EventPublisher(deliveringOn: .queue(queue))
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { event in
                 dispatchPrecondition(condition: .onQueue(queue))
-                log.write(event.number)
+                log.add(event.number)
             },
             publisher.subscribe(to: Pong.self) { event in
                 dispatchPrecondition(condition: .onQueue(queue))
-                log.write(event.number)
+                log.add(event.number)
             },
         ]
         for number in numbers {
@@ -103,13 +104,13 @@ struct DeliveryPlaceTests {
 
     @Test func onTheMainActorIfThePublisherSaysSo() async {
         let publisher = EventPublisher(deliveringOn: .main)
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { event in
                 MainActor.preconditionIsolated()
-                log.write(event.number)
+                log.add(event.number)
             },
-            publisher.subscribe(to: Pong.self, on: .main) { event in log.write(event.number) },
+            publisher.subscribe(to: Pong.self, on: .main) { event in log.add(event.number) },
         ]
         for number in numbers {
             if number.isMultiple(of: 2) { publisher.publish(Ping(number)) } else { publisher.publish(Pong(number)) }
@@ -121,12 +122,12 @@ struct DeliveryPlaceTests {
     @Test(arguments: [false, true])
     func onOneQueueInOneLineAcrossEventTypes(isConcurrent: Bool) async {
         let queue = DispatchQueue(label: "handlers", attributes: isConcurrent ? .concurrent : [])
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let running = Counter()
         @Sendable func handle(_ number: Int) {
             #expect(running.add() == 1)
             running.add(-1)
-            log.write(number)
+            log.add(number)
         }
         let subscriptions = [
             publisher.subscribe(to: Ping.self, on: .queue(queue)) { handle($0.number) },
@@ -142,11 +143,11 @@ struct DeliveryPlaceTests {
 
     @Test func onTheMainQueueInOneLineHoweverItIsNamed() async {
         // `DispatchQueue.main` is another object each time.
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let subscriptions = [
-            publisher.subscribe(to: Ping.self, on: .queue(.main)) { log.write($0.number) },
-            publisher.subscribe(to: Pong.self, on: .queue(.main)) { log.write($0.number) },
-            publisher.subscribe(to: Tack.self, on: .main) { log.write($0.number) },
+            publisher.subscribe(to: Ping.self, on: .queue(.main)) { log.add($0.number) },
+            publisher.subscribe(to: Pong.self, on: .queue(.main)) { log.add($0.number) },
+            publisher.subscribe(to: Tack.self, on: .main) { log.add($0.number) },
         ]
         let numbers = Array(0..<3_000)
         for number in numbers {
@@ -164,10 +165,10 @@ struct DeliveryPlaceTests {
         let threads = 4
         let each = 2_000
         let queue = DispatchQueue(label: "handlers", attributes: .concurrent)
-        let log = Log<(Int, Int)>()
+        let log = Collected<(Int, Int)>()
         let subscriptions = [
-            publisher.subscribe(to: Ping.self, on: .queue(queue)) { log.write(($0.number / each, $0.number % each)) },
-            publisher.subscribe(to: Pong.self, on: .queue(queue)) { log.write(($0.number / each, $0.number % each)) },
+            publisher.subscribe(to: Ping.self, on: .queue(queue)) { log.add(($0.number / each, $0.number % each)) },
+            publisher.subscribe(to: Pong.self, on: .queue(queue)) { log.add(($0.number / each, $0.number % each)) },
         ]
         await onThreads(threads) { [publisher] thread in
             for number in 0..<each {
@@ -186,17 +187,17 @@ struct DeliveryPlaceTests {
     @Test func alsoWhenTheQueueRunsItsBlockOnThePublishingThread() {
         // `sync` from inside a handler: the line's block runs on a thread that is delivering already.
         let queue = DispatchQueue(label: "handlers")
-        let log = Log<String>()
+        let log = Collected<String>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] _ in
                 publisher.publish(Pong(1))
-                queue.sync { log.write("in the queue") }
-                log.write("inline, cause \(EventContext.current?.cause == nil)")
+                queue.sync { log.add("in the queue") }
+                log.add("inline, cause \(EventContext.current?.cause == nil)")
             },
-            publisher.subscribe(to: Pong.self) { _ in log.write("pong, cause \(EventContext.current?.cause == nil)") },
+            publisher.subscribe(to: Pong.self) { _ in log.add("pong, cause \(EventContext.current?.cause == nil)") },
         ]
         publisher.publish(Ping())
-        #expect(log.entries == ["in the queue", "inline, cause true", "pong, cause false"])
+        #expect(log.all == ["in the queue", "inline, cause true", "pong, cause false"])
         for subscription in subscriptions { subscription.cancel() }
     }
 }

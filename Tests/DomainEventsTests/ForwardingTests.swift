@@ -1,28 +1,29 @@
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 @Suite("A publisher passes events on to another one", .timeLimit(.minutes(5)))
 struct ForwardingTests {
     private let publisher = EventPublisher()
-    private let log = Log<String>()
+    private let log = Collected<String>()
 
     private func watch(_ publisher: EventPublisher, _ name: String) -> Subscription {
-        publisher.subscribe(to: Ping.self) { [log] in log.write("\(name) \($0.number)") }
+        publisher.subscribe(to: Ping.self) { [log] in log.add("\(name) \($0.number)") }
     }
 
     @Test func withIdentityAndCause() async throws {
         let other = EventPublisher()
-        let contexts = Log<EventContext?>()
+        let contexts = Collected<EventContext?>()
         var iterator = other.deliveries(of: Ping.self).makeAsyncIterator()
         let subscriptions = [
             publisher.forward(Ping.self, to: other),
-            publisher.subscribe(to: Ping.self) { _ in contexts.write(EventContext.current) },
+            publisher.subscribe(to: Ping.self) { _ in contexts.add(EventContext.current) },
             publisher.subscribe(to: Pong.self) { [publisher] _ in publisher.publish(Ping(1)) },
         ]
         let cause = try await publisher.send(Pong())
         let there = try #require(try await iterator.next()).context
-        let here = try #require(contexts.entries[0])
+        let here = try #require(contexts.all[0])
         #expect(there.id == here.id)
         #expect(there.cause == cause)
         #expect(there.root == cause)
@@ -42,9 +43,9 @@ struct ForwardingTests {
             end.forward(Ping.self, to: end),
         ]
         publisher.publish(Ping(1))
-        #expect(log.entries == ["start 1", "left 1", "right 1", "end 1"])
+        #expect(log.all == ["start 1", "left 1", "right 1", "end 1"])
         right.publish(Ping(2))
-        #expect(log.entries.suffix(4) == ["right 2", "end 2", "start 2", "left 2"])
+        #expect(log.all.suffix(4) == ["right 2", "end 2", "start 2", "left 2"])
         for subscription in subscriptions { subscription.cancel() }
     }
 
@@ -56,7 +57,7 @@ struct ForwardingTests {
         publisher.publish(Ping(1))
         link.cancel()
         publisher.publish(Ping(2))
-        #expect(log.entries == ["there 1"])
+        #expect(log.all == ["there 1"])
         #expect(!publisher.isWanted("Ping"))
         there.cancel()
     }
@@ -75,7 +76,7 @@ struct ForwardingTests {
         }
         #expect(!live())
         publisher.publish(Ping(2))
-        #expect(log.entries == ["there 1"])
+        #expect(log.all == ["there 1"])
         link.cancel()
     }
 
@@ -87,17 +88,17 @@ struct ForwardingTests {
             watch(publisher, "here"), watch(other, "there"),
         ]
         publisher.publish(Ping(1))
-        #expect(log.entries == ["here 1", "there 1", "there 2"])
+        #expect(log.all == ["here 1", "there 1", "there 2"])
         for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func toItsQueuesTasksAndSequencesInOrder() async throws {
         let other = EventPublisher()
-        let queued = Log<Int>()
+        let queued = Collected<Int>()
         var iterator = other.events(of: Ping.self).makeAsyncIterator()
         let subscriptions = [
             publisher.forward(Ping.self, to: other),
-            other.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "there"))) { queued.write($0.number) },
+            other.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "there"))) { queued.add($0.number) },
         ]
         for number in 0..<1_000 { publisher.publish(Ping(number)) }
         #expect(await queued.wait(for: 1_000) == Array(0..<1_000))
@@ -111,7 +112,7 @@ struct ForwardingTests {
         let receipt = try await publisher.deliver(Ping(1), within: .seconds(60))
         #expect(receipt.handlers == ["host": 2])
         try await publisher.send(Ping(2))
-        #expect(log.entries == ["here 1", "there 1", "here 2", "there 2"])
+        #expect(log.all == ["here 1", "there 1", "here 2", "there 2"])
         for subscription in subscriptions { subscription.cancel() }
     }
 
@@ -120,11 +121,11 @@ struct ForwardingTests {
         let subscriptions = [
             publisher.forward(Ping.self, to: other),
             other.subscribe(to: Ping.self) { throw Refused(number: $0.number) },
-            other.subscribe(to: HandlerFailed.self) { [log] in log.write("there \($0.error)") },
-            publisher.subscribe(to: HandlerFailed.self) { [log] in log.write("here \($0.error)") },
+            other.subscribe(to: HandlerFailed.self) { [log] in log.add("there \($0.error)") },
+            publisher.subscribe(to: HandlerFailed.self) { [log] in log.add("here \($0.error)") },
         ]
         publisher.publish(Ping(1))
-        #expect(log.entries == ["there refused 1"])
+        #expect(log.all == ["there refused 1"])
         for subscription in subscriptions { subscription.cancel() }
     }
 }

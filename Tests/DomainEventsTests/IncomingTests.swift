@@ -1,11 +1,12 @@
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 /// Writes down each time it is called.
 private final class Completion: HandlingCompletion {
-    let log = Log<Refused?>()
-    func handlersReturned(failure: (any Error)?) { log.write(failure as? Refused) }
+    let log = Collected<Refused?>()
+    func handlersReturned(failure: (any Error)?) { log.add(failure as? Refused) }
 }
 
 extension IncomingOutcome {
@@ -43,33 +44,33 @@ struct IncomingTests {
     }
 
     @Test func asHandledWhenInlineHandlersHaveReturnedAndWhatTheyPublishedWasDelivered() {
-        let log = Log<String>()
+        let log = Collected<String>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] _ in
-                log.write("\(EventContext.current?.id.description ?? "none") \(EventContext.current?.attempt ?? 0)")
+                log.add("\(EventContext.current?.id.description ?? "none") \(EventContext.current?.attempt ?? 0)")
                 publisher.publish(Pong())
             },
-            publisher.subscribe(to: Pong.self) { _ in log.write(EventContext.current?.cause?.description ?? "none") },
+            publisher.subscribe(to: Pong.self) { _ in log.add(EventContext.current?.cause?.description ?? "none") },
         ]
         #expect(deliver() == "handled")
-        #expect(log.entries == ["worker-5-9 2", "worker-5-9"])
+        #expect(log.all == ["worker-5-9 2", "worker-5-9"])
         #expect(completion.log.count == 0)
         #expect(EventContext.current == nil)
         for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func asFailedWithTheFirstErrorAndWithoutAReportHere() {
-        let reports = Log<String>()
-        let others = Log<Int>()
+        let reports = Collected<String>()
+        let others = Collected<Int>()
         let subscriptions = [
-            publisher.subscribe(to: HandlerFailed.self) { reports.write($0.error) },
+            publisher.subscribe(to: HandlerFailed.self) { reports.add($0.error) },
             publisher.subscribe(to: Ping.self) { _ in throw Refused(number: 1) },
             publisher.subscribe(to: Ping.self) { _ in throw Refused(number: 2) },
-            publisher.subscribe(to: Ping.self) { others.write($0.number) },
+            publisher.subscribe(to: Ping.self) { others.add($0.number) },
         ]
         #expect(deliver(7) == "failed: refused 1")
-        #expect(others.entries == [7])
-        #expect(reports.entries.isEmpty)
+        #expect(others.all == [7])
+        #expect(reports.all.isEmpty)
         for subscription in subscriptions { subscription.cancel() }
     }
 
@@ -102,7 +103,7 @@ struct IncomingTests {
         let subscription = publisher.subscribe(to: Ping.self, on: .queue(queue)) { _ in }
         for _ in 0..<3 { #expect(deliver() == "pending") }
         subscription.cancel()
-        #expect(completion.log.entries == [nil, nil, nil])
+        #expect(completion.log.all == [nil, nil, nil])
         queue.resume()
         queue.sync {}
         #expect(completion.log.count == 3)

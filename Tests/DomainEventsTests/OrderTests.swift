@@ -1,5 +1,6 @@
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 @Suite("Events arrive in the order in which they were published", .timeLimit(.minutes(5)))
@@ -8,22 +9,22 @@ struct OrderTests {
     private let numbers = Array(0..<2_000)
 
     @Test func onThePublishingThreadAtOnce() {
-        let log = Log<Int>()
-        let subscription = publisher.subscribe(to: Ping.self) { log.write($0.number) }
+        let log = Collected<Int>()
+        let subscription = publisher.subscribe(to: Ping.self) { log.add($0.number) }
         for number in numbers { publisher.publish(Ping(number)) }
-        #expect(log.entries == numbers)
+        #expect(log.all == numbers)
         subscription.cancel()
     }
 
     @Test(arguments: [false, true])
     func onAQueueOneAtATimeAlsoWhenItIsConcurrent(isConcurrent: Bool) async {
         let queue = DispatchQueue(label: "handlers", attributes: isConcurrent ? .concurrent : [])
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let running = Counter()
         let subscription = publisher.subscribe(to: Ping.self, on: .queue(queue)) { event in
             #expect(running.add() == 1)
             running.add(-1)
-            log.write(event.number)
+            log.add(event.number)
         }
         for number in numbers { publisher.publish(Ping(number)) }
         #expect(await log.wait(for: numbers.count) == numbers)
@@ -31,10 +32,10 @@ struct OrderTests {
     }
 
     @Test func onTheMainActor() async {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let subscription = publisher.subscribe(to: Ping.self, on: .main) { event in
             MainActor.preconditionIsolated()
-            log.write(event.number)
+            log.add(event.number)
         }
         for number in numbers { publisher.publish(Ping(number)) }
         #expect(await log.wait(for: numbers.count) == numbers)
@@ -42,13 +43,13 @@ struct OrderTests {
     }
 
     @Test func inAnAsynchronousHandlerEachCallAfterTheOneBefore() async {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let running = Counter()
         let subscription = publisher.subscribe(to: Ping.self) { event in
             #expect(running.add() == 1)
             await Task.yield()
             running.add(-1)
-            log.write(event.number)
+            log.add(event.number)
         }
         for number in numbers { publisher.publish(Ping(number)) }
         #expect(await log.wait(for: numbers.count) == numbers)
@@ -64,12 +65,12 @@ struct OrderTests {
     }
 
     @Test func ofATaskThatChangesThreads() async {
-        let inline = Log<Int>()
-        let queued = Log<Int>()
+        let inline = Collected<Int>()
+        let queued = Collected<Int>()
         let subscriptions = [
-            publisher.subscribe(to: Ping.self) { inline.write($0.number) },
+            publisher.subscribe(to: Ping.self) { inline.add($0.number) },
             publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "handlers"))) {
-                queued.write($0.number)
+                queued.add($0.number)
             },
         ]
         await Task.detached { [publisher, numbers] in
@@ -78,7 +79,7 @@ struct OrderTests {
                 await Task.yield()
             }
         }.value
-        #expect(inline.entries == numbers)
+        #expect(inline.all == numbers)
         #expect(await queued.wait(for: numbers.count) == numbers)
         for subscription in subscriptions { subscription.cancel() }
     }
@@ -89,31 +90,31 @@ struct NestedPublishTests {
     private let publisher = EventPublisher()
 
     @Test func itIsDeliveredAfterTheOuterEventHasReachedAllAndBeforePublishReturns() {
-        let log = Log<String>()
+        let log = Collected<String>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] event in
-                log.write("first \(event.number)")
+                log.add("first \(event.number)")
                 publisher.publish(Pong(event.number))
-                log.write("first done")
+                log.add("first done")
             },
-            publisher.subscribe(to: Ping.self) { event in log.write("second \(event.number)") },
-            publisher.subscribe(to: Pong.self) { event in log.write("pong \(event.number)") },
+            publisher.subscribe(to: Ping.self) { event in log.add("second \(event.number)") },
+            publisher.subscribe(to: Pong.self) { event in log.add("pong \(event.number)") },
         ]
         publisher.publish(Ping(1))
-        #expect(log.entries == ["first 1", "first done", "second 1", "pong 1"])
+        #expect(log.all == ["first 1", "first done", "second 1", "pong 1"])
         for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func theSameTypeMayBePublishedRecursivelyAndIsDeliveredBreadthFirst() {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let subscription = publisher.subscribe(to: Ping.self) { [publisher] event in
-            log.write(event.number)
+            log.add(event.number)
             guard event.number < 8 else { return }
             publisher.publish(Ping(event.number * 2))
             publisher.publish(Ping(event.number * 2 + 1))
         }
         publisher.publish(Ping(1))
-        #expect(log.entries == Array(1...15))
+        #expect(log.all == Array(1...15))
         subscription.cancel()
     }
 
@@ -130,28 +131,28 @@ struct NestedPublishTests {
 
     @Test func aHandlerOfAnotherPublisherHearsItAfterTheOuterEventToo() {
         let other = EventPublisher()
-        let log = Log<String>()
+        let log = Collected<String>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { event in
                 other.publish(Ping(event.number + 1))
-                log.write("published elsewhere")
+                log.add("published elsewhere")
             },
-            publisher.subscribe(to: Ping.self) { _ in log.write("here") },
-            other.subscribe(to: Ping.self) { _ in log.write("there") },
+            publisher.subscribe(to: Ping.self) { _ in log.add("here") },
+            other.subscribe(to: Ping.self) { _ in log.add("there") },
         ]
         publisher.publish(Ping())
-        #expect(log.entries == ["published elsewhere", "here", "there"])
+        #expect(log.all == ["published elsewhere", "here", "there"])
         for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func onAQueueItFollowsTheHandlerThatPublishedIt() async {
-        let log = Log<String>()
+        let log = Collected<String>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "handlers"))) { [publisher] _ in
                 publisher.publish(Pong())
-                log.write("handler done")
+                log.add("handler done")
             },
-            publisher.subscribe(to: Pong.self) { _ in log.write("pong") },
+            publisher.subscribe(to: Pong.self) { _ in log.add("pong") },
         ]
         publisher.publish(Ping())
         #expect(await log.wait(for: 2) == ["handler done", "pong"])
@@ -159,20 +160,20 @@ struct NestedPublishTests {
     }
 
     @Test func subscribingInAHandlerStartsWithTheNextEvent() {
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let inner = Holder<Subscription>()
         let subscription = publisher.subscribe(to: Ping.self) { [publisher] event in
-            if event.number == 1 { inner.swap(publisher.subscribe(to: Ping.self) { log.write($0.number) }) }
+            if event.number == 1 { inner.swap(publisher.subscribe(to: Ping.self) { log.add($0.number) }) }
         }
         publisher.publish(Ping(1))
         publisher.publish(Ping(2))
-        #expect(log.entries == [2])
+        #expect(log.all == [2])
         subscription.cancel()
     }
 
     @Test func anObjectWhoseEndPublishesMayDieWithADelivery() {
         let live = Counter()
-        let log = Log<Int>()
+        let log = Collected<Int>()
         let inner = Holder<Subscription>()
         // The nested delivery is the last to hold the subscriber, and with it the object.
         func subscribeTracked() -> Subscription {
@@ -182,14 +183,14 @@ struct NestedPublishTests {
         inner.swap(subscribeTracked())
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] event in
-                log.write(event.number)
+                log.add(event.number)
                 guard event.number == 1 else { return }
                 publisher.publish(Pong(1))
                 inner.swap(nil)
             }
         ]
         publisher.publish(Ping(1))
-        #expect(log.entries == [1, -1])
+        #expect(log.all == [1, -1])
         #expect(live.count == 0)
         for subscription in subscriptions { subscription.cancel() }
     }

@@ -1,5 +1,6 @@
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 private struct Order: DomainEvent { let number: Int }
@@ -12,51 +13,51 @@ struct DeliverTests {
     private let publisher = EventPublisher()
 
     @Test func withAReceiptThatCountsTheHandlersOfEveryKind() async throws {
-        let log = Log<String>()
-        let ids = Log<EventID?>()
+        let log = Collected<String>()
+        let ids = Collected<EventID?>()
         let sequence = publisher.events(of: Ping.self)
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { _ in
-                log.write("inline")
-                ids.write(EventContext.current?.id)
+                log.add("inline")
+                ids.add(EventContext.current?.id)
             },
-            publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "handlers"))) { _ in log.write("queue")
+            publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "handlers"))) { _ in log.add("queue")
             },
-            publisher.subscribe(to: Ping.self, on: .main) { _ in log.write("main") },
+            publisher.subscribe(to: Ping.self, on: .main) { _ in log.add("main") },
             publisher.subscribe(to: Ping.self) { (_: Ping) async in
                 for _ in 0..<10 { await Task.yield() }
-                log.write("task")
+                log.add("task")
             },
         ]
         let receipt = try await publisher.deliver(Ping(1), within: .seconds(60))
-        #expect(Set(log.entries) == ["inline", "queue", "main", "task"])
+        #expect(Set(log.all) == ["inline", "queue", "main", "task"])
         #expect(receipt.handlers == ["host": 5])
-        #expect(ids.entries == [receipt.id])
+        #expect(ids.all == [receipt.id])
         for subscription in subscriptions { subscription.cancel() }
         withExtendedLifetime(sequence) {}
     }
 
     @Test func alsoAConsumerThatAsksForTheNext() async throws {
-        let log = Log<String>()
+        let log = Collected<String>()
         let asked = Barrier()
         let consumer = Task { [sequence = publisher.events(of: Ping.self)] in
             var iterator = sequence.makeAsyncIterator()
-            log.write("iterating")
+            log.add("iterating")
             _ = try await iterator.next()
             await asked.pass()
-            log.write("asks")
+            log.add("asks")
             _ = try await iterator.next()
         }
         await log.wait(for: 1)
         let delivery = Task { [publisher] in
             try await publisher.deliver(Ping(), within: .seconds(60))
-            log.write("delivered")
+            log.add("delivered")
         }
         for _ in 0..<100 { await Task.yield() }
         #expect(log.count == 1)
         asked.open()
         try await delivery.value
-        #expect(log.entries == ["iterating", "asks", "delivered"])
+        #expect(log.all == ["iterating", "asks", "delivered"])
         consumer.cancel()
         try await consumer.value
     }
@@ -76,7 +77,7 @@ struct DeliverTests {
 
     @Test(arguments: ["inline", "queue", "task"])
     func orThrowsWhatAHandlerThrowsAndReportsItToNobodyElse(place: String) async {
-        let reports = Log<String>()
+        let reports = Collected<String>()
         let others = Counter()
         let handler: @Sendable (Ping) throws -> Void = { throw Refused(number: $0.number) }
         let failing =
@@ -92,11 +93,11 @@ struct DeliverTests {
         let subscriptions = [
             failing,
             publisher.subscribe(to: Ping.self) { _ in others.add() },
-            publisher.subscribe(to: HandlerFailed.self) { reports.write($0.error) },
+            publisher.subscribe(to: HandlerFailed.self) { reports.add($0.error) },
         ]
         await #expect(throws: Refused(number: 3)) { try await publisher.deliver(Ping(3), within: .seconds(60)) }
         #expect(others.count == 1)
-        #expect(reports.entries.isEmpty)
+        #expect(reports.all.isEmpty)
         publisher.publish(Ping(4))
         #expect(await reports.wait(for: 1) == ["refused 4"])
         for subscription in subscriptions { subscription.cancel() }
@@ -105,13 +106,13 @@ struct DeliverTests {
     @Test func orThrowsAfterItsTimeNamingTheHandlersThatAreNotDone() async throws {
         let clock = HandClock()
         let barrier = Barrier()
-        let began = Log<Int>()
+        let began = Collected<Int>()
         let line = #line + 1
         let slow = publisher.subscribe(to: Ping.self) { (_: Ping) async in
-            began.write(0)
+            began.add(0)
             await barrier.pass()
         }
-        let quick = publisher.subscribe(to: Ping.self) { (_: Ping) async in began.write(1) }
+        let quick = publisher.subscribe(to: Ping.self) { (_: Ping) async in began.add(1) }
         let delivery = Task { [publisher] in try await publisher.deliver(Ping(), within: .seconds(5), clock: clock) }
         await began.wait(for: 2)
         await clock.asleep.wait(for: 1)
@@ -129,9 +130,9 @@ struct DeliverTests {
 
     @Test func orThrowsWhenItsTaskIsCancelled() async throws {
         let barrier = Barrier()
-        let began = Log<Int>()
+        let began = Collected<Int>()
         let subscription = publisher.subscribe(to: Ping.self) { (_: Ping) async in
-            began.write(0)
+            began.add(0)
             await barrier.pass()
         }
         let delivery = Task { [publisher] in try await publisher.deliver(Ping(), within: .seconds(60)) }
@@ -143,8 +144,8 @@ struct DeliverTests {
     }
 
     @Test func andDoesNotPublishIfItsTaskWasCancelledBefore() async throws {
-        let log = Log<Int>()
-        let subscription = publisher.subscribe(to: Ping.self) { log.write($0.number) }
+        let log = Collected<Int>()
+        let subscription = publisher.subscribe(to: Ping.self) { log.add($0.number) }
         for round in 0..<100 {
             let isCancelled = Barrier()
             let delivery = Task { [publisher] in
@@ -155,16 +156,16 @@ struct DeliverTests {
             isCancelled.open()
             await #expect(throws: CancellationError.self) { _ = try await delivery.value }
         }
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
         subscription.cancel()
     }
 
     @Test func whenASubscriberIsCancelledWhileItsEventWaits() async throws {
         let queue = DispatchQueue(label: "handlers")
         queue.suspend()
-        let began = Log<Int>()
+        let began = Collected<Int>()
         let subscription = publisher.subscribe(to: Ping.self, on: .queue(queue)) { _ in }
-        let inline = publisher.subscribe(to: Ping.self) { _ in began.write(0) }
+        let inline = publisher.subscribe(to: Ping.self) { _ in began.add(0) }
         let delivery = Task { [publisher] in try await publisher.deliver(Ping(), within: .seconds(60)) }
         await began.wait(for: 1)
         subscription.cancel()
@@ -251,8 +252,8 @@ struct RequestTests {
 
     @Test func notOneThatSomethingElseHasCausedNorTheEventItself() async throws {
         let clock = HandClock()
-        let began = Log<Int>()
-        let subscription = publisher.subscribe(to: Ping.self) { began.write($0.number) }
+        let began = Collected<Int>()
+        let subscription = publisher.subscribe(to: Ping.self) { began.add($0.number) }
         let request = Task { [publisher] in
             try await publisher.request(Ping(1), awaiting: Ping.self, within: .seconds(5), clock: clock)
         }
@@ -292,8 +293,8 @@ struct RequestTests {
         }
         #expect(linked?.code == .nobodySubscribed)
         link.cancel()
-        let began = Log<Int>()
-        let subscription = publisher.subscribe(to: Ping.self) { began.write($0.number) }
+        let began = Collected<Int>()
+        let subscription = publisher.subscribe(to: Ping.self) { began.add($0.number) }
         let request = Task { [publisher] in
             try await publisher.request(Ping(), awaiting: Pong.self, within: .seconds(60))
         }
@@ -306,10 +307,10 @@ struct RequestTests {
 
     @Test func insideAnAsynchronousHandlerWithARootOfItsOwn() async throws {
         let warehouse = makeWarehouse()
-        let contexts = Log<EventContext?>()
+        let contexts = Collected<EventContext?>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] (event: Ping) async throws in
-                contexts.write(EventContext.current)
+                contexts.add(EventContext.current)
                 let inner = try await publisher.request(
                     Order(number: event.number),
                     awaiting: Pong.self,
@@ -318,7 +319,7 @@ struct RequestTests {
                 // What follows is caused by the event in hand again.
                 publisher.publish(OutOfStock(number: inner.number + 1))
             },
-            publisher.subscribe(to: Picked.self) { _ in contexts.write(EventContext.current) },
+            publisher.subscribe(to: Picked.self) { _ in contexts.add(EventContext.current) },
         ]
         let answer = try await publisher.request(Ping(7), awaiting: OutOfStock.self, within: .seconds(60))
         #expect(answer == OutOfStock(number: 71))

@@ -1,12 +1,13 @@
 import DomainEvents
+import TestSupport
 import Testing
 
 /// Hears of changes of interest, for one name.
 private final class Interest: InterestObserver {
     let name: String
     let publisher: EventPublisher
-    let changes = Log<Bool>()
-    let made = Log<String>()
+    let changes = Collected<Bool>()
+    let made = Collected<String>()
 
     init(_ name: String, _ publisher: EventPublisher) {
         self.name = name
@@ -14,11 +15,11 @@ private final class Interest: InterestObserver {
     }
 
     func interestMayHaveChanged(in name: String) {
-        if name == self.name { changes.write(publisher.isWanted(name)) }
+        if name == self.name { changes.add(publisher.isWanted(name)) }
     }
 
     func channelWasMade(_ channel: AnyEventChannel) {
-        made.write(channel.name)
+        made.add(channel.name)
     }
 }
 
@@ -95,8 +96,8 @@ struct SequenceTests {
             #expect(try await iterator.next() == Ping(1))
         }
         #expect(!publisher.isWanted("Ping"))
-        #expect(interest.changes.entries == [true, false])
-        #expect(interest.made.entries == ["Ping"])
+        #expect(interest.changes.all == [true, false])
+        #expect(interest.made.all == ["Ping"])
         publisher.removeInterestObserver(interest)
     }
 
@@ -122,10 +123,10 @@ struct SequenceTests {
     @Test func releasingThePublisherEndsAWait() async throws {
         let held = Holder<EventPublisher>()
         held.swap(EventPublisher())
-        let log = Log<Bool>()
+        let log = Collected<Bool>()
         let waiting = Task {
             var iterator = held.current?.events(of: Ping.self).makeAsyncIterator()
-            log.write(true)
+            log.add(true)
             return try await iterator?.next()
         }
         await log.wait(for: 1)

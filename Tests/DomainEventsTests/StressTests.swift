@@ -1,6 +1,8 @@
+import BridgePlatform
 import Dispatch
 import DomainEvents
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -104,13 +106,12 @@ struct StressTests {
     }
 
     @Test func withThreadsThatPublishSubscribeCancelAndReleaseAtOnce() async throws {
-        let seed = SeededRandom.seedFromEnvironment()
-        print("DOMAIN_EVENTS_SEED=\(seed)")
-        let end = monotonicNow() + Self.seconds * 1_000_000_000
+        let seed = SeededGenerator.announced().seed
+        let end = MonotonicClock.now() + Self.seconds * 1_000_000_000
         let live = Counter()
         let published = (0..<Self.threads).map { _ in Counter() }
         let permanent = (0..<6).map { _ in OrderCheck(threads: Self.threads, isGapless: true) }
-        let passing = Log<OrderCheck>()
+        let passing = Collected<OrderCheck>()
         let queues = [DispatchQueue(label: "serial"), DispatchQueue(label: "concurrent", attributes: .concurrent)]
         weak var released: EventPublisher?
         do {
@@ -143,9 +144,9 @@ struct StressTests {
                 },
             ]
             await onThreads(Self.threads) { thread in
-                var random = SeededRandom(seed: seed &+ UInt64(thread))
+                var random = SeededGenerator(seed: seed &+ UInt64(thread))
                 var number = 0
-                while monotonicNow() < end {
+                while MonotonicClock.now() < end {
                     switch random.below(100) {
                     case 0..<70:
                         // The backlog of the asynchronous handlers is bounded by waiting for them, outside any handler.
@@ -158,7 +159,7 @@ struct StressTests {
                         published[thread].add()
                     case 70..<85:
                         let check = OrderCheck(threads: Self.threads, isGapless: false)
-                        passing.write(check)
+                        passing.add(check)
                         let made = Self.subscribe(random.below(6), publisher, queues, live, check)
                         shared[random.below(shared.count)].swap(Passing(subscription: made, check: check))
                     case 85..<95:
@@ -186,7 +187,7 @@ struct StressTests {
             #expect(try await consumed.value == 0, "seed \(seed)")
             #expect(total > 0)
         }
-        for check in passing.entries { #expect(check.violations.count == 0, "seed \(seed)") }
+        for check in passing.all { #expect(check.violations.count == 0, "seed \(seed)") }
         // What was cancelled while it waited on a queue or in a task is let go when its turn comes.
         for queue in queues { queue.sync(flags: .barrier) {} }
         while live.count > 0 || released != nil { await Task.yield() }

@@ -1,6 +1,8 @@
+import BridgePlatform
 import DomainEvents
 import Locks
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -22,42 +24,6 @@ struct Pong: DomainEvent, Equatable {
 struct Refused: Error, Equatable, CustomStringConvertible {
     let number: Int
     var description: String { "refused \(number)" }
-}
-
-/// What handlers have written down, in order, and a wait for the next lines.
-///
-/// `@unchecked Sendable` is sound: everything mutable is guarded by `lock`.
-final class Log<Entry: Sendable>: @unchecked Sendable {
-    private let lock = Lock()
-    private var written: [Entry] = []
-    private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
-
-    var entries: [Entry] { lock.withLock { written } }
-    var count: Int { lock.withLock { written.count } }
-
-    func write(_ entry: Entry) {
-        let ready = lock.withLock {
-            written.append(entry)
-            let ready = waiters.filter { $0.count <= written.count }
-            waiters.removeAll { $0.count <= written.count }
-            return ready
-        }
-        for waiter in ready { waiter.continuation.resume() }
-    }
-
-    /// All entries, once there are `count`.
-    @discardableResult
-    func wait(for count: Int) async -> [Entry] {
-        await withCheckedContinuation { continuation in
-            let isReady = lock.withLock {
-                if written.count >= count { return true }
-                waiters.append((count, continuation))
-                return false
-            }
-            if isReady { continuation.resume() }
-        }
-        return entries
-    }
 }
 
 /// An async handler's stop sign: whoever arrives waits until it is opened.
@@ -140,72 +106,12 @@ final class Holder<Value: Sendable>: @unchecked Sendable {
     var current: Value? { lock.withLock { value } }
 }
 
-/// Runs `body` on threads of the operating system: the cooperative pool must not be blocked by a test that spins or waits.
-func onThreads(_ count: Int, _ body: @Sendable @escaping (Int) -> Void) async {
-    final class Start {
-        let body: @Sendable () -> Void
-        init(_ body: @Sendable @escaping () -> Void) { self.body = body }
-    }
-    let ended = Log<Int>()
-    for index in 0..<count {
-        var thread = pthread_t()
-        let start = Unmanaged.passRetained(
-            Start {
-                body(index)
-                ended.write(index)
-            }
-        ).toOpaque()
-        let result = pthread_create(
-            &thread,
-            nil,
-            { pointer in
-                guard let pointer else { return nil }
-                Unmanaged<Start>.fromOpaque(pointer).takeRetainedValue().body()
-                return nil
-            },
-            start
-        )
-        precondition(result == 0)
-        pthread_detach(thread)
-    }
-    await ended.wait(for: count)
-}
-
-func monotonicNow() -> UInt64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-}
-
 /// The rounds of a test that provokes a race: so many, but none that begins after two seconds.
 ///
 /// Where other work wants the processors too, each yield of a round costs a time slice, and all rounds could take minutes.
 func rounds(atMost count: Int) -> some Sequence<Int> {
-    let end = monotonicNow() + 2_000_000_000
-    return sequence(first: 0) { $0 + 1 < count && monotonicNow() < end ? $0 + 1 : nil }
-}
-
-/// A repeatable source of random values (SplitMix64), whose seed failures name and `DOMAIN_EVENTS_SEED` sets.
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    static func seedFromEnvironment() -> UInt64 {
-        getenv("DOMAIN_EVENTS_SEED").flatMap { UInt64(String(cString: $0)) } ?? .random(in: 0...(.max))
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
+    let end = MonotonicClock.now() + 2_000_000_000
+    return sequence(first: 0) { $0 + 1 < count && MonotonicClock.now() < end ? $0 + 1 : nil }
 }
 
 /// A clock that stands still until a test moves it on.
@@ -225,7 +131,7 @@ final class HandClock: Clock, @unchecked Sendable {
     private var cancelled: Set<Int> = []
     private var numbers = 0
     /// One line for each sleeper that has lain down.
-    let asleep = Log<Int>()
+    let asleep = Collected<Int>()
 
     var now: Instant { lock.withLock { time } }
     var minimumResolution: Duration { .nanoseconds(1) }
@@ -242,7 +148,7 @@ final class HandClock: Clock, @unchecked Sendable {
                     sleepers[number] = (deadline, continuation)
                     return false
                 }
-                if isCancelled { continuation.resume(throwing: CancellationError()) } else { asleep.write(number) }
+                if isCancelled { continuation.resume(throwing: CancellationError()) } else { asleep.add(number) }
             }
         } onCancel: {
             let sleeper = lock.withLock {

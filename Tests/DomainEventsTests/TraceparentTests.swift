@@ -1,4 +1,5 @@
 import DomainEvents
+import TestSupport
 import Testing
 
 @Suite("A trace context")
@@ -36,16 +37,16 @@ struct TraceparentTests {
         let publisher = EventPublisher()
         let outer = try #require(Traceparent(Self.text))
         let own = try #require(Traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"))
-        let log = Log<String>()
+        let log = Collected<String>()
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] event in
-                log.write("ping \(EventContext.current?.traceparent?.parentID ?? "none")")
+                log.add("ping \(EventContext.current?.traceparent?.parentID ?? "none")")
                 publisher.publish(Pong(event.number))
                 if event.number == 2 { publisher.publish(Pong(3), traceparent: own) }
             },
             publisher.subscribe(to: Pong.self) { event in
                 let context = EventContext.current
-                log.write(
+                log.add(
                     "pong \(event.number) \(context?.traceparent?.parentID ?? "none") \(context?.cause?.number ?? 0)"
                 )
             },
@@ -53,7 +54,7 @@ struct TraceparentTests {
         publisher.publish(Ping(1))
         publisher.publish(Ping(2), traceparent: outer)
         #expect(
-            log.entries == [
+            log.all == [
                 "ping none", "pong 1 none 1",
                 "ping 00f067aa0ba902b7", "pong 2 00f067aa0ba902b7 3", "pong 3 b7ad6b7169203331 3",
             ]
@@ -64,15 +65,15 @@ struct TraceparentTests {
     @Test func isKeptByATransactionUntilItsEnd() throws {
         let publisher = EventPublisher()
         let outer = try #require(Traceparent(Self.text))
-        let log = Log<String>()
+        let log = Collected<String>()
         let subscription = publisher.subscribe(to: Ping.self) { _ in
-            log.write(EventContext.current?.traceparent?.description ?? "none")
+            log.add(EventContext.current?.traceparent?.description ?? "none")
         }
         publisher.transaction {
             publisher.publish(Ping(1), traceparent: outer)
             #expect(log.count == 0)
         }
-        #expect(log.entries == [Self.text])
+        #expect(log.all == [Self.text])
         subscription.cancel()
     }
 }

@@ -1,17 +1,18 @@
 import Dispatch
 import DomainEvents
+import TestSupport
 import Testing
 
 @Suite("A transaction holds what is published until it ends", .timeLimit(.minutes(5)))
 struct TransactionTests {
     private let publisher = EventPublisher()
-    private let log = Log<Int>()
+    private let log = Collected<Int>()
     private let subscriptions: [Subscription]
 
     init() {
         subscriptions = [
-            publisher.subscribe(to: Ping.self) { [log] in log.write($0.number) },
-            publisher.subscribe(to: Pong.self) { [log] in log.write($0.number) },
+            publisher.subscribe(to: Ping.self) { [log] in log.add($0.number) },
+            publisher.subscribe(to: Pong.self) { [log] in log.add($0.number) },
         ]
     }
 
@@ -20,13 +21,13 @@ struct TransactionTests {
             for number in 0..<100 {
                 if number % 3 == 0 { publisher.publish(Ping(number)) } else { publisher.publish(Pong(number)) }
             }
-            #expect(log.entries.isEmpty)
+            #expect(log.all.isEmpty)
             return "saved"
         }
         #expect(result == "saved")
-        #expect(log.entries == Array(0..<100))
+        #expect(log.all == Array(0..<100))
         publisher.publish(Ping(100))
-        #expect(log.entries == Array(0...100))
+        #expect(log.all == Array(0...100))
     }
 
     @Test func alsoAnAsynchronousOneOverItsSuspensions() async throws {
@@ -35,9 +36,9 @@ struct TransactionTests {
                 publisher.publish(Ping(number))
                 await Task.yield()
             }
-            #expect(log.entries.isEmpty)
+            #expect(log.all.isEmpty)
         }
-        #expect(log.entries == Array(0..<100))
+        #expect(log.all == Array(0..<100))
     }
 
     @Test func orDropsItIfTheBodyThrows() async {
@@ -54,9 +55,9 @@ struct TransactionTests {
                 throw Refused(number: 2)
             }
         }
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
         publisher.publish(Ping(3))
-        #expect(log.entries == [3])
+        #expect(log.all == [3])
     }
 
     @Test func orDropsItIfTheTaskWasCancelled() async {
@@ -68,21 +69,21 @@ struct TransactionTests {
             }
         }
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
     }
 
     @Test func anInnerOneJoinsTheOuterOne() {
         publisher.transaction {
             publisher.publish(Ping(1))
             publisher.transaction { publisher.publish(Ping(2)) }
-            #expect(log.entries.isEmpty)
+            #expect(log.all.isEmpty)
             try? publisher.transaction {
                 publisher.publish(Ping(3))
                 throw Refused(number: 3)
             }
             publisher.publish(Ping(4))
         }
-        #expect(log.entries == [1, 2, 3, 4])
+        #expect(log.all == [1, 2, 3, 4])
         try? publisher.transaction {
             publisher.transaction { publisher.publish(Ping(5)) }
             throw Refused(number: 5)
@@ -92,20 +93,20 @@ struct TransactionTests {
 
     @Test func anotherPublisherIsNotHeld() {
         let other = EventPublisher()
-        let there = Log<Int>()
-        let subscription = other.subscribe(to: Ping.self) { there.write($0.number) }
+        let there = Collected<Int>()
+        let subscription = other.subscribe(to: Ping.self) { there.add($0.number) }
         publisher.transaction {
             other.publish(Ping(1))
-            #expect(there.entries == [1])
+            #expect(there.all == [1])
             other.transaction {
                 publisher.publish(Ping(2))
                 other.publish(Ping(3))
                 #expect(there.count == 1)
             }
-            #expect(there.entries == [1, 3])
-            #expect(log.entries.isEmpty)
+            #expect(there.all == [1, 3])
+            #expect(log.all.isEmpty)
         }
-        #expect(log.entries == [2])
+        #expect(log.all == [2])
         subscription.cancel()
     }
 
@@ -114,9 +115,9 @@ struct TransactionTests {
             publisher.publish(Ping(1))
             await onThreads(1) { [publisher] _ in publisher.publish(Ping(2)) }
             await Task.detached { [publisher] in publisher.publish(Ping(3)) }.value
-            #expect(log.entries == [2, 3])
+            #expect(log.all == [2, 3])
         }
-        #expect(log.entries == [2, 3, 1])
+        #expect(log.all == [2, 3, 1])
     }
 
     @Test func childTasksAreHeldAndOneThatOutlivesItPublishesDirectly() async throws {
@@ -132,18 +133,18 @@ struct TransactionTests {
             return (log.count, outliving)
         }
         #expect(child == 0)
-        #expect(log.entries == [1, 2])
+        #expect(log.all == [1, 2])
         hasEnded.open()
         await outliving.value
-        #expect(log.entries == [1, 2, 3])
+        #expect(log.all == [1, 2, 3])
     }
 
     @Test func aTaskThatOutlivesItKeepsItsOrder() async throws {
         for round in 0..<rounds(300) {
             let publisher = EventPublisher()
-            let log = Log<Int>()
+            let log = Collected<Int>()
             let total = 200
-            let subscription = publisher.subscribe(to: Ping.self) { log.write($0.number) }
+            let subscription = publisher.subscribe(to: Ping.self) { log.add($0.number) }
             let task = publisher.transaction {
                 let task = Task { [publisher] in
                     for number in 0..<total {
@@ -156,7 +157,7 @@ struct TransactionTests {
             }
             await task.value
             while log.count < total { await Task.yield() }
-            #expect(log.entries == Array(0..<total))
+            #expect(log.all == Array(0..<total))
             subscription.cancel()
         }
     }
@@ -182,30 +183,30 @@ struct TransactionTests {
             }
             #expect(requesting?.code == .insideTransaction)
         }
-        #expect(log.entries.isEmpty)
+        #expect(log.all.isEmpty)
     }
 
     @Test func identitiesAndCausesAreThoseOfTheMomentOfPublishing() throws {
-        let contexts = Log<EventContext?>()
-        let outer = Log<EventContext?>()
+        let contexts = Collected<EventContext?>()
+        let outer = Collected<EventContext?>()
         let more = [
-            publisher.subscribe(to: Pong.self) { _ in contexts.write(EventContext.current) },
+            publisher.subscribe(to: Pong.self) { _ in contexts.add(EventContext.current) },
             publisher.subscribe(to: Ping.self) { [publisher] _ in
-                outer.write(EventContext.current)
+                outer.add(EventContext.current)
                 publisher.transaction { publisher.publish(Pong(1)) }
                 // Outside the handler nothing would cause it.
                 publisher.transaction { publisher.publish(Pong(2)) }
             },
         ]
         publisher.publish(Ping())
-        let ping = try #require(outer.entries[0])
-        let pongs = try contexts.entries.map { try #require($0) }
+        let ping = try #require(outer.all[0])
+        let pongs = try contexts.all.map { try #require($0) }
         #expect(pongs.map(\.cause) == [ping.id, ping.id])
         #expect(pongs[0].id.number < pongs[1].id.number)
         publisher.transaction {
             publisher.publish(Pong(3), causedBy: ping)
         }
-        #expect(contexts.entries.last??.cause == ping.id)
+        #expect(contexts.all.last??.cause == ping.id)
         for subscription in more { subscription.cancel() }
     }
 
@@ -215,7 +216,7 @@ struct TransactionTests {
             publisher.publish(Ping(1))
             publisher.publish(Ping(2))
         }
-        #expect(log.entries == [1, 101, 2, 102])
+        #expect(log.all == [1, 101, 2, 102])
         inner.cancel()
     }
 }

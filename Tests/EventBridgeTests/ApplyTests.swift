@@ -4,6 +4,7 @@ import EventBridgeTesting
 import ExampleDomain
 import Locks
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("Bringing a bridge to other workers while events flow", .serialized)

@@ -6,6 +6,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import EventRouting
+import TestSupport
 import Testing
 
 private struct ParcelOrdered: DomainEvent, Equatable {

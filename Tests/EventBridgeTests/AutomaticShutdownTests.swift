@@ -2,6 +2,7 @@ import DomainEvents
 import EventBridge
 import ExampleDomain
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("Significant workers as processes", .serialized)

@@ -7,6 +7,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import Supervision
+import TestSupport
 import Testing
 
 private struct CrateSealed: DomainEvent, Equatable {

@@ -2,6 +2,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import Synchronization
+import TestSupport
 import Testing
 
 private struct Job: DomainEvent {

@@ -3,6 +3,7 @@ import DomainEvents
 import EventBridge
 import ExampleDomain
 import Supervision
+import TestSupport
 import Testing
 
 #if os(Linux)

@@ -4,6 +4,7 @@ import EventBridgeTesting
 import ExampleDomain
 import Locks
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("Whoever waits for an event hears from every process", .timeLimit(.minutes(5)))

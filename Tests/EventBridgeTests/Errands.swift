@@ -1,5 +1,6 @@
 import DomainEvents
 import Locks
+import TestSupport
 
 struct ErrandGiven: DomainEvent {
     let number: Int

@@ -2,8 +2,8 @@ import BridgeWorker
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
-import Supervision
 import Synchronization
+import TestSupport
 import Testing
 
 /// One ball of many that two parties throw to each other.
@@ -186,7 +186,7 @@ struct FullOutboxTests {
 
     @Test("C12: a send that is cancelled is either accepted and handled once, or throws and never arrives")
     func cancelledSend() async throws {
-        var random = SplitMix64.announced("DELIVERY_TEST_SEED")
+        var random = SeededGenerator.announced()
         let gate = Collected<Void>()
         let handled = Collected<Int>()
         let accepted = Collected<Int>()

@@ -2,6 +2,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import Supervision
+import TestSupport
 import Testing
 
 struct LetterPosted: DomainEvent, Equatable {

@@ -3,6 +3,7 @@ import EventBridge
 import EventBridgeTesting
 import ExampleDomain
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("A handler that does not return in time", .serialized, .timeLimit(.minutes(5)))

@@ -1,6 +1,7 @@
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
+import TestSupport
 import Testing
 
 /// An event with a layout.

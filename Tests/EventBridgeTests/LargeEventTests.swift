@@ -4,6 +4,7 @@ import EventBridge
 import EventBridgeTesting
 import ExampleDomain
 import FoundationEssentials
+import TestSupport
 import Testing
 
 /// Events that go through memory which host and worker share, with real processes.

@@ -4,6 +4,7 @@ import EventBridge
 import ExampleDomain
 import FoundationEssentials
 import Supervision
+import TestSupport
 import Testing
 
 /// What `docs/delivery.md` promises, kept with a worker in Python that speaks in lines.

@@ -2,6 +2,7 @@ import DomainEvents
 import EventBridge
 import ExampleDomain
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("Workers that pass a limit of their link, or do what they may not", .serialized, .timeLimit(.minutes(5)))

@@ -4,6 +4,7 @@ import EventBridge
 import EventBridgeTesting
 import ExampleDomain
 import Supervision
+import TestSupport
 import Testing
 
 struct ParcelArrived: DomainEvent, Equatable {
@@ -120,7 +121,7 @@ struct OnDemandTests {
         // Each event meets every worker, each of which is somewhere else on its way out.
         let workers = 20
         let rounds = CurrentProcess.environment("ON_DEMAND_ROUNDS").flatMap { Int($0) } ?? 1_000
-        var random = SplitMix64.announced("ON_DEMAND_SEED")
+        var random = SeededGenerator.announced()
         let exits = Collected<WorkerExited>()
         let subscription = publisher.subscribe(to: WorkerExited.self) { exits.add($0) }
         let seen = (0..<workers).map { _ in Collected<Seen>() }

@@ -4,6 +4,7 @@ import EventBridge
 import ExampleDomain
 import Locks
 import Supervision
+import TestSupport
 import Testing
 
 /// How often workers are killed.
@@ -26,7 +27,7 @@ struct OutcomeTests {
 
     @Test("N2: whoever hears that a request was handled has its outcome, though the worker is killed again and again")
     func outcomeBeforeReceipt() async throws {
-        var random = SplitMix64.announced("DELIVERY_TEST_SEED")
+        var random = SeededGenerator.announced()
         let begin = MonotonicClock.now()
         let tallies = try await withThrowingTaskGroup(of: KilledWorkerTally.self) { group in
             for host in 0..<Self.hosts {
@@ -108,10 +109,10 @@ private final class KilledWorker: @unchecked Sendable {
     /// Late outcomes that the present worker owes: they come before the news of its end, or they were lost.
     private var owed: Set<Int64> = []
     private var missing = 0
-    private var random: SplitMix64
+    private var random: SeededGenerator
 
     init(seed: UInt64) {
-        random = SplitMix64(seed: seed)
+        random = SeededGenerator(seed: seed)
     }
 
     func run(kills: Int) async throws -> KilledWorkerTally {

@@ -2,6 +2,7 @@ import BridgeProtocol
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
+import TestSupport
 import Testing
 
 /// Where something stands, of which only the latest is of interest.

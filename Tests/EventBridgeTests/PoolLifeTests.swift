@@ -2,6 +2,7 @@ import DomainEvents
 import EventBridgeTesting
 import ExampleDomain
 import Supervision
+import TestSupport
 import Testing
 
 @testable import EventBridge

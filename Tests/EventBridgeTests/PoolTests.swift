@@ -1,6 +1,7 @@
 import DomainEvents
 import EventBridgeTesting
 import Supervision
+import TestSupport
 import Testing
 
 @testable import EventBridge

@@ -5,6 +5,7 @@ import ExampleDomain
 import FoundationEssentials
 import Locks
 import Supervision
+import TestSupport
 import Testing
 
 #if canImport(Glibc)

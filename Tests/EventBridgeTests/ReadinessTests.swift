@@ -3,6 +3,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import Supervision
+import TestSupport
 import Testing
 
 struct IndexQueried: DomainEvent, Equatable {

@@ -5,6 +5,7 @@ import EventBridgeTesting
 import ExampleDomain
 import Locks
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("Replacing a worker's process while events flow", .serialized)

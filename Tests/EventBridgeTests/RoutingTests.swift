@@ -3,6 +3,7 @@ import EventBridge
 import EventBridgeTesting
 import Supervision
 import Synchronization
+import TestSupport
 import Testing
 
 private struct Question: DomainEvent {

@@ -5,6 +5,7 @@ import EventBridgeTesting
 import ExampleDomain
 import FoundationEssentials
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("What a worker has published arrives, however it ends", .serialized)
@@ -40,7 +41,7 @@ struct SharedOutboxTests {
     )
     func killedInBurst(_ misbehaviour: String, rounds: Int) async throws {
         let directory = try TemporaryDirectory()
-        var random = SplitMix64.announced("OUTBOX_TEST_SEED")
+        var random = SeededGenerator.announced()
         let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
@@ -217,7 +218,7 @@ struct SharedOutboxTests {
 
     @Test("N16: a worker that scribbles over its memory harms itself only", .timeLimit(.minutes(5)))
     func scribbledMemory() async throws {
-        var random = SplitMix64.announced("OUTBOX_TEST_SEED")
+        var random = SeededGenerator.announced()
         let done = Collected<WorkDone>()
         let exits = Collected<WorkerExited>()
         let ready = Collected<WorkerReady>()

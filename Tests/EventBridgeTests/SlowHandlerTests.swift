@@ -1,6 +1,7 @@
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
+import TestSupport
 import Testing
 
 @Suite("A slow handler slows its own link's handlers, and nobody else", .timeLimit(.minutes(5)))

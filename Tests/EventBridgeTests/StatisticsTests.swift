@@ -2,6 +2,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("The books are balanced, and what a shutdown leaves is told", .timeLimit(.minutes(5)))

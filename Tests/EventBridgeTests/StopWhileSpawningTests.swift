@@ -2,6 +2,7 @@ import BridgeTransport
 import DomainEvents
 import EventBridge
 import Supervision
+import TestSupport
 import Testing
 
 /// A process that ends when it is signalled, and says by what.

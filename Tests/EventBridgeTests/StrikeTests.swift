@@ -3,6 +3,7 @@ import EventBridge
 import ExampleDomain
 import FoundationEssentials
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("What a worker dies of: redelivered, suspected, struck, dead-lettered", .serialized)

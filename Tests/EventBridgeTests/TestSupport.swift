@@ -20,40 +20,6 @@ final class TemporaryDirectory: Sendable {
     }
 }
 
-/// Collects values from any thread and lets a test wait for them.
-final class Collected<Value: Sendable>: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`.
-    private let lock = Lock()
-    private var values: [Value] = []
-    private var waiters: [(isMet: ([Value]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
-
-    var all: [Value] { lock.withLock { values } }
-
-    func add(_ value: Value) {
-        let ready = lock.withLock {
-            values.append(value)
-            let ready = waiters.filter { $0.isMet(values) }
-            waiters.removeAll { $0.isMet(values) }
-            return ready
-        }
-        for waiter in ready { waiter.continuation.resume() }
-    }
-
-    /// Waits until the values are as wanted; the test's time limit ends what never comes.
-    @discardableResult
-    func wait(until isMet: @escaping @Sendable ([Value]) -> Bool) async -> [Value] {
-        await withCheckedContinuation { continuation in
-            let isReady = lock.withLock {
-                if isMet(values) { return true }
-                waiters.append((isMet, continuation))
-                return false
-            }
-            if isReady { continuation.resume() }
-        }
-        return all
-    }
-}
-
 /// Holds threads up until it is opened.
 final class Barrier: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
@@ -118,16 +84,6 @@ let workerEnvironment: [String: String] = {
     environment["ASAN_OPTIONS"] = CurrentProcess.environment("ASAN_OPTIONS")
     return environment
 }()
-
-extension SplitMix64 {
-    /// Seeded from a variable of the environment where that is set; says its seed so that a failure can be run again.
-    static func announced(_ variable: String) -> SplitMix64 {
-        let given = CurrentProcess.environment(variable).flatMap { UInt64($0) }
-        let seed = given ?? UInt64.random(in: 0 ... .max)
-        print("\(variable)=\(seed)")
-        return SplitMix64(seed: seed)
-    }
-}
 
 /// What a worker has for its handshake, and to end in, where a test is not about that: a slow or busy machine misses no deadline.
 let patience = Duration.seconds(240)

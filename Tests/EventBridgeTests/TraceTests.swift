@@ -2,6 +2,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("The ways of events are traced while somebody wants to know", .timeLimit(.minutes(5)))

@@ -1,6 +1,7 @@
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
+import TestSupport
 import Testing
 
 /// An event that nests as deep as it likes: each doll is a map and an array.

@@ -4,6 +4,7 @@ import EventBridge
 import ExampleDomain
 import FoundationEssentials
 import Supervision
+import TestSupport
 import Testing
 
 #if canImport(Glibc)

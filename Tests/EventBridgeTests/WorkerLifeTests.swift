@@ -3,6 +3,7 @@ import DomainEvents
 import EventBridge
 import ExampleDomain
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("Workers as processes: what is started is watched, replaced, and gone in the end", .serialized)

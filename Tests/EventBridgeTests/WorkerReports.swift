@@ -1,6 +1,7 @@
 import DomainEvents
 import EventBridge
 import ExampleDomain
+import TestSupport
 
 /// What a bridge says about itself and what its workers answer.
 final class WorkerReports: Sendable {

@@ -2,6 +2,7 @@ import DomainEvents
 import EventBridge
 import ExampleDomain
 import Supervision
+import TestSupport
 import Testing
 
 @Suite("Workers that are killed, stopped, or busy", .serialized, .timeLimit(.minutes(5)))

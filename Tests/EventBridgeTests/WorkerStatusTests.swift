@@ -4,6 +4,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import Supervision
+import TestSupport
 import Testing
 
 private struct RestartWished: DomainEvent {}

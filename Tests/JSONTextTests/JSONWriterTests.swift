@@ -1,5 +1,6 @@
 import CBOR
 import JSONText
+import TestSupport
 import Testing
 
 struct Written: Sendable, CustomTestStringConvertible {
@@ -134,7 +135,7 @@ struct JSONWriterTests {
 
     @Test("D21: random values that JSON can say come back the same, compact and pretty")
     func bringsBackRandomValues() throws {
-        var random = SeededRandom.fromEnvironment()
+        var random = SeededGenerator.announced()
         for _ in 0..<2000 {
             let value = random.value(depth: 4)
             for pretty in [false, true] {
@@ -154,7 +155,7 @@ struct JSONMutantTests {
 
     @Test("D20, D21: 100,000 mutants are read or refused, and come back the same", .timeLimit(.minutes(20)))
     func survivesMutants() throws {
-        var random = SeededRandom.fromEnvironment()
+        var random = SeededGenerator.announced()
         let snippets = [
             "\"", "\\u", "\\ud800", "{", "}", "[", "]", ",", ":", "1e", "0x", "//", "/*", "\0", "\u{FEFF}",
             "9999999999", "\u{2028}", "-",

@@ -1,5 +1,6 @@
 import Locks
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -7,31 +8,6 @@ import Glibc
 #elseif canImport(Darwin)
 import Darwin
 #endif
-
-/// Threads of the operating system, joined at the end: the cooperative pool must not be blocked by a test.
-func onThreads(_ count: Int, _ body: @Sendable @escaping (Int) -> Void) {
-    final class Start {
-        let body: @Sendable () -> Void
-        init(_ body: @Sendable @escaping () -> Void) { self.body = body }
-    }
-    let threads = (0..<count).map { index in
-        var thread = pthread_t()
-        let start = Unmanaged.passRetained(Start { body(index) }).toOpaque()
-        let result = pthread_create(
-            &thread,
-            nil,
-            { pointer in
-                guard let pointer else { return nil }
-                Unmanaged<Start>.fromOpaque(pointer).takeRetainedValue().body()
-                return nil
-            },
-            start
-        )
-        precondition(result == 0)
-        return thread
-    }
-    for thread in threads { pthread_join(thread, nil) }
-}
 
 /// A counter that only its lock makes safe.
 private final class Guarded: @unchecked Sendable {
@@ -42,23 +18,34 @@ private final class Guarded: @unchecked Sendable {
 @Suite("A lock lets one thread in at a time")
 struct LockTests {
     @Test(.timeLimit(.minutes(5)))
-    func noIncrementIsLostBetweenThreads() {
+    func noIncrementIsLostBetweenThreads() async {
         let guarded = Guarded()
-        onThreads(4) { _ in
+        await onThreads(4) { _ in
             for _ in 0..<10_000 { guarded.lock.withLock { guarded.count += 1 } }
         }
         #expect(guarded.count == 40_000)
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func tryLockFailsOnAnotherThreadWhileHeld() {
+    func tryLockFailsOnAnotherThreadWhileHeld() async {
         let lock = Lock()
+        let isHeld = Atomic<Bool>(false)
+        let wasTried = Atomic<Bool>(false)
         let taken = Atomic<Bool>(true)
-        lock.lock()
-        onThreads(1) { _ in taken.store(lock.tryLock(), ordering: .relaxed) }
+        await onThreads(2) { index in
+            if index == 0 {
+                lock.lock()
+                isHeld.store(true, ordering: .releasing)
+                while !wasTried.load(ordering: .acquiring) { sched_yield() }
+                lock.unlock()
+            } else {
+                while !isHeld.load(ordering: .acquiring) { sched_yield() }
+                taken.store(lock.tryLock(), ordering: .relaxed)
+                wasTried.store(true, ordering: .releasing)
+            }
+        }
         let wasTaken = taken.load(ordering: .relaxed)
         #expect(!wasTaken)
-        lock.unlock()
         #expect(lock.tryLock())
         lock.unlock()
     }
@@ -85,11 +72,11 @@ private final class Occupant {
 @Suite("A thread-specific slot belongs to its thread")
 struct ThreadSpecificTests {
     @Test(.timeLimit(.minutes(5)))
-    func eachThreadSeesItsOwnObjectAndLetsGoOfItAtItsEnd() {
+    func eachThreadSeesItsOwnObjectAndLetsGoOfItAtItsEnd() async {
         let before = releases.load(ordering: .relaxed)
         let slot = ThreadSpecific<Occupant>()
         let mismatches = Atomic<Int>(0)
-        onThreads(4) { index in
+        await onThreads(4) { index in
             if slot.value != nil { mismatches.add(1, ordering: .relaxed) }
             slot.value = Occupant(-1)
             slot.value = Occupant(index)

@@ -16,7 +16,7 @@ extension Subcommand {
                         "a duration such as 10s or 500ms, from \(TraceOptions.shortest) to \(TraceOptions.longest)",
                     values: .text
                 ),
-                summary: "how long; Ctrl-C ends it before that, with what there is",
+                summary: "how long; Ctrl-C ends it before that, with what there is; once more, without",
                 isRequired: true
             ),
             Option(
@@ -48,7 +48,7 @@ extension Subcommand {
                     "is written",
                 ]
             ),
-            (.output, ["the trace cannot be written"]),
+            (.output, ["the trace cannot be written, or was not waited for"]),
             (.notPermitted, ["another user serves the control socket"]),
         ]
     )

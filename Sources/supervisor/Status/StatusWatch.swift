@@ -107,8 +107,7 @@ final class StatusWatch: @unchecked Sendable {
 
     private func catchSignals() throws -> SignalSource {
         let poller = try Poller(name: "signals")
-        let wanted = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
-        return try SignalSource.install(wanted, on: poller) { [self] _ in
+        return try SignalSource.install(StopRequests.signals, on: poller) { [self] _ in
             // The second time nobody is waited for, not even a terminal that takes nothing.
             if isEnding.isSet { screen.abandon() }
             isEnding.set()

@@ -84,8 +84,7 @@ struct TailCommand {
         end: @escaping @Sendable () -> Void
     ) throws -> SignalSource {
         let requests = StopRequests()
-        let wanted = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
-        return try SignalSource.install(wanted, on: poller) { _ in
+        return try SignalSource.install(StopRequests.signals, on: poller) { _ in
             switch requests.next(at: MonotonicClock.now()) {
             case nil: return
             case 1: end()

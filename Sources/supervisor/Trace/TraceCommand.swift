@@ -25,8 +25,15 @@ struct TraceCommand {
         defer { poller.stop() }
         let endings = AsyncStream.makeStream(of: Ending.self)
         let end: @Sendable (Ending) -> Void = { endings.continuation.yield($0) }
-        let wanted = [OperatingSystem.terminate, OperatingSystem.interrupt]
-        let signals = try SignalSource.install(wanted, on: poller) { _ in end(.asked) }
+        let requests = StopRequests()
+        let signals = try SignalSource.install(StopRequests.signals, on: poller) { _ in
+            switch requests.next(at: MonotonicClock.now()) {
+            case nil: return
+            case 1: end(.asked)
+            // Whoever asks again does not want to wait for the output, which may take nothing any more.
+            default: CurrentProcess.exitImmediately(ProgramStatus.output.rawValue)
+            }
+        }
         defer { signals.cancel() }
         let publisher = EventPublisher()
         let lost = publisher.subscribe(to: HostLost.self) { end(.hostLost($0.reason)) }

@@ -1,36 +1,7 @@
 import CBOR
+import TestSupport
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
-/// A repeatable source of random values (SplitMix64), whose seed failures name and `JSON_TEST_SEED` sets.
-struct SeededRandom: RandomNumberGenerator {
-    let seed: UInt64
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        self.seed = seed
-        self.state = seed
-    }
-
-    static func fromEnvironment() -> SeededRandom {
-        let given = getenv("JSON_TEST_SEED").flatMap { UInt64(String(cString: $0)) }
-        return SeededRandom(seed: given ?? UInt64.random(in: 0...(.max)))
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func below(_ bound: Int) -> Int { bound < 1 ? 0 : Int.random(in: 0..<bound, using: &self) }
-
+extension SeededGenerator {
     /// A value that JSON can say without loss.
     mutating func value(depth: Int) -> CBORValue {
         switch below(depth > 0 ? 9 : 7) {

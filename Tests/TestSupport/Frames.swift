@@ -1,15 +1,15 @@
-import BridgeProtocol
+package import BridgeProtocol
 import CBOR
 
 /// A message as a whole frame.
-func frame(_ message: ControlMessage) -> [UInt8] {
+package func frame(_ message: ControlMessage) -> [UInt8] {
     let buffer = CBORBuffer()
     message.encode(into: buffer)
     return buffer.copied()
 }
 
 /// An event as a whole frame.
-func frame(_ head: EventHead, payload: [UInt8]) -> [UInt8] {
+package func frame(_ head: EventHead, payload: [UInt8]) -> [UInt8] {
     let buffer = CBORBuffer()
     EventFrame.encodeHead(head, payloadBytes: payload.count, into: buffer)
     buffer.append(payload)
@@ -17,7 +17,7 @@ func frame(_ head: EventHead, payload: [UInt8]) -> [UInt8] {
 }
 
 /// What names an event in memory, as a whole frame.
-func frame(_ placed: PlacedFrame) -> [UInt8] {
+package func frame(_ placed: PlacedFrame) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: PlacedFrame.maximumBytes) { buffer, count in
         if let start = buffer.baseAddress { count = placed.encode(at: UnsafeMutableRawPointer(start)) }
     }

@@ -1,0 +1,19 @@
+import BridgePlatform
+
+/// Runs `body` on threads of the operating system, and returns when they have ended: the cooperative pool must not be blocked by a test
+/// that spins or waits.
+package func onThreads(_ count: Int, _ body: @Sendable @escaping (Int) -> Void) async {
+    let done = Collected<Int>()
+    let threads = (0..<count).map { index in
+        do {
+            return try PlatformThread.startJoinable(name: "test \(index)") {
+                body(index)
+                done.add(index)
+            }
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+    await done.wait(for: count)
+    for thread in threads { thread.join() }
+}
