@@ -1,3 +1,5 @@
+public import BridgeControl
+
 /// Why a process is not attached to a host.
 public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
@@ -28,8 +30,14 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
     /// What went wrong, in a sentence.
     public let description: String
 
-    init(_ code: Code, _ description: String) {
+    /// How the host was, where it has told: one that speaks no version of the protocol that this library does can still be looked at.
+    ///
+    /// What this library does not know of it is left out. Only with ``Code/rejected``.
+    public let report: BridgeReport?
+
+    init(_ code: Code, _ description: String, report: BridgeReport? = nil) {
         self.code = code
         self.description = description
+        self.report = report
     }
 }

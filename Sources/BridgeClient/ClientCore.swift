@@ -1,6 +1,8 @@
+import BridgeControl
 import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
+import CBOR
 import DomainEvents
 import EventRouting
 import Locks
@@ -320,9 +322,10 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private func rejected(_ reject: Reject, over link: Link) {
         // Too many clients now need not be too many later.
         let code: BridgeClientError.Code = reject.reason == Reject.Reason.limit.rawValue ? .crowded : .rejected
-        lock.withLock {
-            fault = BridgeClientError(code, "the host at \(path) does not accept this client: \(reject.text)")
-        }
+        // What cannot be read is of a version that has changed the report as well.
+        let report = reject.report.flatMap { try? CBORDecoder().decode(BridgeReport.self, from: $0) }
+        let sentence = "the host at \(path) does not accept this client: \(reject.text)"
+        lock.withLock { fault = BridgeClientError(code, sentence, report: report) }
         endStream(of: link)
     }
 

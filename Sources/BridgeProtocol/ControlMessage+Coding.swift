@@ -41,9 +41,10 @@ extension ControlMessage {
             if !welcome.features.isEmpty || welcome.name != nil { writer.unsigned(welcome.features.rawValue) }
             if let name = welcome.name { writer.text(name) }
         case .reject(let reject):
-            begin(.reject, 2)
+            begin(.reject, reject.report == nil ? 2 : 3)
             writer.unsigned(reject.reason)
             writer.text(reject.text)
+            if let report = reject.report { writer.bytes(report) }
         case .interest(let interest):
             begin(.interest, 2)
             writer.arrayHead(interest.wanted.count)
@@ -158,7 +159,7 @@ extension ControlMessage {
         switch kind {
         case .hello: .hello(try decodeHello(&reader, &rest))
         case .welcome: .welcome(try decodeWelcome(&reader, &rest, limits: limits))
-        case .reject: .reject(Reject(reason: try reader.readUnsigned(), text: try reader.readText()))
+        case .reject: .reject(try decodeReject(&reader, &rest))
         case .interest: .interest(try decodeInterest(&reader, limits: limits))
         case .ready: .ready
         case .moreTime: .moreTime(milliseconds: try reader.readUnsigned(), reason: try reader.readText())
@@ -244,6 +245,16 @@ extension ControlMessage {
         let name = try reader.readText()
         try EventFrame.checkName(name, limits: limits)
         return name
+    }
+
+    /// - Parameter rest: how many elements the frame has beyond those that every one of its kind has.
+    private static func decodeReject(_ reader: inout CBORReader, _ rest: inout Int) throws -> Reject {
+        var reject = Reject(reason: try reader.readUnsigned(), text: try reader.readText())
+        if rest > 0, reader.nextMajorType == .bytes {
+            rest -= 1
+            reject.report = Array(try reader.readBytes())
+        }
+        return reject
     }
 
     /// - Parameter rest: how many elements the frame has beyond those that every one of its kind has.

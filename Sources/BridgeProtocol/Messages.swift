@@ -93,10 +93,18 @@ package struct Reject: Sendable, Hashable {
 
     package var reason: UInt64
     package var text: String
+    /// How the host is, for a client that has no version in common and cannot ask.
+    ///
+    /// A `BridgeReport` as it is encoded in events.
+    package var report: [UInt8]?
 
-    package init(reason: UInt64, text: String) {
+    /// So long a report still leaves room for the rest in a frame as it is allowed before the welcome.
+    package static let longestReport = 60_000
+
+    package init(reason: UInt64, text: String, report: [UInt8]? = nil) {
         self.reason = reason
         self.text = text
+        self.report = report
     }
 }
 

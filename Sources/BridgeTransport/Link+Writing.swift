@@ -112,6 +112,11 @@ extension Link {
         }
     }
 
+    /// Whether the stream has taken all that was sent.
+    package var isFlushed: Bool {
+        lock.withLock { !isWriting && firstPiece >= pieces.count && control.isEmpty && announcements.isEmpty }
+    }
+
     /// Shows that this side is alive; left out when the last sign of life has not even left.
     package func sendHeartbeat(_ heartbeat: Heartbeat) {
         let isQueued = lock.withLock {

@@ -15,6 +15,8 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         var publisher: EventPublisher { get }
         /// Whether there is room for one more; it counts from then on.
         func admit(_ client: AttachedClient) -> Bool
+        /// How the host is, for a client that cannot ask; nil if that is more than may be told before a welcome.
+        func encodedReport() -> [UInt8]?
         func clientEnded(_ client: AttachedClient, because reason: String)
     }
 
@@ -131,7 +133,10 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private func helloReceived(_ hello: Hello) {
         lock.withLock { ownTitle = hello.name.shortened(toScalars: Self.longestTitle) }
         switch HostHandshake.helloReceived(hello, expecting: nil) {
-        case .reject(let reject): refuse(reject)
+        case .reject(var reject):
+            // For no other reason is a client refused that brings no cookie.
+            reject.report = owner.encodedReport()
+            refuse(reject)
         case .accept(let version):
             guard owner.admit(self) else {
                 return refuse(
@@ -146,6 +151,8 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private func refuse(_ reject: Reject) {
         lock.withLock { fault = "was not accepted: \(reject.text)" }
         link.send(.reject(reject))
+        // What a socket with little room has not taken follows, until the time for a hello is over.
+        guard link.isFlushed else { return }
         // It is told, and has nothing more to say.
         arrival.stream.finishWriting()
         arrival.stream.finishReading()

@@ -1,4 +1,6 @@
+import BridgeControl
 import BridgePlatform
+import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 import EventRouting
@@ -25,6 +27,8 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     private var guests: [AttachedClient] = []
     private var lastNumber = 0
     private var isClosed = false
+    /// Nil before the socket is open.
+    private var report: (@Sendable () -> BridgeReport?)?
 
     init(
         _ control: ControlSocket,
@@ -55,7 +59,10 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     // MARK: - Life
 
     /// Makes the socket and lets clients in.
-    func open() throws(BridgeError) {
+    ///
+    /// - Parameter report: says how the host is; nil if nobody can say it any more.
+    func open(describing report: @escaping @Sendable () -> BridgeReport?) throws(BridgeError) {
+        lock.withLock { self.report = report }
         do {
             let socket: any ListeningSocket = try control.passed ?? NamedSocket(at: control.path)
             let listener = SocketListener(
@@ -127,6 +134,8 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
             return true
         }
     }
+
+    func encodedReport() -> [UInt8]? { lock.withLock({ report })?()?.encoded(within: Reject.longestReport) }
 
     func clientEnded(_ client: AttachedClient, because reason: String) {
         let wasAttached = lock.withLock { clients.contains { $0 === client } }

@@ -132,7 +132,7 @@ public final class BridgeHost: Sendable {
         guard phase.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
         do {
             desk?.open()
-            try attached?.open()
+            try attached?.open { [weak desk] in desk?.report() }
         } catch {
             desk?.close()
             phase.beginningFailed()

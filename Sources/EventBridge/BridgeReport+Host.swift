@@ -1,6 +1,7 @@
 import BridgeControl
 import BridgePlatform
 import BridgeProtocol
+import CBOR
 import EventRouting
 import Supervision
 
@@ -37,6 +38,22 @@ extension BridgeReport {
                 )
             }
         )
+    }
+}
+
+extension BridgeReport {
+    /// As it is encoded in events, in at most so many bytes.
+    ///
+    /// How long workers take is left out where the whole is too long: their distributions are most of what there is to say.
+    ///
+    /// - Returns: Nil if it is too long all the same.
+    package func encoded(within limit: Int) -> [UInt8]? {
+        var shorter = self
+        for index in shorter.workers.indices { shorter.workers[index].settling = nil }
+        for report in [self, shorter] {
+            if let bytes = try? CBOREncoder().encode(report), bytes.count <= limit { return bytes }
+        }
+        return nil
     }
 }
 

@@ -47,10 +47,12 @@ final class ControlDesk: @unchecked Sendable {
 
     // MARK: - Commands
 
-    private func tellStatus() {
+    func report() -> BridgeReport {
         let uptime = MonotonicClock.now() - lock.withLock { openedAt }
-        core.publisher.publish(BridgeStatusReported(BridgeReport(of: core, clients: attached.statuses, uptime: uptime)))
+        return BridgeReport(of: core, clients: attached.statuses, uptime: uptime)
     }
+
+    private func tellStatus() { core.publisher.publish(BridgeStatusReported(report())) }
 
     private func take(_ command: WorkerCommand, _ worker: String) {
         let context = EventContext.current

@@ -83,7 +83,9 @@ struct ControlMessageTests {
                     passedOnTo: (0..<Int.random(in: 0...5, using: &random)).map { "worker \($0)" }
                 )
             )
-        default: return .reject(Reject(reason: number(), text: text()))
+        default:
+            let report: [UInt8]? = Bool.random(using: &random) ? [1, 2] : nil
+            return .reject(Reject(reason: number(), text: text(), report: report))
         }
     }
 

@@ -137,6 +137,11 @@ struct GoldenFrameTests {
             .reject(Reject(reason: 1, text: "no common version"))
         ),
         Golden(
+            "reject-report",
+            "No version in common (1), and how the host is: an empty map here",
+            .reject(Reject(reason: 1, text: "no common version", report: [0xA0]))
+        ),
+        Golden(
             "interest",
             "BoxSaved is wanted as number 1 and BoxRemoved as number 2; number 3 is no longer wanted",
             .interest(

@@ -72,6 +72,7 @@ let sampleMessages: [ControlMessage] = [
         )
     ),
     .reject(Reject(reason: 1, text: "no version in common")),
+    .reject(Reject(reason: 1, text: "no version in common", report: [0xA0])),
     .interest(Interest()),
     .interest(
         Interest(wanted: [.init(number: 0, name: "*"), .init(number: 300, name: "BoxSaved")], unwanted: [1, 70_000])

@@ -264,10 +264,10 @@ struct CommandTests {
         _ = try await supervisor.terminate()
     }
 
-    @Test("F13: a supervisor of another version is named with both versions")
-    func otherVersion() async throws {
-        let path = workspace.path + "/s"
-        let listening = try SharedDescriptor(UnixSocket.bind(to: path))
+    /// A supervisor that speaks no version which this one does, as a client sees it.
+    private func withOtherVersion(report: BridgeReport?, _ body: () async throws -> Void) async throws {
+        let encoded = try report.map { try CBOREncoder().encode($0) }
+        let listening = try SharedDescriptor(UnixSocket.bind(to: workspace.path + "/s"))
         try UnixSocket.startListening(listening.rawValue, backlog: 8)
         let poller = try Poller(name: "another version")
         defer { poller.stop() }
@@ -279,23 +279,50 @@ struct CommandTests {
             ControlMessage.reject(
                 Reject(
                     reason: Reject.Reason.version.rawValue,
-                    text: "the client speaks protocol version 1 (0.1.0), the host speaks version 7"
+                    text: Self.bothVersions,
+                    report: encoded
                 )
             ).encode(into: frame)
             _ = Array(frame.bytes).withUnsafeBytes { UnixSocket.send(socket.rawValue, $0) }
             kept.add(socket)
         }
-        for words in [["status"], ["stop"], ["restart", "a"], ["metrics"]] {
-            let result = try await SupervisorProgram.run(words + ["--control", "s"], in: workspace.path)
-            #expect(result.status == .exited(code: 69))
-            #expect(result.errors.count == 1)
-            #expect(
-                result.errors[0].hasSuffix("the client speaks protocol version 1 (0.1.0), the host speaks version 7"),
-                "\(result.errors)"
-            )
-        }
-        registration.cancel()
+        defer { registration.cancel() }
+        try await body()
         withExtendedLifetime((kept, listening)) {}
+    }
+
+    private static let bothVersions = "the client speaks protocol version 1 (0.1.0), the host speaks version 7"
+
+    @Test("F13: a supervisor of another version is named with both versions")
+    func otherVersion() async throws {
+        try await withOtherVersion(report: nil) {
+            for words in [["status"], ["stop"], ["restart", "a"], ["metrics"]] {
+                let result = try await SupervisorProgram.run(words + ["--control", "s"], in: workspace.path)
+                #expect(result.status == .exited(code: 69))
+                #expect(result.errors.count == 1)
+                #expect(result.errors[0].hasSuffix(Self.bothVersions), "\(result.errors)")
+            }
+        }
+    }
+
+    @Test("F13: how a supervisor of another version is can be seen all the same")
+    func statusOfOtherVersion() async throws {
+        let report = BridgeReport(
+            pid: 7,
+            library: "7.0.0",
+            protocolVersion: 7,
+            uptimeMilliseconds: 1_000,
+            workers: [WorkerReport(name: "canvas", state: "pondering")]
+        )
+        try await withOtherVersion(report: report) {
+            for words in [["status"], ["status", "--json"], ["metrics"]] {
+                let result = try await SupervisorProgram.run(words + ["--control", "s"], in: workspace.path)
+                #expect(result.status == .exited(code: 0), "\(words)")
+                #expect(result.output.contains { $0.contains("canvas") }, "\(words): \(result.output)")
+                #expect(result.errors.count == 1)
+                #expect(result.errors[0].hasSuffix("\(Self.bothVersions); it has told how it is, and no more"))
+            }
+        }
     }
 
     @Test("a socket that another user serves ends with status 77")

@@ -1,4 +1,5 @@
 import BridgeClient
+import BridgeControl
 import BridgePlatform
 import BridgeProtocol
 import CBOR
@@ -287,10 +288,10 @@ struct AttachTests {
         withExtendedLifetime(kept) {}
     }
 
-    @Test("F13: a client of another version is told both versions")
+    @Test("F13: a client of another version is told both versions, and how the host is")
     func otherVersion() async throws {
         let home = try AttachHome()
-        let (bridge, kept) = try await home.start()
+        let (bridge, kept) = try await home.start(workers: [AttachHome.provisioning])
         let raw = try RawClient(to: home.path)
         raw.send(.hello(RawClient.hello(versions: 7...9)))
         guard case .reject(let reject)? = raw.receive() else {
@@ -299,9 +300,27 @@ struct AttachTests {
         }
         #expect(reject.reason == Reject.Reason.version.rawValue)
         #expect(reject.text == "the client speaks protocol version 7 to 9 (raw), the host speaks version 1")
+        let report = try CBORDecoder().decode(BridgeReport.self, from: try #require(reject.report))
+        #expect(report.pid == CurrentProcess.identifier && report.protocolVersion == 1)
+        #expect(report.workers.map(\.name) == ["provisioning"] && report.workers.map(\.state) == ["ready"])
         #expect(bridge.clients.isEmpty && home.attached.all.isEmpty)
         await bridge.shutdown()
         withExtendedLifetime(kept) {}
+    }
+
+    @Test("F13: what is too much to tell a client of another version is left out, the times first")
+    func muchToTell() throws {
+        var times = DurationHistogram()
+        for exponent in 0..<40 { times.record(nanoseconds: 1 << exponent) }
+        let workers = (0..<60).map { WorkerReport(name: "worker-\($0)", state: "ready", settling: times) }
+        let report = BridgeReport(pid: 1, library: "1", protocolVersion: 1, uptimeMilliseconds: 0, workers: workers)
+        let whole = try CBOREncoder().encode(report)
+        #expect(report.encoded(within: whole.count) == whole)
+        let shortened = try #require(report.encoded(within: whole.count - 1))
+        #expect(shortened.count < whole.count)
+        let told = try CBORDecoder().decode(BridgeReport.self, from: shortened)
+        #expect(told.workers.map(\.name) == workers.map(\.name) && told.workers.allSatisfy { $0.settling == nil })
+        #expect(report.encoded(within: shortened.count - 1) == nil)
     }
 
     @Test("beyond as many as may be attached a client is refused, until one has gone")

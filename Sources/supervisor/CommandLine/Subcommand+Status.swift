@@ -18,7 +18,8 @@ extension Subcommand {
             supervisor or, with --watch, in a second; OUTBOX, the events that wait for it; P99, what 99 of 100
             timed events took at most until it had settled them; MEMORY, what of its process lies in RAM; REMARK, what there is to
             say of its state, or how its last process ended.
-            A terminal gets colours, unless NO_COLOR is set.
+            A terminal gets colours, unless NO_COLOR is set. Of a supervisor of another version is shown what it says when it
+            refuses to be asked, without --watch.
             """
         ],
         statuses: [(.success, ["shown"])] + attachingStatuses

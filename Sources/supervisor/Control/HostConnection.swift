@@ -26,29 +26,38 @@ enum HostConnection {
         tap: (@Sendable (PassingEvent) -> Void)? = nil,
         gapTap: (@Sendable (Gap) -> Void)? = nil
     ) async throws(RunFailure) -> BridgeClient {
-        let end = MonotonicClock.now() + patience
-        while true {
-            do {
-                return try await BridgeClient.connect(
+        do {
+            return try await patiently {
+                try await BridgeClient.connect(
                     to: path,
                     publisher: publisher,
-                    name: "supervisor \(name.rawValue)",
+                    name: title(of: name),
                     wantsEverything: wantsEverything,
                     watchedNames: watchedNames,
                     tap: tap,
                     gapTap: gapTap
                 )
-            } catch {
-                guard isCrowded(error), MonotonicClock.now() < end else { throw RunFailure(error, at: path) }
             }
-            // So that those who were turned away together do not come back together.
-            try? await Task.sleep(for: .milliseconds(.random(in: 20...150)))
+        } catch {
+            throw RunFailure(error, at: path)
         }
     }
 
     /// Attaches, asks how everything is, and leaves.
+    ///
+    /// A supervisor of another version, which nobody can ask, has said it when it refused; that is told on standard error.
     static func status(at path: String, as name: Subcommand.Name) async throws(RunFailure) -> BridgeReport {
-        let client = try await attach(to: path, as: name, publisher: EventPublisher())
+        let client: BridgeClient
+        do {
+            client = try await patiently {
+                try await BridgeClient.connect(to: path, publisher: EventPublisher(), name: title(of: name))
+            }
+        } catch {
+            guard let report = (error as? BridgeClientError)?.report else { throw RunFailure(error, at: path) }
+            let sentence = "supervisor: \(error); it has told how it is, and no more"
+            CurrentProcess.report(TerminalText.harmlessLines(sentence))
+            return report
+        }
         let answer: Result<BridgeReport, RunFailure>
         do {
             answer = .success(try await client.status())
@@ -57,6 +66,22 @@ enum HostConnection {
         }
         await client.close()
         return try answer.get()
+    }
+
+    private static func title(of name: Subcommand.Name) -> String { "supervisor \(name.rawValue)" }
+
+    /// Connects, if need be again and again.
+    private static func patiently(_ connect: () async throws -> BridgeClient) async throws -> BridgeClient {
+        let end = MonotonicClock.now() + patience
+        while true {
+            do {
+                return try await connect()
+            } catch {
+                guard isCrowded(error), MonotonicClock.now() < end else { throw error }
+            }
+            // So that those who were turned away together do not come back together.
+            try? await Task.sleep(for: .milliseconds(.random(in: 20...150)))
+        }
     }
 
     /// A hundred that come at once are through in a second or two.
