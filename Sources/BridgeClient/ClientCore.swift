@@ -43,7 +43,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private var endWatchers: [UInt64: AsyncStream<EndedLink>.Continuation] = [:]
     private var lastWatcher: UInt64 = 0
 
-    /// Of these nothing comes from the host.
+    /// Each client tells itself, and would take for its own what another has said.
     private static let ownReports: Set<String> = [HostLost.eventName, HostRegained.eventName]
 
     /// How long the host may take to answer a hello.
@@ -71,6 +71,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             poller: poller,
             wantsEverything: wantsEverything,
             watchedNames: watchedNames,
+            control: ControlNames(local: Self.ownReports),
             processName: title,
             tap: tap,
             gapTap: gapTap
@@ -203,30 +204,37 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             let socket = try HostSocket.connect(to: path)
             let link = route.link
             let stream = UnixStream(attached: socket, poller: poller)
-            lock.withLock { (current, self.stream, fault) = (link, stream, nil) }
-            link.queue(
-                .hello(
-                    Hello(
-                        name: title,
-                        cookie: "",
-                        library: LibraryVersion.text,
-                        windowBytes: UInt64(limits.windowBytes),
-                        windowEvents: UInt64(limits.windowEvents),
-                        frameBytes: UInt64(limits.frameBytes),
-                        features: []
-                    )
-                )
-            )
+            let isClosed = lock.withLock {
+                // While the socket was connected.
+                guard machine.phase != .ended else { return true }
+                (current, self.stream, fault) = (link, stream, nil)
+                return false
+            }
+            if isClosed { return }
             do throws(SystemError) {
                 try link.attach(stream, delegate: self)
             } catch {
                 lock.withLock { (current, self.stream) = (nil, nil) }
                 throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
             }
+            // Not before there is a thread to read the answer: the next attempt may be made with the same link. A host says nothing before it.
+            link.send(.hello(hello))
             poller.schedule(after: Self.handshakeTime) { [weak self] in self?.handshakeIsOver(link) }
         } catch {
             handle(.failed(error))
         }
+    }
+
+    private var hello: Hello {
+        Hello(
+            name: title,
+            cookie: "",
+            library: LibraryVersion.text,
+            windowBytes: UInt64(limits.windowBytes),
+            windowEvents: UInt64(limits.windowEvents),
+            frameBytes: UInt64(limits.frameBytes),
+            features: []
+        )
     }
 
     private func handshakeIsOver(_ link: Link) {
@@ -297,12 +305,15 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     private func welcomed(_ welcome: Welcome, over link: Link) throws {
         guard let name = welcome.name else { throw LinkViolation("the host gave this client no name") }
-        let begins = lock.withLock {
+        let begins: Bool? = lock.withLock {
+            // Closed meanwhile: the router has been stopped, or is not needed any more.
+            guard machine.phase != .ended else { return nil }
             (ownName, hostIncarnation) = (name, welcome.hostIncarnation)
             ownIncarnation = welcome.workerIncarnation
             defer { isRouting = true }
             return !isRouting
         }
+        guard let begins else { return }
         link.established(
             peerSource: EventSource(origin: Self.hostName, incarnation: welcome.hostIncarnation),
             ownIncarnation: welcome.workerIncarnation,

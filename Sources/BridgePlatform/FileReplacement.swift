@@ -53,6 +53,13 @@ package final class FileReplacement {
         isSettled = true
     }
 
+    /// Removes what is written so far, for a process that ends at once and releases nothing.
+    ///
+    /// It may come from another thread than the rest. Behind ``commit()`` it does nothing; what is committed behind it fails.
+    package func discard() {
+        if let names { unlink(names.temporary) }
+    }
+
     private static func open(_ path: String, _ flags: CInt) throws(SystemFileError) -> SystemFile {
         let number = retryingInterrupted { openFile(path, flags | O_CLOEXEC, 0o666) }
         guard number >= 0 else { throw SystemFileError(errno) }

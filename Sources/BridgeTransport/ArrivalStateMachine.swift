@@ -1,10 +1,12 @@
 /// Decides how long those who have connected and not said who they are may stay, and how many of them.
 ///
-/// Each has a deadline. Where more have come than may be, the one goes that has waited longest: who says hello at once gets through,
-/// however many hold connections and are silent. Pure: times come in, and who is to be cut off comes out.
+/// Each has a deadline. Where more have come than may be, the one goes that has waited longest without a word: who says hello at once gets
+/// through, however many hold connections and are silent. Pure: times come in, and who is to be cut off comes out.
 package struct ArrivalStateMachine: Sendable {
     package enum Input: Sendable {
         case connected(UInt64)
+        /// Its first bytes are there.
+        case spoke(UInt64)
         /// It has said who it is, and that was accepted.
         case introduced(UInt64)
         /// It has gone, or was sent away for another reason.
@@ -32,7 +34,7 @@ package struct ArrivalStateMachine: Sendable {
     package let maximum: Int
     package let patience: UInt64
     /// In the order of their arrival, which is that of their deadlines.
-    private var waiting: [(connection: UInt64, deadline: UInt64)] = []
+    private var waiting: [(connection: UInt64, deadline: UInt64, hasSpoken: Bool)] = []
     private var failures: UInt64 = 0
 
     /// - Parameters:
@@ -55,9 +57,15 @@ package struct ArrivalStateMachine: Sendable {
         case .connected(let connection):
             failures = 0
             let (deadline, isBeyondTime) = now.addingReportingOverflow(patience)
-            waiting.append((connection, isBeyondTime ? .max : deadline))
+            // Who has just come is no candidate: nobody could have heard it.
+            let longest = waiting.firstIndex { !$0.hasSpoken } ?? waiting.startIndex
+            waiting.append((connection, isBeyondTime ? .max : deadline, false))
             guard waiting.count > maximum else { return [] }
-            return [Cut(connection: waiting.removeFirst().connection, reason: .crowded)]
+            return [Cut(connection: waiting.remove(at: longest).connection, reason: .crowded)]
+        case .spoke(let connection):
+            let index = waiting.firstIndex { $0.connection == connection }
+            if let index { waiting[index].hasSpoken = true }
+            return []
         case .introduced(let connection), .ended(let connection):
             waiting.removeAll { $0.connection == connection }
             return []

@@ -25,7 +25,7 @@ extension Link {
     /// - Parameter number: by which this process knows the name; 0 if it does not.
     /// - Parameter isHeld: whether the event stays until ``release(_:at:)``, because it goes to other links as well and must lie in
     ///   all their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
-    /// - Parameter isAccepted: whether another process has accepted it for this peer: then the hard limit does not keep it out. How many
+    /// - Parameter isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. How many
     ///   such events there are is bounded by the windows of those who send them.
     /// - Parameter reservation: the room that was kept for it here.
     /// - Parameter displaced: receives what a policy has taken out for it, or the event itself if it was dropped.

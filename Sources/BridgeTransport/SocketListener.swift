@@ -59,8 +59,9 @@ package final class SocketListener: @unchecked Sendable {
         }
     }
 
-    /// How many connections are taken before others on the poller's thread have their turn.
-    private static let batch = 32
+    /// How many connections are taken before others on the poller's thread have their turn: so few that those who were taken before are
+    /// heard before they have to make room.
+    private static let batch = 8
 
     /// - Parameters:
     ///   - report: what a person may want to know.
@@ -176,6 +177,7 @@ package final class SocketListener: @unchecked Sendable {
         let stream = UnixStream(attached: connection.socket, poller: poller)
         let isWelcome = lock.withLock {
             connection.stream = stream
+            _ = machine.handle(.spoke(number), at: MonotonicClock.now())
             return connections[number] === connection
         }
         guard isWelcome else { return }
@@ -188,7 +190,7 @@ package final class SocketListener: @unchecked Sendable {
             _ = machine.handle(input, at: MonotonicClock.now())
             switch input {
             case .introduced(let number), .ended(let number): return connections.removeValue(forKey: number)
-            case .connected, .timePassed: return nil
+            case .connected, .spoke, .timePassed: return nil
             }
         }
         if let settled { lock.withLock { settled.registration.take() }?.cancel() }

@@ -132,6 +132,11 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
 
     private func helloReceived(_ hello: Hello) {
         lock.withLock { ownTitle = hello.name.shortened(toScalars: Self.longestTitle) }
+        if link.speaksLines {
+            // It would show no sign of life, and who has stopped would keep its place for ever.
+            let text = "a client speaks the binary form; lines are for workers"
+            return refuse(Reject(reason: Reject.Reason.version.rawValue, text: text))
+        }
         switch HostHandshake.helloReceived(hello, expecting: nil) {
         case .reject(var reject):
             // For no other reason is a client refused that brings no cookie.
@@ -180,13 +185,13 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
             ownIncarnation: ownIncarnation,
             peerWindowBytes: hello.windowBytes,
             peerWindowEvents: hello.windowEvents,
-            peerFrameBytes: hello.frameBytes
+            peerFrameBytes: hello.frameBytes,
+            peerFeatures: hello.features.intersection(.acknowledgesNothing)
         )
         lock.withLock { isRouted = true }
         owner.router.add(route)
         owner.router.announceInterest(to: route, over: link)
-        // Whoever speaks in lines shows that it lives when it has something to say.
-        if !link.speaksLines, let watch = SilenceWatch(Self.heartbeat, from: .onMonotonicClock) { look(watch) }
+        if let watch = SilenceWatch(Self.heartbeat, from: .onMonotonicClock) { look(watch) }
     }
 
     /// It has asked for what it wants.

@@ -33,7 +33,9 @@ extension BridgeHost {
     ) async throws(BridgeError) {
         let members = try replacements(of: worker, with: specification, handingOverWithin: limit)
         for (index, member) in members {
-            let outcome = await core.replace(index, with: member, handingOverWithin: limit)
+            // What it runs by when its turn comes: others may have changed that while those before it were replaced.
+            let wanted = specification == nil ? core.specification(index) : member
+            let outcome = await core.replace(index, with: wanted, handingOverWithin: limit)
             guard case .failed(let why) = outcome else { continue }
             throw BridgeError.notReplaced(member.name, why)
         }

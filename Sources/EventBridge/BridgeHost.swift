@@ -127,7 +127,7 @@ public final class BridgeHost: Sendable {
     /// A worker that crashes meanwhile is restarted as its specification says.
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why. The others run on until
     ///   ``shutdown(drainingWithin:)``. Or that there can be no control socket: then nothing was started, and it may be
-    ///   tried again.
+    ///   tried again. Or that the bridge was shut down meanwhile, before a worker was started.
     public func start() async throws {
         guard phase.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
         do {
@@ -140,7 +140,15 @@ public final class BridgeHost: Sendable {
         }
         core.startRouting()
         phase.beganRunning()
-        if case .failure(let failure) = await core.start() {
+        switch await core.start() {
+        case .success?: return
+        case nil:
+            // The shutdown may have been through before there was anything to close.
+            attached?.closeDoor()
+            desk?.close()
+            core.router.stop()
+            throw BridgeError(.wrongState, "the bridge was shut down while it was starting")
+        case .failure(let failure)?:
             throw BridgeError(
                 .workerNotReady,
                 "worker \"\(failure.name)\" did not become ready: \(failure.reason)",

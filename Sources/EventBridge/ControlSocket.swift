@@ -92,6 +92,9 @@ public struct ControlSocket: Sendable, Hashable {
         limits.outboxBytes = outbox
         // Beyond the limit there is nothing but what is on its way to the client.
         limits.outboxHardBytes = outbox * 2
+        // As for workers, where it is configurable.
+        limits.interestNames = 4_096
+        limits.controlMessages = 1_000
         limits.overflow = OverflowPolicies(overflow.merging(["*": .dropOldest]) { stated, _ in stated })
         return limits
     }

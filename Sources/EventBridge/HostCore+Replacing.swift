@@ -54,9 +54,8 @@ extension HostCore {
     }
 
     func keepEvents(index: Int) {
-        // Before what the next process wants counts: the present one has no handler for it.
-        present(index)?.keepEvents()
-        router.successorTakesOver(routes[index])
+        // Before what the next process wants counts: the present one has no handler for it. One that was never ready has not gone by its own.
+        if present(index)?.keepEvents() == true { router.successorTakesOver(routes[index]) }
     }
 
     func takeOver(index: Int, incarnation: Int) {
@@ -80,7 +79,12 @@ extension HostCore {
 
     private func forgetSuccessor(_ index: Int) {
         router.successorEnded(routes[index])
-        lock.withLock { incarnations[index].forgetSuccessor() }
+        let link = lock.withLock {
+            defer { incarnations[index].forgetSuccessor() }
+            return incarnations[index].successor?.link
+        }
+        // Where no process was started nobody else tells of the link's end.
+        if let link { routes[index].forgetSuccessor(link) }
     }
 }
 

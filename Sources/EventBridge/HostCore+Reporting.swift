@@ -15,6 +15,7 @@ extension HostCore {
             routes[index].close(because: "it was stopped")
             router.peerIsUnavailable(routes[index])
         }
+        routes[index].setStartsByItself(status.startsByItself)
         let before = statusBoard.changed(index, to: usages.filling(in: status, of: index))
         if let reason {
             let incarnation = lock.withLock { status.deaths.last.flatMap { incarnations[index][$0.incarnation] } }
@@ -54,6 +55,22 @@ extension HostCore {
             }
         case .gaveUp(let why): publisher.publish(WorkerGaveUp(worker: status.name, reason: why))
         default: break
+        }
+    }
+}
+
+extension ChildStatus {
+    /// Whether it runs, or is started without anybody else's end.
+    ///
+    /// Not one that was added and whose start is yet to be asked for, that waits for those before it in a start in sequence, or whose group
+    /// is still going down.
+    var startsByItself: Bool {
+        switch state {
+        case .idle: false
+        // Of one that waits the last start is over.
+        case .starting: starts > deaths.last?.incarnation ?? 0
+        case .backingOff(_, let until): until != nil
+        case .ready, .draining, .stopping, .dormant, .stopped, .gaveUp: true
         }
     }
 }

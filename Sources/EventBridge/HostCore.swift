@@ -42,8 +42,10 @@ final class HostCore: @unchecked Sendable {
     var lastReplacement = 0
     /// The workers that were stopped one by one, by request.
     private var stoppedOnRequest: Set<String> = []
-    private var startWaiter: CheckedContinuation<Result<Void, StartupFailure>, Never>?
+    private var startWaiter: CheckedContinuation<Result<Void, StartupFailure>?, Never>?
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
+    private var startRequest = StartRequest.outstanding
+    private var isStopRequested = false
     private var isStopped = false
     // Set once, before anything runs; the supervisor needs the environment and the other way round.
     private var supervisorBox: Supervisor?
@@ -168,6 +170,8 @@ final class HostCore: @unchecked Sendable {
             poller: poller
         )
         route.pool = pool
+        // Until it is told otherwise: it is not started yet.
+        route.setStartsByItself(false)
         return route
     }
 
@@ -213,20 +217,44 @@ final class HostCore: @unchecked Sendable {
         router.start()
     }
 
-    func start() async -> Result<Void, StartupFailure> {
+    /// Where the request to start is, which the supervisor takes at most once, and not after one to stop: it would start everything again.
+    private enum StartRequest {
+        case outstanding
+        /// On its way to the supervisor: a stop waits until it is there, and so do hurries, which are counted.
+        case underWay(hurries: Int)
+        case made
+    }
+
+    /// - Returns: Nil if a stop was asked for before: then nothing was started, and nothing will be.
+    func start() async -> Result<Void, StartupFailure>? {
         await withCheckedContinuation { continuation in
-            lock.withLock { startWaiter = continuation }
+            let mayStart = lock.withLock {
+                guard !isStopRequested else { return false }
+                startWaiter = continuation
+                startRequest = .underWay(hurries: 0)
+                return true
+            }
+            guard mayStart else { return continuation.resume(returning: nil) }
             supervisor?.startRequested()
+            let (isToStop, hurries): (Bool, Int) = lock.withLock {
+                defer { startRequest = .made }
+                if case .underWay(let hurries) = startRequest { return (isStopRequested, hurries) }
+                return (isStopRequested, 0)
+            }
+            if isToStop { supervisor?.stopRequested() }
+            for _ in 0..<hurries { supervisor?.stopHurried() }
         }
     }
 
     func stop() async {
         await withCheckedContinuation { continuation in
-            let isDone = lock.withLock {
+            let (isDone, isNext): (Bool, Bool) = lock.withLock {
                 if !isStopped { stopWaiters.append(continuation) }
-                return isStopped
+                isStopRequested = true
+                if case .underWay = startRequest { return (isStopped, false) }
+                return (isStopped, true)
             }
-            if isDone { continuation.resume() } else { supervisor?.stopRequested() }
+            if isDone { continuation.resume() } else if isNext { supervisor?.stopRequested() }
         }
         await launcher.end(on: poller)
         // What has been read of their output by now is counted.
@@ -247,7 +275,19 @@ final class HostCore: @unchecked Sendable {
         }
     }
 
-    func hurry() { supervisor?.stopHurried() }
+    /// Nothing before the start: there is nobody to be stopped.
+    func hurry() {
+        let isStarted = lock.withLock {
+            switch startRequest {
+            case .outstanding: return false
+            case .underWay(let hurries):
+                startRequest = .underWay(hurries: hurries + 1)
+                return false
+            case .made: return true
+            }
+        }
+        if isStarted { supervisor?.stopHurried() }
+    }
 
     func restart(_ index: Int) {
         let name = routes[index].peerName

@@ -13,7 +13,7 @@ final class LeftoverSearch: @unchecked Sendable {
     let mark = MarkedProcesses.Mark()
     private let lock = Lock()
     private var lastNumber: UInt64 = 0
-    /// By the value of the mark: the worker's process, and whom to tell.
+    /// By the value of the mark: the process group that is left out, and whom to tell.
     private var wanted: [String: (group: Int32, report: Report)] = [:]
     private var isSearching = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
@@ -27,11 +27,12 @@ final class LeftoverSearch: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - process: the worker's, which led its group.
+    ///   - group: the worker's, if it was killed; nil to look everywhere.
     ///   - report: called with what was found and killed, if there was something, on the search's thread.
-    func search(for value: String, process: Int32, report: @escaping Report) {
+    func search(for value: String, outside group: Int32?, report: @escaping Report) {
         let isFirst = lock.withLock {
-            wanted[value] = (process, report)
+            // No process is in group 0.
+            wanted[value] = (group ?? 0, report)
             defer { isSearching = true }
             return !isSearching
         }

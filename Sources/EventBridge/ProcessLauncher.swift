@@ -87,8 +87,11 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
             withExtendedLifetime((link, outputEnd, errorEnd, guardEnd)) {}
             switch result {
             case .success(let child):
-                let process = SpawnedProcess(child: child, pipes: [outputPipe, errorPipe], poller: order.poller) {
-                    leftovers.search(for: mark, process: child.processIdentifier) { found in
+                let pipes = [outputPipe, errorPipe]
+                let process = SpawnedProcess(child: child, pipes: pipes, poller: order.poller) { exit in
+                    // Without its zombie the group may have been out of reach, and lives on.
+                    let group = exit.status == .reapedElsewhere ? nil : child.processIdentifier
+                    leftovers.search(for: mark, outside: group) { found in
                         order.leftBehind(child.processIdentifier, found)
                     }
                 }
@@ -186,10 +189,10 @@ private final class SpawnedProcess: WorkerProcess {
     private let child: ChildProcess
     private let pipes: [LinePipe]
     private let poller: Poller
-    private let ended: @Sendable () -> Void
+    private let ended: @Sendable (ChildExit) -> Void
 
     /// - Parameter ended: called when its status has been taken, and its group killed.
-    init(child: ChildProcess, pipes: [LinePipe], poller: Poller, ended: @escaping @Sendable () -> Void) {
+    init(child: ChildProcess, pipes: [LinePipe], poller: Poller, ended: @escaping @Sendable (ChildExit) -> Void) {
         self.child = child
         self.pipes = pipes
         self.poller = poller
@@ -209,7 +212,7 @@ private final class SpawnedProcess: WorkerProcess {
 
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws {
         try child.onExit(on: poller) { [pipes, ended] exit in
-            ended()
+            ended(exit)
             // What a grandchild goes on printing is no longer the worker's.
             for pipe in pipes { pipe.finish() }
             handler(ExitReason(exit.status))

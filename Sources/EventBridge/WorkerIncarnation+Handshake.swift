@@ -53,8 +53,11 @@ extension WorkerIncarnation {
             )
             return
         }
-        let isSuccessor = lock.withLock { self.isSuccessor }
-        if !isSuccessor { link.releaseEvents() }
+        let (isSuccessor, isKept) = lock.withLock {
+            isReady = true
+            return (self.isSuccessor, keepsEvents)
+        }
+        if !isSuccessor, !isKept { link.releaseEvents() }
         owner.incarnationBecameReady(self)
         watchHeartbeat()
         watchHandlers()
@@ -65,7 +68,16 @@ extension WorkerIncarnation {
     // MARK: - Making room, and taking its place
 
     /// Lets no event go to it any more: what comes is for the process that takes its place.
-    func keepEvents() { link.keepEvents() }
+    ///
+    /// - Returns: Whether it had been ready. If not, its link stays as it is: without a process that is the link of the next start.
+    func keepEvents() -> Bool {
+        let wasReady = lock.withLock {
+            keepsEvents = true
+            return isReady
+        }
+        if wasReady { link.keepEvents() }
+        return wasReady
+    }
 
     /// The process before it has ended: its events come here.
     func takeOver() {

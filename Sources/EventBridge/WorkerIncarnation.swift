@@ -61,6 +61,10 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     var overrun: Overrun?
     /// Whether it waits for the end of the process before it: until then it gets no events.
     var isSuccessor: Bool
+    /// Whether it has finished its handshake and has said that it is ready.
+    var isReady = false
+    /// Whether another process takes its place: it gets no events any more, or none at all.
+    var keepsEvents = false
     private var hasReported = false
 
     /// What its specification lets it publish, and what its runtime reports of that; nil for anything.

@@ -2,21 +2,27 @@ import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 
-/// Names of events that pass between the host and those who have attached to it, and nobody else: workers neither send nor get them.
+/// Names of events that do not pass between all who want them: some only between the host and those who have attached to it, while workers
+/// neither send nor get them; some never leave their process.
 package struct ControlNames: Sendable {
     /// From whoever has attached; they go no further than the host.
     let commands: Set<String>
     /// From the host, to the one who has asked.
     let answers: Set<String>
 
+    /// What a process says to itself, neither sent nor asked for.
+    let local: Set<String>
+
     /// Without names: every event is free to pass.
-    package init(commands: Set<String> = [], answers: Set<String> = []) {
+    package init(commands: Set<String> = [], answers: Set<String> = [], local: Set<String> = []) {
         self.commands = commands
         self.answers = answers
+        self.local = local
     }
 
     func passage(of name: String) -> Passage {
         if commands.contains(name) { return .command }
+        if local.contains(name) { return .local }
         return answers.contains(name) ? .answer : .open
     }
 
@@ -26,11 +32,13 @@ package struct ControlNames: Sendable {
         case open
         case command
         case answer
+        case local
 
         /// What a peer is told that must not send such events; nil if it may.
         func refusal(of name: String, from route: Route) -> EventDisposition? {
             switch self {
             case .open: return nil
+            case .local: return .refused(.forbidden, text: "\(name) is what each process says to itself")
             case .command where route.isAttached: return nil
             case .command:
                 let text =
@@ -46,7 +54,7 @@ package struct ControlNames: Sendable {
         func reaches(_ route: Route) -> Bool {
             switch self {
             case .open: true
-            case .command: false
+            case .command, .local: false
             case .answer: route.isAttached
             }
         }

@@ -152,7 +152,8 @@ extension EventRouter: InterestObserver {
     ///
     /// No echo: a peer's own wish asks nothing of itself.
     private func isWanted(_ entry: NamedEvents, of route: Route) -> Bool {
-        watchedNames.contains(entry.name) || publisher.isWanted(entry.name)
+        if entry.passage == .local { return false }
+        return watchedNames.contains(entry.name) || publisher.isWanted(entry.name)
             || entry.fanout.isWanted(otherThan: route)
     }
 

@@ -47,6 +47,8 @@ package final class EventRouter: @unchecked Sendable {
 
     let tableLock = Lock()
     private var namesByText: [String: NamedEvents] = [:]
+    /// How many of them those who have attached have brought.
+    private var attachedNames = 0
     /// Position is number minus 1; number 0 is ``everything``.
     var namesByNumber: [NamedEvents] = []
     /// The same, for the event path.
@@ -114,6 +116,9 @@ package final class EventRouter: @unchecked Sendable {
 
     package static let maximumNames = 65_536
 
+    /// How many names those who have attached may bring, all together and for good: enough is left for workers and for this process.
+    package static let maximumAttachedNames = maximumNames / 4
+
     /// The entry of a name; nil if a peer has made up more names than any program has.
     func named(_ name: String) -> NamedEvents? {
         tableLock.withLock {
@@ -147,12 +152,17 @@ package final class EventRouter: @unchecked Sendable {
         let known =
             try tableLock.withLock { () throws(LinkViolation) in
                 if let known = namesByText[name] { return known }
-                guard route.newNames < route.limits.newEventNames else {
+                // Who has attached may come again as often as it likes, and be counted anew.
+                let limit = route.isAttached ? Self.maximumAttachedNames : route.limits.newEventNames
+                guard (route.isAttached ? attachedNames : route.newNames) < limit else {
                     throw LinkViolation(
-                        "it brings the event name \"\(name.shortened())\"; the limit is \(route.limits.newEventNames) names that nobody else knows"
+                        """
+                        it brings the event name \"\(name.shortened())\"; the limit is \(limit) names that nobody else knows\
+                        \(route.isAttached ? ", for all clients together" : "")
+                        """
                     )
                 }
-                route.newNames += 1
+                if route.isAttached { attachedNames += 1 } else { route.newNames += 1 }
                 return nil
             } as NamedEvents?
         return known ?? named(name)

@@ -311,7 +311,8 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                     number: number,
                     isHeld: isHeld,
                     wantsReceipt: wantsReceipt,
-                    isAccepted: origin != nil,
+                    // Who has attached comes back with a new window as often as it likes: windows bound what workers send, and nobody else.
+                    isAccepted: origin.map { !$0.isAttached } ?? false,
                     reservation: index < reservations.count ? reservations[index] : nil,
                     payload: payload
                 )

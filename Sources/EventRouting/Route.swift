@@ -33,7 +33,9 @@ package final class Route: @unchecked Sendable {
     private var recorder: SpanRecorder?
     /// Whether no event leaves for the peer for now, whichever link is the present one.
     var isPaused = false
-    /// Those who wait for room with what others have left for the peer, by whom they wait for: called when it is paused.
+    /// Whether the peer runs, or is started without anybody else's end: see ``setStartsByItself(_:)``.
+    var startsByItself = true
+    /// Those who wait for room with what others have left for the peer, by who waits: called when it is paused, or does not start by itself.
     var takeOversWaiting: [ObjectIdentifier: @Sendable () -> Void] = [:]
     /// What its crashes have come to.
     var ledger: CrashLedger
@@ -374,18 +376,34 @@ package final class Route: @unchecked Sendable {
     }
 
     /// Whether so much is kept for the peer that what others have left for it has to wait.
-    var isOverfull: Bool { closedReason == nil && link.isOverfull }
+    var isOverfull: Bool {
+        let (link, mayWait) = lock.withLock { (current, closedBecause == nil && startsByItself) }
+        return mayWait && link.isOverfull
+    }
 
-    /// Calls `body` once the outbox is below the limit where waiting begins, nothing is taken for the peer any more, or it is paused; in
-    /// rare cases twice.
+    /// Calls `body` once the outbox is below the limit where waiting begins, nothing is taken for the peer any more, it is paused, or it
+    /// does not start by itself; in rare cases twice.
     func whenNotOverfull(for sender: Route, _ body: @escaping @Sendable () -> Void) {
-        let isPaused = lock.withLock {
+        let mayWait = lock.withLock {
+            let mayWait = !isPaused && startsByItself
             // In the place of what the sender has waited for before.
-            if !self.isPaused { takeOversWaiting[ObjectIdentifier(sender)] = body }
-            return self.isPaused
+            if mayWait { takeOversWaiting[ObjectIdentifier(sender)] = body }
+            return mayWait
         }
-        if isPaused { return body() }
+        if !mayWait { return body() }
         whenRoom(body)
+    }
+
+    /// Says whether the peer runs, or is started without anybody else's end.
+    ///
+    /// Otherwise it may be started only when the takeover of what another has left is over: who waited for its room there would wait for ever.
+    package func setStartsByItself(_ startsByItself: Bool) {
+        let woken = lock.withLock {
+            self.startsByItself = startsByItself
+            defer { if !startsByItself { takeOversWaiting = [:] } }
+            return startsByItself ? [:] : takeOversWaiting
+        }
+        for body in woken.values { body() }
     }
 
     /// Whether the peer wants the events of this name.

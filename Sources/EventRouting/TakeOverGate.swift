@@ -5,7 +5,8 @@ import Locks
 ///
 /// A living worker that publishes too much for another is slowed by its window. What a dead one has left has no window: its takeover
 /// waits here. Two that died with events for each other would wait for one another for ever, as neither is started again before its
-/// takeover is over: who would close such a circle does not wait, and goes beyond the limit.
+/// takeover is over: who would close such a circle does not wait, and goes beyond the limit. Nor does anybody wait for one that is not
+/// started before others have ended, such as a member of a group that is still going down.
 final class TakeOverGate: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

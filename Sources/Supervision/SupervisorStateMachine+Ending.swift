@@ -79,6 +79,7 @@ extension SupervisorStateMachine {
 
     mutating func stopForGood(_ index: Int) {
         children[index].isAwaited = false
+        children[index].isWanted = false
         if children[index].isLive {
             children[index].intent = .stop
             end(index, by: children[index].specification.shutdown)
@@ -100,6 +101,7 @@ extension SupervisorStateMachine {
         if let timer = groupRestart?.timer { actions.append(.cancelTimer(timer)) }
         groupRestart = nil
         for index in children.indices {
+            children[index].isWanted = false
             if children[index].isToBeStarted || children[index].phase == .idle {
                 cancelTimer(of: index)
                 children[index].phase = .stopped

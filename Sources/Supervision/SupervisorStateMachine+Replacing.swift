@@ -45,8 +45,9 @@ extension SupervisorStateMachine {
         guard let request = children[index].replacement?.request else { return }
         var steps = children[index].specification.shutdown.steps.filter { !$0.isDrain }
         steps.insert(.drain(grace: request.grace), at: 0)
-        // Nothing goes to the present process any more when what the new specification subscribes to begins to be kept.
-        if children[index].phase == .ready { actions.append(.keepEvents(index: index)) }
+        // Nothing goes to the present process any more when what the new specification subscribes to begins to be kept. One that is not ready
+        // may become so before it has ended.
+        if children[index].isLive { actions.append(.keepEvents(index: index)) }
         adopt(request, for: index)
         guard children[index].isLive else {
             // It has crashed, and its next start had yet to come.
@@ -65,6 +66,7 @@ extension SupervisorStateMachine {
         children[index].replacement = nil
         children[index].phase = .ready
         children[index].intent = .run
+        children[index].isWanted = false
         children[index].incarnation = next.incarnation
         children[index].pid = next.pid
         children[index].verdict = nil

@@ -94,7 +94,7 @@ extension SupervisorStateMachine {
     mutating func launchGroup() {
         groupRestart = nil
         for index in children.indices where children[index].phase == .waiting {
-            if children[index].isOnDemand {
+            if children[index].isOnDemand, !children[index].isWanted {
                 fallDormant(index)
             } else {
                 children[index].restarts += 1
@@ -109,6 +109,7 @@ extension SupervisorStateMachine {
         children[index].failures = 0
         children[index].window.clear()
         sharedWindow.clear()
+        children[index].isWanted = true
         switch children[index].phase {
         case .idle, .dormant, .stopped: queueAnew(index)
         case .gaveUp:

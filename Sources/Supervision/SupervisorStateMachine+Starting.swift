@@ -36,6 +36,7 @@ extension SupervisorStateMachine {
     private mutating func launch(_ index: Int) {
         children[index].phase = .spawning(thenStop: nil)
         children[index].intent = .run
+        children[index].isWanted = false
         children[index].launches += 1
         children[index].incarnation = children[index].launches
         children[index].verdict = nil

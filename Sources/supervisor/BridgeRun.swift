@@ -16,7 +16,6 @@ struct BridgeRun {
 
     private let outcome = RunOutcome()
     private let endings = AsyncStream.makeStream(of: RunEnding.self)
-    private let stateChanges = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let lines = InputLines()
     private let isEnding = Flag()
     private let reloads = ReloadRequests()
@@ -90,6 +89,8 @@ struct BridgeRun {
             try await bridge.start()
         } catch let error as BridgeError where error.code == .control {
             outcome.controlSocketIsMissing()
+            // Before anybody hears of the end: what was not started is not ready either.
+            isEnding.set()
             endings.continuation.yield(.controlUnavailable(error.description))
             return
         } catch {
@@ -113,12 +114,7 @@ struct BridgeRun {
     }
 
     private func waitUntilWorkersSettled() async {
-        guard isSomeWorkerStarting else { return }
-        for await _ in stateChanges.stream where !isSomeWorkerStarting { return }
-    }
-
-    private var isSomeWorkerStarting: Bool {
-        bridge.status.contains { $0.state == .starting }
+        for await update in bridge.statusUpdates where update.workers.allSatisfy(\.state.isSettled) { return }
     }
 
     private func inputEnded() async {
@@ -161,7 +157,6 @@ struct BridgeRun {
             isClient: { name in bridge.clients.contains { $0.client == name } },
             statesChanged: {
                 service?.stateChanged()
-                stateChanges.continuation.yield()
                 begun.continuation.finish()
                 endIfNoWorkerIsLeft()
             },
@@ -230,6 +225,16 @@ struct BridgeRun {
             outcome.eventsWereNotHandled()
             let count = events == 1 ? "1 event" : "\(events) events"
             diagnostics.say("\(count) for worker \"\(worker)\" left unhandled", .error)
+        }
+    }
+}
+
+extension ChildState {
+    /// Whether it does what it is to do, or only a request brings it back.
+    fileprivate var isSettled: Bool {
+        switch self {
+        case .ready, .dormant, .idle, .stopped, .gaveUp: true
+        case .starting, .draining, .stopping, .backingOff: false
         }
     }
 }

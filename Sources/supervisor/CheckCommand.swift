@@ -8,7 +8,7 @@ struct CheckCommand {
             let programs = ProgramSearch(configuration: configuration, missing: nil)
             let found = try SupervisorConfiguration.load(file: configuration, programs: programs)
             let workers = found.workers.count == 1 ? "1 worker" : "\(found.workers.count) workers"
-            return (.success, "\(configuration): \(workers), configuration is right")
+            return (.success, "\(TerminalText.harmless(configuration)): \(workers), configuration is right")
         } catch {
             return (error.status, error.description)
         }

@@ -19,9 +19,9 @@ enum SupervisorCommand {
             return misused(error)
         }
         switch invocation {
-        case .help(let topic): say(HelpText.text(topic))
-        case .version: say("supervisor, \(LibraryVersion.text)")
-        case .completion(let shell): say(CompletionScript.text(for: shell))
+        case .help(let topic): return say(HelpText.text(topic))
+        case .version: return say("supervisor, \(LibraryVersion.text)")
+        case .completion(let shell): return say(CompletionScript.text(for: shell))
         case .check(let configuration): return answer(CheckCommand(configuration: configuration).run())
         case .graph(let configuration, let format):
             return answer(GraphCommand(configuration: configuration, format: format).run())
@@ -37,23 +37,19 @@ enum SupervisorCommand {
         case .tail(let options): return await ended(by: TailCommand(options: options).run)
         case .publish(let options): return await told(by: PublishCommand(options: options).run)
         }
-        return .success
     }
 
     private static func answer(_ answer: (status: ProgramStatus, text: String)) -> ProgramStatus {
-        if answer.status == .success {
-            say(answer.text)
-        } else {
-            CurrentProcess.report(TerminalText.harmlessLines(answer.text))
-        }
+        if answer.status == .success { return say(answer.text) }
+        CurrentProcess.report(TerminalText.harmlessLines(answer.text))
         return answer.status
     }
 
     /// What a command that speaks to a running supervisor has to say: what it returns, or why it failed.
     private static func told(by command: () async throws(RunFailure) -> String?) async -> ProgramStatus {
         await ended {
-            if let text = try await command() { say(text) }
-            return .success
+            guard let text = try await command() else { return .success }
+            return say(text)
         }
     }
 
@@ -77,7 +73,11 @@ enum SupervisorCommand {
         return .usage
     }
 
-    private static func say(_ text: String) {
-        _ = SystemFile.standardOutput.write(Array("\(text)\n".utf8))
+    /// Prints the answer; a reader that has seen enough is no failure.
+    private static func say(_ text: String) -> ProgramStatus {
+        guard case .failed(let error, _) = SystemFile.standardOutput.write(Array("\(text)\n".utf8)), !error.hasNoReader
+        else { return .success }
+        CurrentProcess.report("supervisor: standard output: \(error)")
+        return .output
     }
 }

@@ -53,6 +53,23 @@ struct FileReplacementTests {
         #expect(try text("f") == "before")
     }
 
+    @Test("one that is discarded leaves nothing at once; behind its completion that changes nothing")
+    func discarded() throws {
+        defer { end() }
+        let first = try FileReplacement(of: directory + "/f")
+        try first.append(Array("half".utf8))
+        first.discard()
+        #expect(try names().isEmpty)
+        #expect(throws: SystemFileError.self) { try first.commit() }
+        #expect(try names().isEmpty)
+        let second = try FileReplacement(of: directory + "/f")
+        try second.append(Array("whole".utf8))
+        try second.commit()
+        second.discard()
+        #expect(try names() == ["f"])
+        #expect(try text("f") == "whole")
+    }
+
     @Test("of a symbolic link the file is replaced that it leads to")
     func link() throws {
         defer { end() }

@@ -26,6 +26,18 @@ struct ArrivalStateMachineTests {
         #expect(machine.count == 2)
     }
 
+    @Test("who has spoken stays where others are silent, and goes as the others do where nobody is")
+    func spoken() {
+        var machine = ArrivalStateMachine(maximum: 2, patience: 100)
+        for connection in 1...2 as ClosedRange<UInt64> { _ = machine.handle(.connected(connection), at: 0) }
+        #expect(machine.handle(.spoke(1), at: 0).isEmpty)
+        #expect(machine.handle(.connected(3), at: 1) == [.init(connection: 2, reason: .crowded)])
+        #expect(machine.handle(.spoke(3), at: 1).isEmpty)
+        #expect(machine.handle(.connected(4), at: 1) == [.init(connection: 1, reason: .crowded)])
+        // Its time is over all the same.
+        #expect(machine.handle(.timePassed, at: 101).map(\.connection) == [3, 4])
+    }
+
     @Test("who is introduced, or has gone, takes no place and has no deadline")
     func settled() {
         var machine = ArrivalStateMachine(maximum: 2, patience: 100)

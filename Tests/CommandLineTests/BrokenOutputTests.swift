@@ -1,5 +1,6 @@
 import BridgePlatform
 import Foundation
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -89,6 +90,59 @@ struct BrokenOutputTests {
         let lines = text.split(separator: "\n")
         #expect(lines.count > 5)
         #expect(lines.dropLast().allSatisfy { $0.hasPrefix("{") && $0.hasSuffix("}") })
+    }
+
+    @Test("N15: an answer that a full disk does not take ends with status 74; a reader that has gone is no failure")
+    func fullAnswers() async throws {
+        guard isThere(Self.full, for: "N15, a full disk under an answer") else { return }
+        let workspace = try Workspace()
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
+        let program = try SupervisorProgram.products() + "/supervisor"
+        for words in [
+            "metrics --control run/s", "status --control run/s", "check bridge.json5", "graph bridge.json5",
+            "completion bash", "help",
+        ] {
+            let result = try await SupervisorProgram.run(
+                ["-c", "exec '\(program)' \(words) > \(Self.full)"],
+                of: "/bin/sh",
+                in: workspace.path
+            )
+            #expect(result.status == .exited(code: 74), "\(words)")
+            #expect(result.errors == ["supervisor: standard output: No space left on device"], "\(words)")
+        }
+        let unread = try await workspace.run("status", "--control", "run/s", readsOutput: false)
+        #expect(unread.status == .exited(code: 0) && unread.errors.isEmpty, "\(unread.errors)")
+        _ = try await supervisor.terminate()
+    }
+
+    @Test("the third signal ends a watch whose outputs are one pipe that takes nothing")
+    func stalledWatch() async throws {
+        let workspace = try Workspace()
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
+        let program = try SupervisorProgram.products() + "/supervisor"
+        // A pipe holds 64 KiB, and this one's reader reads from elsewhere, until all is over.
+        let script = """
+            mkfifo end; exec 3>&2
+            { head -c 65536 /dev/zero; '\(program)' status --watch --control run/s 2>&1 & echo "watch $!" >&3
+              wait $!; echo "ended $?" >&3; echo > end; } | read line < end
+            """
+        let shell = RunningProgram(["-c", script], of: "/bin/sh", in: workspace.path)
+        let started = try #require(await shell.line { $0.hasPrefix("watch ") })
+        let watch = try #require(pid_t(started.dropFirst("watch ".count)))
+        await supervisor.errors.wait { $0.contains { $0.contains("\"supervisor status\"") } }
+        // Then there is something to say on standard error, too.
+        _ = try await supervisor.terminate()
+        let asking = Task {
+            while !Task.isCancelled {
+                kill(watch, SIGTERM)
+                // Whatever comes sooner belongs to the one before.
+                try await Task.sleep(for: .milliseconds(150))
+            }
+        }
+        let ended = await shell.line { $0.hasPrefix("ended ") }
+        asking.cancel()
+        #expect(ended == "ended 0")
+        _ = try await shell.result()
     }
 
     @Test(

@@ -16,6 +16,16 @@ struct CheckTests {
         #expect(result.errors == [])
     }
 
+    @Test("shows a name harmlessly that a terminal would obey", .timeLimit(.minutes(5)))
+    func harmlessName() async throws {
+        let workspace = try Workspace()
+        let name = "a\u{1B}[31m.json5"
+        try workspace.write(name, "{workers: [{name: 'a', executable: 'faulty-worker'}]}")
+        let result = try await workspace.run("check", name)
+        #expect(result.status == .exited(code: 0))
+        #expect(result.output == ["a\\u001b[31m.json5: 1 worker, configuration is right"])
+    }
+
     @Test("names all mistakes at once, with file, line, column and key", .timeLimit(.minutes(5)))
     func mistakes() async throws {
         let workspace = try Workspace()

@@ -56,6 +56,69 @@ struct ServiceManagerTests {
         #expect(lines.count { $0 == "STOPPING=1" } == 1)
     }
 
+    @Test("hears of no readiness where the control socket cannot be made", .timeLimit(.minutes(5)))
+    func neverReady() async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Self.configuration)
+        try workspace.write("file", "")
+        let manager = try Manager(at: "\(workspace.path)/notify")
+        let thread = try manager.listen { _ in }
+        let result = try await SupervisorProgram.run(
+            ["run", "bridge.json5", "--control", "file/s", "--input", "-"],
+            in: workspace.path,
+            environment: ["NOTIFY_SOCKET": "\(workspace.path)/notify"]
+        )
+        manager.end()
+        thread.join()
+        #expect(result.status == .exited(code: 71), "\(result.errors)")
+        #expect(manager.received.contains("STOPPING=1"))
+        #expect(!manager.received.contains("READY=1"))
+    }
+
+    @Test("hears of readiness when a worker has come back that another one's failure overtook", .timeLimit(.minutes(5)))
+    func readyAfterBackOff() async throws {
+        let workspace = try Workspace()
+        let worker = try SupervisorProgram.products() + "/faulty-worker"
+        // Its first start comes to nothing.
+        let second = try workspace.program(
+            "second",
+            """
+            #!/bin/sh
+            [ -e first-start ] || { : > first-start; exit 1; }
+            : > second-start
+            exec '\(worker)' --misbehave none
+            """
+        )
+        try workspace.write(
+            "bridge.json5",
+            """
+            { workers: [
+              { name: "fails", executable: "/bin/sh", arguments: ["-c", "exit 1"], handshake: "4m", restart: "temporary" },
+              { name: "second", executable: "\(second)", directory: "\(workspace.path)", \(Workspace.workerEnvironment),
+                backoff: { initial: "3s", maximum: "3s" }, handshake: "4m", heartbeat: { every: "1m" },
+                shutdown: { grace: "4m" } },
+            ] }
+            """
+        )
+        let manager = try Manager(at: "\(workspace.path)/notify")
+        let (supervisor, hasComeBack) = (Value<SupervisorProgram>(), Value<Bool>())
+        let path = workspace.path
+        let thread = try manager.listen { line in
+            guard line == "READY=1" else { return }
+            hasComeBack.set(OperatingSystem.fileExists("\(path)/second-start"))
+            supervisor.current?.terminate()
+        }
+        let result = try await SupervisorProgram.run(
+            ["run", "bridge.json5"],
+            in: workspace.path,
+            environment: ["NOTIFY_SOCKET": "\(workspace.path)/notify"],
+            onStart: { supervisor.set($0) }
+        )
+        manager.end()
+        thread.join()
+        #expect(hasComeBack.current == true, "\(result.errors)")
+    }
+
     @Test(
         "F11: a manager that is gone is named once, and harms nothing",
         .timeLimit(.minutes(5)),

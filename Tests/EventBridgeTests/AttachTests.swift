@@ -1,4 +1,3 @@
-import BridgeClient
 import BridgeControl
 import BridgePlatform
 import BridgeProtocol
@@ -9,6 +8,8 @@ import EventBridgeTesting
 import EventRouting
 import TestSupport
 import Testing
+
+@testable import BridgeClient
 
 private struct ParcelOrdered: DomainEvent, Equatable {
     let label: String
@@ -267,6 +268,125 @@ struct AttachTests {
         withExtendedLifetime(kept) {}
     }
 
+    @Test("however often a client comes back, a worker that takes nothing has no more than its hard limit lying there")
+    func returningFlood() async throws {
+        let home = try AttachHome()
+        let (gate, dropped) = (Collected<Void>(), Collected<EventsDropped>())
+        let worker = InMemoryWorker(
+            "recorder",
+            subscribes: [ParcelWeighed.self],
+            limits: WorkerLimits(outbox: 128 << 10, outboxHardLimit: 256 << 10)
+        ) { publisher in
+            [publisher.subscribe(to: ParcelWeighed.self) { _ in await gate.wait { !$0.isEmpty } }]
+        }
+        let (bridge, kept) = try await home.start(workers: [worker])
+        let drops = home.publisher.subscribe(to: EventsDropped.self) { dropped.add($0) }
+        for round in 1...4 {
+            let publisher = EventPublisher()
+            let client = try await home.attach(publisher)
+            for number in 0..<100 {
+                publisher.publish(ParcelWeighed(number: number, filler: String(repeating: "x", count: 8_000)))
+            }
+            // The host has read that many, of what a window lets through.
+            await client.close(drainingWithin: .milliseconds(round * 20))
+        }
+        let sent = try #require(bridge.statistics.first).sent
+        #expect(sent.waitingBytes <= 256 << 10, "\(sent)")
+        gate.add(())
+        await bridge.waitUntilIdle()
+        #expect(dropped.all.contains { $0.event == ParcelWeighed.eventName && $0.link == "recorder" })
+        await bridge.shutdown()
+        withExtendedLifetime((kept, drops)) {}
+    }
+
+    @Test("a client that acknowledges nothing is not held up by that")
+    func acknowledgesNothing() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start()
+        let raw = try RawClient(to: home.path)
+        var hello = RawClient.hello()
+        hello.features = .acknowledgesNothing
+        hello.windowEvents = 16
+        raw.send(.hello(hello))
+        raw.send(.interest(Interest(wanted: [.init(number: 1, name: ParcelPacked.eventName)])))
+        raw.send(.ready)
+        await home.attached.wait { $0.count == 1 }
+        for number in 0..<200 { home.publisher.publish(ParcelPacked(label: "\(number)")) }
+        var events = 0
+        while events < 200, let frame = raw.receiveFrame() {
+            let kind = frame.withUnsafeBytes { ControlMessage.kind(of: $0) }
+            if kind == FrameKind.event.rawValue { events += 1 }
+        }
+        #expect(events == 200)
+        raw.close()
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("a client that speaks lines is told that it may not")
+    func lines() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start()
+        let raw = try RawClient(to: home.path)
+        raw.send(Array(#"{"bridge":"hello","name":"raw","cookie":""}"#.utf8) + [10])
+        #expect(String(decoding: raw.receiveRest(), as: UTF8.self).contains("lines are for workers"))
+        #expect(bridge.clients.isEmpty)
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("clients cannot use up the names that there is room for")
+    func usedUpNames() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start(workers: [AttachHome.provisioning])
+        for client in 1...5 {
+            let raw = try RawClient(to: home.path)
+            raw.send(.hello(RawClient.hello()))
+            raw.send(.ready)
+            await home.attached.wait { $0.count == client }
+            let wanted = (0..<4_000).map { Interest.Name(number: UInt64($0 + 1), name: "n\(client).\($0)") }
+            raw.send(.interest(Interest(wanted: wanted)))
+            if client < 5 {
+                raw.close()
+            }
+            let end = try #require(await home.detached.wait { $0.count == client }.last)
+            let sentence = "the limit is 16384 names that nobody else knows, for all clients together"
+            #expect(end.reason.contains(sentence) == (client == 5), "\(end.reason)")
+        }
+        let receipt = try await home.publisher.deliver(ParcelOrdered(label: "Books"), within: .seconds(60))
+        #expect(receipt.handlers["provisioning"] == 1)
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("what a client says of its own link reaches no other")
+    func ownReports() async throws {
+        let home = try AttachHome()
+        let liar = InMemoryWorker("liar", subscribes: [ParcelOrdered.self]) { publisher in
+            [
+                publisher.subscribe(to: ParcelOrdered.self) { _ in
+                    publisher.publish(HostLost(path: "x", reason: "lied", isFinal: true))
+                }
+            ]
+        }
+        let (bridge, kept) = try await home.start(workers: [liar])
+        let (lost, ordered) = (Collected<HostLost>(), Collected<ParcelOrdered>())
+        let publisher = EventPublisher()
+        let subscriptions = [
+            publisher.subscribe(to: HostLost.self) { lost.add($0) },
+            publisher.subscribe(to: ParcelOrdered.self) { ordered.add($0) },
+        ]
+        let client = try await home.attach(publisher)
+        #expect(try await publisher.deliver(ParcelOrdered(label: "Books"), within: .seconds(60)).handlers["liar"] == 1)
+        // Behind whatever the liar has caused.
+        home.publisher.publish(ParcelOrdered(label: "Plates"))
+        await ordered.wait { $0.contains { $0.label == "Plates" } }
+        #expect(lost.all.isEmpty)
+        await client.close()
+        await bridge.shutdown()
+        withExtendedLifetime((kept, subscriptions)) {}
+    }
+
     @Test("a client that breaks the protocol is named and sent away, and workers go on")
     func violation() async throws {
         let home = try AttachHome()
@@ -429,6 +549,7 @@ final class RawClient: Sendable {
 
     init(to path: String) throws {
         socket = try SharedDescriptor(UnixSocket.connect(to: path))
+        try UnixSocket.setReceiveTimeout(socket.rawValue, milliseconds: 60_000)
     }
 
     static func hello(versions: ClosedRange<UInt64> = ProtocolVersion.supported) -> Hello {
@@ -455,17 +576,35 @@ final class RawClient: Sendable {
 
     /// The next message that arrives whole.
     func receive() -> ControlMessage? {
+        receiveFrame()?.withUnsafeBytes { try? ControlMessage(decoding: $0, limits: LinkLimits()) }
+    }
+
+    /// The next frame that arrives whole, without its length; nil at the end, or if nothing comes for a minute.
+    func receiveFrame() -> [UInt8]? {
+        guard let head = receive(bytes: 4) else { return nil }
+        return receive(bytes: head.reduce(0) { $0 << 8 | Int($1) })
+    }
+
+    /// All that arrives before the end.
+    func receiveRest() -> [UInt8] {
         var all: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 1)
-        func isWhole() -> Bool { all.count >= 4 && all.count - 4 >= all[..<4].reduce(0) { $0 << 8 | Int($1) } }
-        while !isWhole() {
-            let outcome = buffer.withUnsafeMutableBytes {
-                UnixSocket.receive(socket.rawValue, into: $0, blocking: true)
+        while let byte = receive(bytes: 1) { all += byte }
+        return all
+    }
+
+    private func receive(bytes count: Int) -> [UInt8]? {
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: count)
+        while all.count < count {
+            let missing = count - all.count
+            let outcome = buffer.withUnsafeMutableBytes { bytes in
+                let place = UnsafeMutableRawBufferPointer(rebasing: bytes[..<missing])
+                return UnixSocket.receive(socket.rawValue, into: place, blocking: true)
             }
-            guard case .transferred = outcome else { return nil }
-            all.append(buffer[0])
+            guard case .transferred(let arrived) = outcome, arrived > 0 else { return nil }
+            all += buffer[..<arrived]
         }
-        return all.dropFirst(4).withUnsafeBytes { try? ControlMessage(decoding: $0, limits: LinkLimits()) }
+        return all
     }
 
     func close() {

@@ -101,6 +101,19 @@ struct TakeOverGateTests {
         gate.wait(sender, for: target)
     }
 
+    @Test("do not wait for a peer that is not started before others have ended, also if that happens meanwhile")
+    func notStartedByItself() throws {
+        let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
+        let passers = Passers()
+        try passers.start { gate.wait(sender, for: target) }
+        while !gate.isWaiting(sender) { yieldThread() }
+        target.setStartsByItself(false)
+        passers.join()
+        gate.wait(sender, for: target)
+        target.setStartsByItself(true)
+        #expect(target.isOverfull)
+    }
+
     @Test("do not wait in a circle, of two or of three", arguments: [2, 3])
     func circle(_ count: Int) throws {
         let routes = try (0..<count).map { try route("worker \($0)", holding: 8) }

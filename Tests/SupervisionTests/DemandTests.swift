@@ -134,6 +134,74 @@ struct DemandTests {
         #expect(deeds(simulation) { simulation.give(.restartRequested(index: 0)) } == ["spawn a 1"])
     }
 
+    private func runningGroup() -> Simulation {
+        let simulation = Simulation(
+            [child("a", onDemand: OnDemand()), child("b"), child("c")],
+            strategy: .oneForAll
+        )
+        simulation.startAll()
+        simulation.demanded(0)
+        simulation.allComeUp()
+        return simulation
+    }
+
+    @Test("a request while it goes down with its group starts it along with the group, though nothing lies there")
+    func restartRequestedWhileTheGroupGoesDown() {
+        let simulation = runningGroup()
+        simulation.exit(1, segmentationFault)
+        #expect(deeds(simulation) { simulation.give(.restartRequested(index: 0)) }.isEmpty)
+        simulation.exit(2)
+        simulation.exit(0)
+        #expect(deeds(simulation) { simulation.fireNext() } == ["spawn a 2", "spawn b 2", "spawn c 2"])
+        simulation.allComeUp()
+        #expect(simulation.state(0) == .ready)
+    }
+
+    @Test("a request while it waits for its group starts it, also while others go down", arguments: [true, false])
+    func restartRequestedWhileItWaits(isDown: Bool) {
+        let simulation = runningGroup()
+        simulation.exit(0, segmentationFault)
+        simulation.exit(2)
+        if isDown {
+            simulation.exit(1)
+            let done = deeds(simulation) { simulation.give(.restartRequested(index: 0)) }
+            #expect(done == ["spawn a 2", "spawn b 2", "spawn c 2"])
+        } else {
+            #expect(deeds(simulation) { simulation.give(.restartRequested(index: 0)) }.isEmpty)
+            simulation.exit(1)
+            #expect(deeds(simulation) { simulation.fireNext() } == ["spawn a 2", "spawn b 2", "spawn c 2"])
+        }
+    }
+
+    @Test("a request that a group's restart overtakes is not forgotten")
+    func groupRestartsAfterTheRequest() {
+        let simulation = runningGroup()
+        simulation.give(.restartRequested(index: 0))
+        simulation.exit(1, segmentationFault)
+        simulation.exit(2)
+        simulation.exit(0)
+        #expect(deeds(simulation) { simulation.fireNext() } == ["spawn a 2", "spawn b 2", "spawn c 2"])
+    }
+
+    @Test("a request counts once, and not after a stop")
+    func requestIsOver() {
+        let simulation = runningGroup()
+        simulation.give(.restartRequested(index: 0))
+        simulation.exit(0)
+        simulation.allComeUp()
+        simulation.exit(1, segmentationFault)
+        simulation.exit(2)
+        simulation.exit(0)
+        #expect(deeds(simulation) { simulation.fireNext() } == ["watch a", "spawn b 2", "spawn c 2"])
+        simulation.allComeUp()
+        simulation.exit(1, segmentationFault)
+        simulation.give(.restartRequested(index: 0))
+        simulation.give(.stopChildRequested(index: 0))
+        simulation.exit(2)
+        #expect(deeds(simulation) { simulation.fireNext() } == ["spawn b 3", "spawn c 3"])
+        #expect(simulation.state(0) == .stopped)
+    }
+
     @Test("combinations that make no sense are refused, all at once")
     func mistakes() {
         let specification = child(

@@ -359,7 +359,7 @@ final class Simulation {
             if signal == .kill { successorsKilled[index] = true }
         case .adoptSpecification(let index, let request):
             check(openRequests.contains(request), "\(index) goes by what nobody asked for")
-        case .keepEvents(let index): check(processes[index] == .alive, "keeps events of \(index), which is not alive")
+        case .keepEvents(let index): check(processes[index] != .none, "keeps events of \(index), which is down")
         case .takeOver(let index, let incarnation):
             check(processes[index] == .none, "one takes over from \(index), which lives")
             check(successors[index] == .alive, "one takes over from \(index) that does not live")

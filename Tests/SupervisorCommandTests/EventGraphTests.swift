@@ -63,4 +63,11 @@ struct EventGraphTests {
                 """#
         )
     }
+
+    @Test("in Graphviz's language a quote is escaped also where an accent follows it")
+    func quoteWithAccent() throws {
+        let graph = try graph(#"{ name: "a", executable: "x", subscribes: ["E\"\u0301"], publishes: [] }"#)
+        let lines = graph.text(as: .dot).split(separator: "\n").map(String.init)
+        #expect(lines.contains("    n0 -> n1 [label=\"E\\\"\u{301}\"];"), "\(lines)")
+    }
 }

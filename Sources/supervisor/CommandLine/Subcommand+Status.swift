@@ -22,6 +22,6 @@ extension Subcommand {
             refuses to be asked, without --watch.
             """
         ],
-        statuses: [(.success, ["shown"])] + attachingStatuses
+        statuses: [(.success, ["shown"])] + attachingStatuses + [(.output, ["standard output cannot be written"])]
     )
 }

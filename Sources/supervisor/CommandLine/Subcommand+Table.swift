@@ -119,6 +119,7 @@ extension Subcommand {
         statuses: [
             (.success, ["the configuration is right"]),
             (.noInput, ["it cannot be read"]),
+            (.output, ["standard output cannot be written"]),
             (.configuration, ["it has mistakes, or names a program that is not there"]),
         ]
     )
@@ -151,6 +152,7 @@ extension Subcommand {
         statuses: [
             (.success, ["the drawing is on standard output"]),
             (.noInput, ["the configuration cannot be read"]),
+            (.output, ["standard output cannot be written"]),
             (.configuration, ["it has mistakes"]),
         ]
     )

@@ -48,7 +48,7 @@ extension Subcommand {
                     "is written",
                 ]
             ),
-            (.output, ["the trace cannot be written, or was not waited for"]),
+            (.output, ["the trace cannot be written, was not waited for, or was not begun"]),
             (.notPermitted, ["another user serves the control socket"]),
         ]
     )

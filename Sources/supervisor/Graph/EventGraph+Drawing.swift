@@ -53,7 +53,14 @@ extension EventGraph {
     }
 
     private static func dotText(_ lines: [String]) -> String {
-        lines.map { TerminalText.harmless($0).replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") }
-            .joined(separator: "\\n")
+        lines.map { line in
+            // Not by characters: of a quote with an accent the quote still ends the text.
+            TerminalText.harmless(line).unicodeScalars.map { scalar in
+                switch scalar {
+                case "\\", "\"": "\\\(scalar)"
+                default: String(scalar)
+                }
+            }.joined()
+        }.joined(separator: "\\n")
     }
 }

@@ -24,7 +24,10 @@ final class StatusScreen: Sendable {
     init(_ file: SystemFile, form: Form) throws {
         self.file = file
         self.form = form
-        output = try LineOutput(file, name: "output", capacity: Self.capacity, turns: .standardOutput)
+        output = try LineOutput(file, name: "output", capacity: Self.capacity, turns: .standardOutput) { failure in
+            // A reader that has seen enough is no news.
+            if !failure.hasNoReader { Self.say("standard output: \(failure)") }
+        }
     }
 
     /// Whether somebody may still be looking.
@@ -49,10 +52,14 @@ final class StatusScreen: Sendable {
             let below = cut(TerminalText.harmless(sentence), to: file.terminalSize?.columns)
             draw((last.map { table($0, nil) + [""] } ?? []) + [below])
         } else if isNews {
-            WritingTurns.standardError.take()
-            CurrentProcess.report("supervisor: \(TerminalText.harmless(sentence))")
-            WritingTurns.standardError.giveBack()
+            Self.say(sentence)
         }
+    }
+
+    private static func say(_ sentence: String) {
+        WritingTurns.standardError.take()
+        CurrentProcess.report("supervisor: \(TerminalText.harmless(sentence))")
+        WritingTurns.standardError.giveBack()
     }
 
     /// Leaves the terminal as it was, but for what is shown.

@@ -107,11 +107,18 @@ final class StatusWatch: @unchecked Sendable {
 
     private func catchSignals() throws -> SignalSource {
         let poller = try Poller(name: "signals")
+        let requests = StopRequests()
         return try SignalSource.install(StopRequests.signals, on: poller) { [self] _ in
-            // The second time nobody is waited for, not even a terminal that takes nothing.
-            if isEnding.isSet { screen.abandon() }
-            isEnding.set()
-            wakes.continuation.yield()
+            switch requests.next(at: MonotonicClock.now()) {
+            case nil: return
+            case 1:
+                isEnding.set()
+                wakes.continuation.yield()
+            // Nobody is waited for any more, not even a terminal that takes nothing.
+            case 2: screen.abandon()
+            // What is to be said may have no way either, where both outputs lead to one pipe.
+            default: CurrentProcess.exitImmediately(ProgramStatus.success.rawValue)
+            }
         }
     }
 }

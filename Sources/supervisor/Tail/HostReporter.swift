@@ -12,12 +12,9 @@ struct HostReporter: Sendable {
 
     /// Subscribes to the reports; they come until the subscriptions are released.
     func subscribe(to publisher: EventPublisher) -> [Subscription] {
-        let own = publisher.source
-        // What others publish under these names is no news of this link.
-        @Sendable func isOurs() -> Bool { EventContext.current?.id.incarnation == own.incarnation }
-        return [
-            publisher.subscribe(to: HostLost.self) { if isOurs() { lost($0) } },
-            publisher.subscribe(to: HostRegained.self) { if isOurs() { regained($0) } },
+        [
+            publisher.subscribe(to: HostLost.self) { lost($0) },
+            publisher.subscribe(to: HostRegained.self) { regained($0) },
         ]
     }
 

@@ -44,8 +44,10 @@ struct TailCommand {
             if !failure.hasNoRoom { endings.continuation.yield(failure.hasNoReader ? .success : .system) }
         }
         let poller = try Poller(name: "signals")
-        let signals = try installSignals(on: poller, events, diagnostics) { endings.continuation.yield(.success) }
-        let reader = SystemFile.standardOutput.whenReaderGoes(on: poller) { endings.continuation.yield(.success) }
+        let isAttached = Flag()
+        let signals = try installSignals(on: poller, events, diagnostics, isAttached) {
+            endings.continuation.yield(.success)
+        }
         let publisher = EventPublisher(origin: "tail")
         let printer = EventPrinter(formatter: formatter, filter: filter, events: events)
         let subscriptions = HostReporter(diagnostics: diagnostics, printer: printer) {
@@ -60,6 +62,9 @@ struct TailCommand {
             tap: printer.print,
             gapTap: printer.print
         )
+        isAttached.set()
+        // Not before: it calls again and again until somebody hears of it.
+        let reader = SystemFile.standardOutput.whenReaderGoes(on: poller) { endings.continuation.yield(.success) }
         var status = ProgramStatus.success
         for await ending in endings.stream {
             status = ending
@@ -81,12 +86,15 @@ struct TailCommand {
         on poller: Poller,
         _ events: LineOutput,
         _ diagnostics: Diagnostics,
+        _ isAttached: Flag,
         end: @escaping @Sendable () -> Void
     ) throws -> SignalSource {
         let requests = StopRequests()
         return try SignalSource.install(StopRequests.signals, on: poller) { _ in
             switch requests.next(at: MonotonicClock.now()) {
             case nil: return
+            // Attaching may take long, and there is nothing to finish.
+            case 1 where !isAttached.isSet: CurrentProcess.exitImmediately(ProgramStatus.success.rawValue)
             case 1: end()
             case 2: abandon(events, diagnostics)
             default: CurrentProcess.exitImmediately(ProgramStatus.success.rawValue)

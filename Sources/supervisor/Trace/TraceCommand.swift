@@ -26,12 +26,15 @@ struct TraceCommand {
         let endings = AsyncStream.makeStream(of: Ending.self)
         let end: @Sendable (Ending) -> Void = { endings.continuation.yield($0) }
         let requests = StopRequests()
+        let isAttached = Flag()
         let signals = try SignalSource.install(StopRequests.signals, on: poller) { _ in
             switch requests.next(at: MonotonicClock.now()) {
             case nil: return
-            case 1: end(.asked)
-            // Whoever asks again does not want to wait for the output, which may take nothing any more.
-            default: CurrentProcess.exitImmediately(ProgramStatus.output.rawValue)
+            case 1 where isAttached.isSet: end(.asked)
+            // Nothing is recorded yet; or whoever asks again does not want to wait for the output, which may take nothing any more.
+            default:
+                output.discard()
+                CurrentProcess.exitImmediately(ProgramStatus.output.rawValue)
             }
         }
         defer { signals.cancel() }
@@ -54,6 +57,7 @@ struct TraceCommand {
             as: .trace,
             publisher: publisher
         )
+        isAttached.set()
         CurrentProcess.report(
             "supervisor: records for \(DurationText.text(options.duration)); Ctrl-C ends it before that"
         )
@@ -64,8 +68,9 @@ struct TraceCommand {
             break
         }
         switch ending {
-        case .timeIsOver, .asked: await pause(on: poller)
-        case .isFull, .hostLost: break
+        // What came before the link was lost may still be on its way to the collector.
+        case .timeIsOver, .asked, .hostLost: await pause(on: poller)
+        case .isFull: break
         }
         await client.close()
         return try await write(collector.recorded, to: output, ending)

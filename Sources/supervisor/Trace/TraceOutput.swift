@@ -2,7 +2,7 @@ import BridgePlatform
 
 /// Where a trace is written: standard output, or a file that is there as a whole or not at all.
 struct TraceOutput: @unchecked Sendable {
-    // Sendable: written by one thread, once, while nobody else has it.
+    // Sendable: written by one thread, once, while nobody else has it; ``discard()`` touches only what never changes.
 
     private enum Place {
         case standardOutput
@@ -44,6 +44,11 @@ struct TraceOutput: @unchecked Sendable {
                 continuation.resume(throwing: error)
             }
         }
+    }
+
+    /// Leaves nothing of a file that is not complete; for a process that ends at once, on any thread.
+    func discard() {
+        if case .file(let file) = place { file.discard() }
     }
 
     private func failure(of trace: ChromeTrace) -> SystemFileError? {

@@ -1,0 +1,58 @@
+import DomainEvents
+import Supervision
+import TestSupport
+import Testing
+
+@testable import EventBridge
+@testable import EventBridgeTesting
+
+@Suite("A start that a shutdown overtakes", .timeLimit(.minutes(5)))
+struct OvertakenStartTests {
+    private let started = Collected<Void>()
+
+    private func bridge() throws -> BridgeHost {
+        let worker = InMemoryWorker { [started] _ in
+            started.add(())
+            return []
+        }
+        return try BridgeHost(
+            publisher: EventPublisher(),
+            workers: [worker.specification],
+            launcher: InMemoryLauncher([worker])
+        )
+    }
+
+    @Test("starts nobody once all have been stopped, and says why")
+    func startsNobody() async throws {
+        let bridge = try bridge()
+        await bridge.core.stop()
+        let error = await #expect(throws: BridgeError.self) { try await bridge.start() }
+        #expect(error?.code == .wrongState)
+        #expect(error?.description == "the bridge was shut down while it was starting")
+        #expect(started.all.isEmpty)
+        await bridge.shutdown(drainingWithin: .zero)
+        #expect(bridge.status.map(\.state) == [.stopped])
+    }
+
+    @Test("leaves nobody running, whoever comes first")
+    func leavesNobodyRunning() async throws {
+        for _ in 0..<200 {
+            let bridge = try bridge()
+            let starting = Task { try await bridge.start() }
+            let stopping = Task { await bridge.shutdown(drainingWithin: .zero) }
+            _ = await starting.result
+            _ = await stopping.value
+            #expect(bridge.status.allSatisfy { $0.state.isAtRest })
+        }
+    }
+
+    @Test("is not what a hurry before it is about: there is nothing to be made quicker")
+    func hurriedBeforeTheStart() async throws {
+        let bridge = try bridge()
+        bridge.hurryShutdown()
+        try await bridge.start()
+        #expect(bridge.status.map(\.state) == [.ready])
+        await bridge.shutdown(drainingWithin: .zero)
+        #expect(bridge.status.map(\.state) == [.stopped])
+    }
+}
