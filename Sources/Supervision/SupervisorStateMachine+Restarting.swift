@@ -114,7 +114,7 @@ extension SupervisorStateMachine {
         case .idle, .dormant, .stopped: queueAnew(index)
         case .gaveUp:
             // Those that were given up because of each other come back together.
-            for sibling in strategy.restartSet(of: index, count: children.count) {
+            for sibling in strategy.restartSet(of: index, count: children.count) where !children[sibling].isRemoved {
                 if case .gaveUp = children[sibling].phase { queueAnew(sibling) }
             }
         case .backingOff:

@@ -75,6 +75,16 @@ struct MembershipTests {
         #expect(deeds(simulation) { simulation.fireNext() } == ["spawn a 2", "spawn b 2"])
     }
 
+    @Test("one that was given up and is removed does not come back with its siblings")
+    func removedAfterItWasGivenUp() {
+        let simulation = running("a", "b", strategy: .oneForAll)
+        simulation.give(.giveUpRequested(index: 0, reason: "useless"))
+        for index in 0...1 where !simulation.state(index).isAtRest { simulation.exit(index) }
+        #expect(simulation.status.map(\.state.isAtRest) == [true, true])
+        #expect(deeds(simulation) { simulation.give(.removeChildRequested(index: 0)) } == ["removed a"])
+        #expect(deeds(simulation) { simulation.give(.restartRequested(index: 1)) } == ["spawn b 2"])
+    }
+
     @Test("one that is removed drains, and when it has ended that is told, once; nothing brings it back")
     func removed() {
         let simulation = running("a", "b")
