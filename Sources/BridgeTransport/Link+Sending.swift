@@ -12,6 +12,8 @@ extension Link {
         case ended
         /// A policy has dropped it.
         case dropped
+        /// Events of this name do not go to the peer any more, however lately they did: see ``Link/leave(_:)``.
+        case left
         /// The outbox is at this limit, in bytes.
         case full(limit: Int)
         /// It was to be taken only if there was room below the limit where waiting begins, or nobody waited.
@@ -19,6 +21,11 @@ extension Link {
         /// The frame would be larger than the peer takes.
         case tooLarge(size: Int, limit: Int)
     }
+
+    /// Takes no more events of these names: the peer is about to go, and others have taken its place.
+    ///
+    /// Whoever looked up before who gets an event, and was held up, is told so instead of coming too late.
+    package func leave(_ names: Set<String>) { lock.withLock { leftNames = names } }
 
     /// Puts an event into the outbox; ``flush(at:isGathered:)`` then writes it.
     ///
@@ -44,6 +51,7 @@ extension Link {
         lock.lock()
         defer { lock.unlock() }
         guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else { return .ended }
+        if let leftNames, leftNames.contains(name) { return .left }
         if !use(reservation), let problem = problem(with: payload, name: name, isAccepted: isAccepted) {
             return problem
         }
@@ -95,6 +103,10 @@ extension Link {
         guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else {
             lock.unlock()
             return .ended
+        }
+        if let leftNames, leftNames.contains(name) {
+            lock.unlock()
+            return .left
         }
         if let problem = problem(with: payload, name: name) {
             lock.unlock()

@@ -123,6 +123,8 @@ package final class Link: @unchecked Sendable {
 
     /// How many events were taken for the peer.
     @exclusivity(unchecked) var acceptedEvents: UInt64 = 0
+    /// Events that are not taken any more; nil as long as the peer is to stay.
+    @exclusivity(unchecked) var leftNames: Set<String>?
 
     /// How long the peer takes to settle what is written for it; in the host only: see `Link+Timing.swift`.
     @exclusivity(unchecked) var settling = SettlingTimer()

@@ -158,15 +158,15 @@ extension EventRouter {
         }
         let offered: Result<Route.Place, DeliveryError> = event.payload.withUnsafeBytes { payload in
             do throws(DeliveryError) {
-                return .success(
-                    try route.enqueue(
-                        event.context,
-                        name: event.name,
-                        attempt: attempt,
-                        isHeld: false,
-                        payload: payload
-                    )
+                let place = try route.enqueue(
+                    event.context,
+                    name: event.name,
+                    attempt: attempt,
+                    isHeld: false,
+                    payload: payload
                 )
+                guard let place else { throw route.leaving(event.name) }
+                return .success(place)
             } catch {
                 return .failure(error)
             }

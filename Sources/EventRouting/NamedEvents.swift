@@ -234,7 +234,18 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         ifThereIsRoom: Bool = false
     ) -> Forwarded {
         if targets.count == 1, attached.isEmpty, receipts == nil, !targets[0].hasPolicies {
-            return targets[0].send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
+            let target = targets[0]
+            let sent = target.send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
+            if let sent { return sent }
+            // It is leaving: those who get such events now do not have it among them.
+            return sendToAll(
+                payload,
+                context: context,
+                receipts: nil,
+                to: fanout.targets(of: payload, except: nil).filter { $0 !== target },
+                attached: attached,
+                ifThereIsRoom: ifThereIsRoom
+            )
         }
         let reservations: [Link.Reservation]
         do throws(DeliveryError) {
@@ -302,7 +313,8 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         var sent = Sent()
         var places: [Route.Place] = []
         var displaced: [(Route, Link.Displaced)] = []
-        for (index, target) in targets.enumerated() where target !== origin {
+        var hasSomebodyLeft = false
+        func enqueue(at target: Route, isHeld: Bool, _ reservation: Link.Reservation?) {
             sent.isUnwanted = false
             do throws(DeliveryError) {
                 let place = try target.enqueue(
@@ -313,9 +325,14 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                     wantsReceipt: wantsReceipt,
                     // Who has attached comes back with a new window as often as it likes: windows bound what workers send, and nobody else.
                     isAccepted: origin.map { !$0.isAttached } ?? false,
-                    reservation: index < reservations.count ? reservations[index] : nil,
+                    reservation: reservation,
                     payload: payload
                 )
+                guard let place else {
+                    if wantsReceipt { throw target.leaving(name) }
+                    hasSomebodyLeft = true
+                    return
+                }
                 for event in place.displaced { displaced.append((target, event)) }
                 if place.isCrowded { sent.crowded.append(target) }
                 if wantsReceipt { sent.reached.append(target.peerName) }
@@ -333,6 +350,16 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                     because: error
                 )
                 sent.losses.append(Loss(route: target, id: context.id, error: error, isKept: isKept))
+            }
+        }
+        for (index, target) in targets.enumerated() where target !== origin {
+            enqueue(at: target, isHeld: isHeld, index < reservations.count ? reservations[index] : nil)
+        }
+        if hasSomebodyLeft {
+            // Since it was found out who gets the event others have taken somebody's place.
+            for target in fanout.targets(of: payload, except: origin)
+            where target !== origin && !targets.contains(where: { $0 === target }) {
+                enqueue(at: target, isHeld: true, nil)
             }
         }
         for receiver in attached where receiver !== origin {

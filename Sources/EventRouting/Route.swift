@@ -57,6 +57,8 @@ package final class Route: @unchecked Sendable {
     ///
     /// Guarded by the router's lock.
     var isLeaving = false
+    /// What its links take no more; nil as long as it is to stay.
+    private var leftNames: Set<String>?
 
     /// What was said over the link of the present incarnation, or the last one.
     ///
@@ -147,7 +149,19 @@ package final class Route: @unchecked Sendable {
         let made = Link(peerName: peerName, role: role, ownSource: ownSource, limits: limits, poller: poller)
         if isPaused { made.setPaused(true) }
         if let recorder { made.setTrace(recorder) }
+        if let leftNames { made.leave(leftNames) }
         return made
+    }
+
+    /// Takes nothing more of what its specification says, not even from those who looked up before that it was wanted.
+    ///
+    /// Behind the change of the targets: whoever is told so finds out anew who gets the event.
+    func leave() {
+        lock.withLock {
+            leftNames = specifiedNow
+            current.leave(specifiedNow)
+            successor?.leave(specifiedNow)
+        }
     }
 
     /// Begins to note how events get on, or ceases to.
@@ -221,6 +235,9 @@ package final class Route: @unchecked Sendable {
         }
     }
 
+    /// What somebody is told who waits to hear of an event that the peer, which is about to go, does not get any more.
+    func leaving(_ name: String) -> DeliveryError { unavailable(name, "it is being removed") }
+
     private func unavailable(_ name: String, _ reason: String) -> DeliveryError {
         DeliveryError(.workerUnavailable, "worker \"\(peerName)\" does not take \(name): \(reason)")
     }
@@ -237,7 +254,7 @@ package final class Route: @unchecked Sendable {
                 .outboxFull,
                 "\(name) was not taken: the outbox to \(peerName) is at its limit of \(limit) bytes"
             )
-        case .ended, .accepted, .dropped, .crowded:
+        case .ended, .accepted, .dropped, .crowded, .left:
             DeliveryError(.workerUnavailable, "\(name) was not sent: the link to \(peerName) has ended")
         }
     }
@@ -245,6 +262,7 @@ package final class Route: @unchecked Sendable {
     /// Puts an event into the outbox; if held, it stays there until the link releases it.
     ///
     /// - Parameter reservation: the room that was kept for it.
+    /// - Returns: Nil if the peer is leaving, and such events go to others now.
     func enqueue(
         _ context: EventContext,
         name: String,
@@ -255,7 +273,7 @@ package final class Route: @unchecked Sendable {
         isAccepted: Bool = false,
         reservation: Link.Reservation? = nil,
         payload: UnsafeRawBufferPointer
-    ) throws(DeliveryError) -> Place {
+    ) throws(DeliveryError) -> Place? {
         while true {
             let (link, closed) = lock.withLock { (current, closedBecause) }
             if let closed {
@@ -282,6 +300,9 @@ package final class Route: @unchecked Sendable {
             case .dropped:
                 return Place(link: link, sequence: 0, isCrowded: false, displaced: displaced)
             case .ended where isRenewed: renew(after: link)
+            case .left:
+                reservation?.cancel()
+                return nil
             default:
                 countRejected()
                 throw refusal(of: name, outcome)
@@ -294,12 +315,13 @@ package final class Route: @unchecked Sendable {
     /// One that is not taken counts as never offered.
     ///
     /// - Parameter ifThereIsRoom: whether it is not taken where waiting begins.
+    /// - Returns: Nil if the peer is leaving, and such events go to others now.
     func send(
         _ context: EventContext,
         name: NamedEvents,
         payload: UnsafeRawBufferPointer,
         ifThereIsRoom: Bool
-    ) -> Forwarded {
+    ) -> Forwarded? {
         while true {
             let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
             if isClosed { return .failed(unavailable(name.name, closedReason ?? "")) }
@@ -313,6 +335,7 @@ package final class Route: @unchecked Sendable {
             switch outcome {
             case .accepted: return .taken
             case .crowded: return .awaitsRoom
+            case .left: return nil
             case .ended where isRenewed: renew(after: link)
             default: return .failed(refusal(of: name.name, outcome))
             }
