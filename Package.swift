@@ -231,10 +231,13 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
+                "BridgePlatform",
                 "BridgeProtocol",
+                "BridgeTransport",
                 "CBOR",
                 "DomainEvents",
                 "JSONText",
+                "Locks",
             ],
             path: "Fixtures/FuzzTargets"
         ),
@@ -259,6 +262,8 @@ let package = Package(
             name: "chaos-driver",
             dependencies: [
                 "BridgePlatform",
+                "BridgeProtocol",
+                "CBOR",
                 "ChaosLedger",
                 "DomainEvents",
                 "EventBridge",
@@ -270,11 +275,14 @@ let package = Package(
         .executableTarget(
             name: "chaos-worker",
             dependencies: [
+                "BridgeClient",
                 "BridgePlatform",
                 "BridgeWorker",
                 "ChaosLedger",
                 "DomainEvents",
+                "JSONText",
                 "Locks",
+                "Supervision",
             ],
             path: "Fixtures/chaos-worker"
         ),
@@ -471,9 +479,11 @@ let package = Package(
             dependencies: [
                 "BridgePlatform",
                 "BridgeProtocol",
+                "BridgeTransport",
                 "DomainEvents",
                 "EventRouting",
                 "Locks",
+                "TestSupport",
             ]
         ),
         .testTarget(
@@ -541,8 +551,8 @@ let package = Package(
 // library there, because a program cannot be linked into another one.
 if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
     let needed = [
-        "BridgePlatform", "BridgeProtocol", "CBOR", "CBridgePlatform", "DomainEvents", "FuzzTargets", "JSONText",
-        "Locks",
+        "BridgePlatform", "BridgeProtocol", "BridgeTransport", "CBOR", "CBridgePlatform", "DomainEvents", "FuzzTargets",
+        "JSONText", "Locks",
     ]
     package.products = []
     package.targets.removeAll { !needed.contains($0.name) }

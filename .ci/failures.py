@@ -12,6 +12,8 @@ ISSUE = re.compile(r"✘|\berror: |Fatal error|unexpected signal")
 # Arguments of a test may look like an issue.
 HARMLESS = re.compile(r"^[◇✔]")
 DETAIL = re.compile(r"^\s*↳")
+# With which each line begins that reports what a test does.
+EVENT = re.compile(r"^[◇✔✘➜]")
 REPORT = re.compile(r"WARNING: ThreadSanitizer|ERROR: AddressSanitizer|FATAL: ThreadSanitizer|Program crashed")
 STARTED = re.compile(r"^◇ ((?:Test|Suite) (?!case|run).+) started\.$")
 # Anywhere in a line: an argument with a NUL takes the end of its line with it.
@@ -23,18 +25,22 @@ SEED = re.compile(r"^[A-Z_]+_SEED=\d+$")
 
 LONGEST_LINE = 1000
 MOST_ISSUES = 80
+MOST_DETAILS = 40
 MOST_REPORTS = 3
 REPORT_LINES = 40
 LAST_LINES = 20
 
 
 def issues(lines):
-    """The lines that name a failure, each with its details."""
-    is_issue = False
+    """The lines that name a failure, each with its details, which may have many lines themselves."""
+    is_issue = is_detail = False
+    details = 0
     for line in lines:
         is_new = ISSUE.search(line) is not None and HARMLESS.match(line) is None
-        is_issue = is_new or (is_issue and DETAIL.match(line) is not None)
-        if is_issue:
+        is_detail = (is_issue or is_detail) and (DETAIL.match(line) is not None or is_detail and EVENT.match(line) is None)
+        details = details + 1 if is_detail else 0
+        is_issue = is_new or (is_detail and DETAIL.match(line) is not None)
+        if is_new or (is_detail and details <= MOST_DETAILS):
             yield line
 
 

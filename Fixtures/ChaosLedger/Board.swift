@@ -16,27 +16,29 @@ package struct Board: Sendable {
     private enum Word {
         static let phase = 0
         static let ordinals = 1
-        static let kills = 2
+        static let ends = 2
         static let share = 3
+        static let rests = 4
+        static let attachments = 5
         static let progress = 8
     }
 
     private static let byteCount = 4_096
+    /// How many shares each stream may be ahead of the witness: so many that workers come to their own limits first where a machine
+    /// is fast.
+    private static let sharesOfWitness: UInt64 = 16
     private let words: SharedWords
 
     /// Makes the page of a run in its folder.
     package static func make(in folder: String) throws -> Board {
-        try Board(MemoryFile.create(at: path(in: folder), byteCount: byteCount) { _ in })
+        try Board(words: SharedWords.make(at: path(in: folder), byteCount: byteCount))
     }
 
     package init(in folder: String) throws {
-        try self.init(MemoryFile.map(at: Self.path(in: folder)))
+        words = try SharedWords(at: Self.path(in: folder), byteCount: Self.byteCount)
     }
 
-    private init(_ mapping: MemoryMapping) throws {
-        guard let words = SharedWords(mapping), words.count * 8 >= Self.byteCount else {
-            throw LedgerError("the board has \(mapping.bytes.count) bytes, expected \(Self.byteCount)")
-        }
+    private init(words: SharedWords) {
         self.words = words
     }
 
@@ -47,11 +49,26 @@ package struct Board: Sendable {
         nonmutating set { words[Word.phase] = newValue.rawValue }
     }
 
-    /// How many workers were killed.
-    package var kills: Int {
-        get { Int(clamping: words[Word.kills]) }
-        nonmutating set { words[Word.kills] = UInt64(clamping: newValue) }
+    /// Whether somebody publishes, or will again.
+    package var isLive: Bool { phase == .publishing || phase == .paused }
+
+    /// How many ends workers have met.
+    package var ends: Int {
+        get { Int(clamping: words[Word.ends]) }
+        nonmutating set { words[Word.ends] = UInt64(clamping: newValue) }
     }
+
+    /// Whether nobody gives the worker on demand anything to do, so that it comes to rest.
+    package var restsOnDemand: Bool {
+        get { words[Word.rests] != 0 }
+        nonmutating set { words[Word.rests] = newValue ? 1 : 0 }
+    }
+
+    /// How often the client has attached.
+    package var attachments: Int { Int(clamping: words[Word.attachments]) }
+
+    /// Called by the client.
+    package func addAttachment() { _ = words.add(1, at: Word.attachments) }
 
     /// How many events of one worker may be on their way to another.
     package var share: UInt64 {
@@ -62,20 +79,28 @@ package struct Board: Sendable {
     /// A number for a process that starts: of two lives of one party the later has the higher.
     package func takeOrdinal() -> UInt64 { words.add(1, at: Word.ordinals) }
 
-    /// How far the receiver of a stream has come with this life of its sender.
+    /// How far the stream's pacer has come with this life of its sender.
     ///
-    /// What a worker sends to another waits in the host without limit but the hard one: only this tells it to hold back.
+    /// What a worker publishes without waiting for room waits in its outbox without limit but the hard one: only this tells it to
+    /// hold back.
     package func progress(of stream: ChaosStream, from incarnation: UInt64) -> UInt64 {
         let word = progressWord(stream)
         return words[word] == incarnation ? words[word + 1] : 0
     }
 
-    /// Called by the receiver.
+    /// Called by the pacer.
     package func setProgress(_ number: UInt64, of stream: ChaosStream, from incarnation: UInt64) {
         let word = progressWord(stream)
         // In this order a sender sees too little for a moment, or too much until the next event.
         words[word + 1] = number
         words[word] = incarnation
+    }
+
+    /// Whether the sender of a stream, which has come so far, is to rest for now: it would only pile up events, however slow this
+    /// machine is.
+    package func isAhead(_ number: UInt64, of stream: ChaosStream, from incarnation: UInt64) -> Bool {
+        let shares = stream.pacer == .witness ? Self.sharesOfWitness : 1
+        return number > progress(of: stream, from: incarnation) &+ share &* shares
     }
 
     private func progressWord(_ stream: ChaosStream) -> Int { Word.progress + 2 * Int(stream.rawValue) }

@@ -30,7 +30,7 @@ package struct ForB: ChaosEvent {
     }
 }
 
-/// For both workers.
+/// For both workers, and for the client.
 package struct ForBoth: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
@@ -51,5 +51,131 @@ package struct FromB: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
         self.payload = payload
+    }
+}
+
+/// From a thread or a task of the source.
+package struct FromSource: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// From the first of the pipeline for the middle.
+package struct Ask: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// From the middle of the pipeline for the slow last.
+package struct Reply: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// For the worker on demand: it starts that.
+package struct ForDemand: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// From a thread of the worker on demand.
+package struct FromDemand: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// For the worker whose policy drops the oldest of these.
+package struct Oldest: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// For the worker whose policy drops the newest of these.
+package struct Newest: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// For the guest, whichever is there.
+package struct ForGuest: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// From a thread of the guest.
+package struct FromGuest: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// From the asker, which waits until it is handled.
+package struct Errand: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// From the asker, which waits for the answer.
+package struct Question: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// What answers a question.
+package struct Answer: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// From the client.
+package struct FromClient: ChaosEvent {
+    package let payload: ChaosPayload
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+    }
+}
+
+/// For a member of the pool: which one, its key says.
+package struct Keyed: ChaosEvent {
+    package let payload: ChaosPayload
+    /// The stream: a stream has one key.
+    package let key: UInt8
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+        key = payload.stream
+    }
+}
+
+/// For the worker that has to get only the latest of each key.
+package struct Latest: ChaosEvent {
+    package let payload: ChaosPayload
+    /// The stream: a stream has one key.
+    package let key: UInt8
+    package init(payload: ChaosPayload) {
+        self.payload = payload
+        key = payload.stream
     }
 }

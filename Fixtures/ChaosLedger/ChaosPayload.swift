@@ -11,6 +11,9 @@ package struct ChaosPayload: Codable, Sendable {
     package let filler: String
     package let hash: UInt64
 
+    /// From here on an event is placed in memory that host and worker share, instead of written to their link.
+    private static let placedBytes = 32_768
+
     package init(
         stream: ChaosStream,
         incarnation: UInt64,
@@ -28,8 +31,35 @@ package struct ChaosPayload: Codable, Sendable {
         hash = Self.hash(stream.rawValue, incarnation, number, isRefused, delay, filler)
     }
 
+    /// One that was read by other means than those of a bridge.
+    package init(
+        stream: UInt8,
+        incarnation: UInt64,
+        number: UInt64,
+        isRefused: Bool,
+        delay: UInt32,
+        filler: String,
+        hash: UInt64
+    ) {
+        self.stream = stream
+        self.incarnation = incarnation
+        self.number = number
+        self.isRefused = isRefused
+        self.delay = delay
+        self.filler = filler
+        self.hash = hash
+    }
+
     /// Whether it arrived as it was sent.
     package var isIntact: Bool { hash == Self.hash(stream, incarnation, number, isRefused, delay, filler) }
+
+    /// Whether the event's identity fits; what a client publishes bears that under which the host knows it.
+    func isOf(incarnation: UInt64?) -> Bool {
+        incarnation == self.incarnation || ChaosStream(rawValue: stream)?.origin == .client
+    }
+
+    /// Whether it is so large that it is placed.
+    package var isLarge: Bool { filler.utf8.count >= Self.placedBytes }
 
     private static func hash(
         _ stream: UInt8,
@@ -49,7 +79,21 @@ package struct ChaosPayload: Codable, Sendable {
         add(number)
         add(isRefused ? 1 : 2)
         add(UInt64(delay))
-        for byte in filler.utf8 { add(UInt64(byte)) }
+        var filler = filler
+        filler.withUTF8 { bytes in
+            let whole = bytes.count & ~7
+            let raw = UnsafeRawBufferPointer(bytes)
+            // Nothing generic: thousands of steps for each large event, also where nothing is optimised.
+            var offset = 0
+            while offset < whole {
+                add(raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+                offset += 8
+            }
+            while offset < raw.count {
+                add(UInt64(raw[offset]))
+                offset += 1
+            }
+        }
         return hash
     }
 }

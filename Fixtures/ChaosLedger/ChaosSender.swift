@@ -20,18 +20,63 @@ package struct ChaosSender {
     }
 
     /// Waits for room as `send` does.
-    package mutating func send<E: ChaosEvent>(_ type: E.Type, _ mischief: HandlerMischief = .none) async throws {
+    ///
+    /// - Returns: Whether it was taken; false if a worker that wants it is down for good: then nobody gets it, and the next has its number.
+    package mutating func send<E: ChaosEvent>(
+        _ type: E.Type,
+        _ mischief: HandlerMischief = .none
+    ) async throws -> Bool {
         let event = E(payload: next(mischief))
         ledger.setOffered(number, stream)
-        _ = try await publisher.send(event)
+        do {
+            _ = try await publisher.send(event)
+        } catch let error as DeliveryError where error.code == .workerUnavailable {
+            number -= 1
+            return false
+        }
+        ledger.setAccepted(number, stream)
+        return true
+    }
+
+    /// Waits for nothing: inside handlers, and on threads.
+    package mutating func publish<E: ChaosEvent>(_ type: E.Type, _ mischief: HandlerMischief = .none) {
+        let event = E(payload: next(mischief))
+        ledger.setOffered(number, stream)
+        publisher.publish(event)
         ledger.setAccepted(number, stream)
     }
 
-    /// Waits for nothing: inside handlers.
-    package mutating func publish<E: ChaosEvent>(_ type: E.Type) {
-        let event = E(payload: next(.none))
+    /// Waits until it is handled, or for `limit`.
+    package mutating func deliver<E: ChaosEvent>(
+        _ type: E.Type,
+        _ mischief: HandlerMischief,
+        within limit: Duration
+    ) async {
+        let event = E(payload: next(mischief))
+        await wait { _ = try await publisher.deliver(event, within: limit) }
+    }
+
+    /// Waits until it is answered, or for `limit`.
+    package mutating func request<E: ChaosEvent, A: ChaosEvent>(
+        _ type: E.Type,
+        awaiting answer: A.Type,
+        _ mischief: HandlerMischief,
+        within limit: Duration
+    ) async {
+        let event = E(payload: next(mischief))
+        await wait { _ = try await publisher.request(event, awaiting: answer, within: limit) }
+    }
+
+    private func wait(_ body: () async throws -> Void) async {
         ledger.setOffered(number, stream)
-        publisher.publish(event)
+        do {
+            try await body()
+        } catch let error as DeliveryError where error.code == .refused {
+            ledger.addTold(number, stream)
+        } catch {
+            // It may not have been published, or be handled later: nobody has said.
+            ledger.addDoubtful(number, stream)
+        }
         ledger.setAccepted(number, stream)
     }
 
@@ -54,9 +99,11 @@ package struct ChaosSender {
         )
     }
 
-    /// Mostly small, some as large as a few pages, a few larger than a read.
+    /// Mostly small, some as large as a few pages; of mixed streams a few larger than a read.
     private func fillerBytes(_ dice: UInt64) -> Int {
-        switch dice & 0xFFF {
+        if stream.size == .page { return 1_024 }
+        if stream.size == .mixed, dice & 0x7F == 0x7F { return 32_768 + Int(dice >> 12 & 0x7FFF) }
+        return switch dice & 0xFFF {
         case 0: Int(dice >> 12 & 0xFFFF)
         case 1...40: Int(dice >> 12 & 0xFFF)
         default: Int(dice >> 12 & 0x3F)

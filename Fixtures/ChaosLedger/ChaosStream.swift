@@ -12,24 +12,124 @@ package enum ChaosStream: UInt8, CaseIterable, Sendable {
     case bToHost
     case bToA
     case bFromHandler
+    /// By `publish`, from a thread.
+    case sourceThread
+    /// By `send`, from a task.
+    case sourceTask
+    /// By `publish`, from a task.
+    case sourceToPool
+    case firstAsks
+    /// Published by the handler of what came from the first.
+    case middleReplies
+    case hostToPool
+    case hostToPoolSecond
+    case hostToPoolThird
+    case hostToDemand
+    case demandThread
+    case hostToOldest
+    case hostToNewest
+    case hostToLatest
+    case hostToGuest
+    case guestThread
+    case askerDelivers
+    case askerRequests
+    /// Published by the handler of what the asker has asked.
+    case sourceAnswers
+    case clientToHost
 
     package var origin: Party {
         switch self {
-        case .hostToA, .hostToASecond, .hostToB, .hostToBSecond, .hostToBoth: .host
+        case .hostToA, .hostToASecond, .hostToB, .hostToBSecond, .hostToBoth, .hostToPool, .hostToPoolSecond,
+            .hostToPoolThird, .hostToDemand, .hostToOldest, .hostToNewest, .hostToLatest, .hostToGuest:
+            .host
         case .aToHost, .aToB, .aFromHandler: .a
         case .bToHost, .bToA, .bFromHandler: .b
+        case .sourceThread, .sourceTask, .sourceToPool, .sourceAnswers: .source
+        case .firstAsks: .first
+        case .middleReplies: .middle
+        case .demandThread: .demand
+        case .guestThread: .guest
+        case .askerDelivers, .askerRequests: .asker
+        case .clientToHost: .client
         }
     }
 
-    /// Everybody who has to handle each of its events.
+    package var kind: ChaosKind {
+        switch self {
+        case .hostToA, .hostToASecond, .bToA: .forA
+        case .hostToB, .hostToBSecond, .aToB: .forB
+        case .hostToBoth: .forBoth
+        case .aToHost, .bToHost: .forHost
+        case .aFromHandler: .fromA
+        case .bFromHandler: .fromB
+        case .sourceThread, .sourceTask: .fromSource
+        case .sourceToPool, .hostToPool, .hostToPoolSecond, .hostToPoolThird: .keyed
+        case .firstAsks: .ask
+        case .middleReplies: .reply
+        case .hostToDemand: .forDemand
+        case .demandThread: .fromDemand
+        case .hostToOldest: .oldest
+        case .hostToNewest: .newest
+        case .hostToLatest: .latest
+        case .hostToGuest: .forGuest
+        case .guestThread: .fromGuest
+        case .askerDelivers: .errand
+        case .askerRequests: .question
+        case .sourceAnswers: .answer
+        case .clientToHost: .fromClient
+        }
+    }
+
+    /// Everybody who has to handle each of its events; of a pool one member.
+    package var receivers: [Party] { kind.receivers + [.witness] }
+
+    /// The receiver whose progress holds the sender back: the one that it loads, or otherwise the witness, which gets all events.
+    package var pacer: Party {
+        switch self {
+        case .aToB: .b
+        case .bToA: .a
+        default: .witness
+        }
+    }
+
+    /// How large its events are.
+    package var size: ChaosSize {
+        switch self {
+        case .hostToBSecond, .sourceTask, .hostToGuest, .clientToHost: .mixed
+        case .firstAsks, .middleReplies: .page
+        default: .small
+        }
+    }
+}
+
+/// How large the events of a stream are.
+package enum ChaosSize: Sendable, Hashable {
+    /// Mostly some dozen bytes, some as large as a few pages.
+    case small
+    /// The same, and now and then one so large that it is placed instead of copied.
+    case mixed
+    /// A kilobyte each.
+    case page
+}
+
+extension ChaosKind {
+    /// Who wants events of this kind, beside the witness, who wants all.
     package var receivers: [Party] {
         switch self {
-        case .hostToA, .hostToASecond, .bToA: [.a]
-        case .hostToB, .hostToBSecond, .aToB: [.b]
-        case .hostToBoth: [.a, .b]
-        case .aToHost, .bToHost: [.host]
-        case .aFromHandler: [.host, .b]
-        case .bFromHandler: [.host, .a]
+        case .forHost, .fromSource, .fromDemand, .fromGuest, .fromClient: [.host]
+        case .forA: [.a]
+        case .forB: [.b]
+        case .forBoth: [.a, .b, .client]
+        case .fromA: [.host, .b]
+        case .fromB: [.host, .a]
+        case .ask: [.middle]
+        case .reply: [.last]
+        case .keyed: [.pool]
+        case .forDemand: [.demand]
+        case .oldest, .newest, .latest: [.lossy]
+        case .forGuest: [.guest]
+        case .errand, .question: [.source]
+        case .answer: [.asker]
         }
     }
 }

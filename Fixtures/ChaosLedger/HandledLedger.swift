@@ -2,6 +2,8 @@ import DomainEvents
 import Locks
 
 /// What this life of a party has handled, in the order in which its handlers were called.
+///
+/// It begins with the first record: a process that comes up beside the one whose place it is to take has none before that.
 package final class HandledLedger: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -12,51 +14,96 @@ package final class HandledLedger: @unchecked Sendable {
 
     private let folder: String
     private let party: Party
-    private let ordinal: UInt64
+    private let lane: Int
+    private let board: Board
     private let lock = Lock()
-    private var number: UInt64 = 1
-    private var segment: HandledSegment
+    private var ordinal: UInt64 = 0
+    private var number: UInt64 = 0
+    private var segment: HandledSegment?
 
-    package init(in folder: String, party: Party, ordinal: UInt64) throws {
+    /// - Parameter name: of the worker, or `host`.
+    package init(in folder: String, name: String, board: Board) throws {
+        guard let party = Party(name: name) else { throw LedgerError("\(name) takes no part in a run") }
         self.folder = folder
         self.party = party
-        self.ordinal = ordinal
-        segment = try HandledSegment.create(at: folder + "/" + LedgerName.handled(party, ordinal, 1))
+        lane = Party.lane(ofName: name)
+        self.board = board
     }
 
     /// Writes down that a handler has begun, runs `work`, and writes down how it ended.
     package func handle(_ payload: ChaosPayload, _ work: () -> Void) throws {
-        let token = try begin(payload)
+        let token = try begin(payload, EventContext.current)
         work()
         try end(token, payload)
     }
 
     /// The same for a handler that waits.
     package func handle(_ payload: ChaosPayload, _ work: () async -> Void) async throws {
-        let token = try begin(payload)
+        let token = try begin(payload, EventContext.current)
         await work()
         try end(token, payload)
     }
 
+    /// The same for an event that came through no handler.
+    ///
+    /// - Parameter incarnation: as it stands in the event's identity.
+    package func note(_ payload: ChaosPayload, attempt: Int, incarnation: UInt64?) throws {
+        let isIntact = payload.isIntact && payload.isOf(incarnation: incarnation)
+        _ = try append(record(payload, attempt, isIntact ? .returned : .damaged))
+    }
+
+    /// Writes down that an event was given up, for whom it was.
+    package func noteDeadLetter(_ payload: ChaosPayload, receiver: Party) throws {
+        _ = try append(record(payload, 0, .deadLettered, receiver: receiver))
+    }
+
+    /// Writes down that events of a stream are missing in this place.
+    package func noteGap(_ count: Int, of stream: ChaosStream, incarnation: UInt64) throws {
+        _ = try append(
+            HandledRecord(
+                incarnation: incarnation,
+                number: UInt64(clamping: count),
+                stream: stream.rawValue,
+                attempt: 0,
+                handling: .gap,
+                receiver: party
+            )
+        )
+    }
+
     private typealias Token = (segment: HandledSegment, index: Int, isIntact: Bool)
 
-    private func begin(_ payload: ChaosPayload) throws -> Token {
-        let context = EventContext.current
-        let record = HandledRecord(
+    private func begin(_ payload: ChaosPayload, _ context: EventContext?) throws -> Token {
+        let place = try append(record(payload, context?.attempt ?? 0, .begun))
+        return (place.0, place.1, payload.isIntact && payload.isOf(incarnation: context?.id.incarnation))
+    }
+
+    private func record(
+        _ payload: ChaosPayload,
+        _ attempt: Int,
+        _ handling: Handling,
+        receiver: Party? = nil
+    ) -> HandledRecord {
+        HandledRecord(
             incarnation: payload.incarnation,
             number: payload.number,
             stream: payload.stream,
-            attempt: UInt32(clamping: context?.attempt ?? 0),
-            handling: .begun
+            attempt: UInt32(clamping: attempt),
+            handling: handling,
+            receiver: receiver ?? party,
+            isLarge: payload.isLarge
         )
-        let place = try lock.withLock { () throws -> (HandledSegment, Int) in
-            if segment.count == HandledSegment.capacity {
-                number += 1
-                segment = try HandledSegment.create(at: folder + "/" + LedgerName.handled(party, ordinal, number))
-            }
-            return (segment, segment.append(record))
+    }
+
+    private func append(_ record: HandledRecord) throws -> (HandledSegment, Int) {
+        try lock.withLock {
+            if ordinal == 0 { ordinal = board.takeOrdinal() }
+            if let segment, segment.count < HandledSegment.capacity { return (segment, segment.append(record)) }
+            number += 1
+            let next = try HandledSegment.create(at: folder + "/" + LedgerName.handled(party, lane, ordinal, number))
+            segment = next
+            return (next, next.append(record))
         }
-        return (place.0, place.1, payload.isIntact && context?.id.incarnation == payload.incarnation)
     }
 
     private func end(_ token: Token, _ payload: ChaosPayload) throws {

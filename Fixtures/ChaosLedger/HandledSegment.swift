@@ -10,6 +10,8 @@ package enum Handling: UInt64, Sendable {
     case damaged
     /// Given up: written by the host, for the party that will not get the event.
     case deadLettered
+    /// No event: in this place as many are missing as its number says.
+    case gap
 }
 
 /// An event that was handed to a handler.
@@ -19,13 +21,43 @@ package struct HandledRecord: Sendable {
     package let stream: UInt8
     package let attempt: UInt32
     package let handling: Handling
+    /// Who it was for.
+    package let receiver: Party
+    /// Whether it was so large that it was placed.
+    package let isLarge: Bool
 
-    package init(incarnation: UInt64, number: UInt64, stream: UInt8, attempt: UInt32, handling: Handling) {
+    package init(
+        incarnation: UInt64,
+        number: UInt64,
+        stream: UInt8,
+        attempt: UInt32,
+        handling: Handling,
+        receiver: Party,
+        isLarge: Bool = false
+    ) {
         self.incarnation = incarnation
         self.number = number
         self.stream = stream
         self.attempt = attempt
         self.handling = handling
+        self.receiver = receiver
+        self.isLarge = isLarge
+    }
+
+    fileprivate init(_ incarnation: UInt64, _ number: UInt64, packed: UInt64, _ handling: UInt64) {
+        self.init(
+            incarnation: incarnation,
+            number: number,
+            stream: UInt8(truncatingIfNeeded: packed),
+            attempt: UInt32(truncatingIfNeeded: packed >> 8),
+            handling: Handling(rawValue: handling) ?? .damaged,
+            receiver: Party(rawValue: UInt8(truncatingIfNeeded: packed >> 40)) ?? .host,
+            isLarge: packed >> 48 & 1 == 1
+        )
+    }
+
+    fileprivate var packed: UInt64 {
+        UInt64(stream) | UInt64(attempt) << 8 | UInt64(receiver.rawValue) << 40 | (isLarge ? 1 << 48 : 0)
     }
 }
 
@@ -33,6 +65,7 @@ package struct HandledRecord: Sendable {
 package struct HandledSegment: Sendable {
     private enum Word {
         static let count = 0
+        static let process = 1
         static let records = 8
         static let perRecord = 4
     }
@@ -42,7 +75,10 @@ package struct HandledSegment: Sendable {
     private let words: SharedWords
 
     package static func create(at path: String) throws -> HandledSegment {
-        try HandledSegment(MemoryFile.create(at: path, byteCount: byteCount) { _ in })
+        let mapping = try MemoryFile.create(at: path, byteCount: byteCount) { mapping in
+            SharedWords(mapping)?[Word.process] = UInt64(clamping: CurrentProcess.identifier)
+        }
+        return try HandledSegment(mapping)
     }
 
     package init(at path: String) throws {
@@ -58,13 +94,16 @@ package struct HandledSegment: Sendable {
 
     package var count: Int { min(Int(clamping: words[Word.count]), Self.capacity) }
 
+    /// Who writes it.
+    package var process: Int32 { Int32(truncatingIfNeeded: words[Word.process]) }
+
     /// Adds a record, which counts only once it is whole; one caller at a time, and only below the capacity.
     package func append(_ record: HandledRecord) -> Int {
         let index = count
         let first = Word.records + Word.perRecord * index
         words[first] = record.incarnation
         words[first + 1] = record.number
-        words[first + 2] = UInt64(record.attempt) << 8 | UInt64(record.stream)
+        words[first + 2] = record.packed
         words[first + 3] = record.handling.rawValue
         words[Word.count] = UInt64(index + 1)
         return index
@@ -77,13 +116,6 @@ package struct HandledSegment: Sendable {
     /// `index` is below ``count``.
     package func record(_ index: Int) -> HandledRecord {
         let first = Word.records + Word.perRecord * index
-        let rest = words[first + 2]
-        return HandledRecord(
-            incarnation: words[first],
-            number: words[first + 1],
-            stream: UInt8(truncatingIfNeeded: rest),
-            attempt: UInt32(truncatingIfNeeded: rest >> 8),
-            handling: Handling(rawValue: words[first + 3]) ?? .damaged
-        )
+        return HandledRecord(words[first], words[first + 1], packed: words[first + 2], words[first + 3])
     }
 }

@@ -1,12 +1,12 @@
 /// How the ledgers of a run are named, and what a name says.
 package enum LedgerName: Sendable, Hashable {
     case sent(party: Party, ordinal: UInt64)
-    case handled(party: Party, ordinal: UInt64, segment: UInt64)
+    case handled(party: Party, lane: Int, ordinal: UInt64, segment: UInt64)
 
     package static func sent(_ party: Party, _ ordinal: UInt64) -> String { "sent-\(party.name)-\(ordinal)" }
 
-    package static func handled(_ party: Party, _ ordinal: UInt64, _ segment: UInt64) -> String {
-        "handled-\(party.name)-\(ordinal)-\(segment)"
+    package static func handled(_ party: Party, _ lane: Int, _ ordinal: UInt64, _ segment: UInt64) -> String {
+        "handled-\(party.name).\(lane)-\(ordinal)-\(segment)"
     }
 
     /// Nil for any other file.
@@ -18,8 +18,9 @@ package enum LedgerName: Sendable, Hashable {
         switch parts[0] {
         case "sent" where parts.count == 3: self = .sent(party: party, ordinal: ordinal)
         case "handled" where parts.count == 4:
-            guard let segment = UInt64(parts[3]) else { return nil }
-            self = .handled(party: party, ordinal: ordinal, segment: segment)
+            guard let segment = UInt64(parts[3]), let lane = parts[1].split(separator: ".").last.flatMap({ Int($0) })
+            else { return nil }
+            self = .handled(party: party, lane: lane, ordinal: ordinal, segment: segment)
         default: return nil
         }
     }

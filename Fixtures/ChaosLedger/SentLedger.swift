@@ -3,25 +3,34 @@ import BridgePlatform
 /// What one life of a party has offered and what it knows to be accepted, for each of its streams.
 ///
 /// A stream's events are numbered without gaps and offered one after the other, so that two numbers say it all. "Offered" is
-/// stored before the call, "accepted" when it has returned. One writer for each stream.
+/// stored before the call, "accepted" when it has returned. One writer for each stream. What was waited for (`deliver`,
+/// `request`) and did not come to a good end stands in a list, with what the caller knows of it.
 package struct SentLedger: Sendable {
     private enum Word {
         static let party = 0
         static let ordinal = 1
         static let incarnation = 2
+        static let exceptions = 3
+        static let process = 4
         static let streams = 8
+        static let list = 128
     }
+
+    private static let byteCount = 131_072
+    /// Which in the list say that the caller was told of a refusal; for the others nobody has said what became of them.
+    private static let toldBit: UInt64 = 1 << 63
 
     private let words: SharedWords
 
     /// Begins the ledger of this process.
     package init(in folder: String, party: Party, ordinal: UInt64, incarnation: UInt64) throws {
         let path = folder + "/" + LedgerName.sent(party, ordinal)
-        let mapping = try MemoryFile.create(at: path, byteCount: 4_096) { mapping in
+        let mapping = try MemoryFile.create(at: path, byteCount: Self.byteCount) { mapping in
             guard let words = SharedWords(mapping) else { return }
             words[Word.party] = UInt64(party.rawValue)
             words[Word.ordinal] = ordinal
             words[Word.incarnation] = incarnation
+            words[Word.process] = UInt64(clamping: CurrentProcess.identifier)
         }
         try self.init(mapping)
     }
@@ -32,13 +41,18 @@ package struct SentLedger: Sendable {
     }
 
     private init(_ mapping: MemoryMapping) throws {
-        guard let words = SharedWords(mapping), words.count >= Word.streams + 2 * ChaosStream.allCases.count else {
+        guard let words = SharedWords(mapping), words.count * 8 >= Self.byteCount,
+            Word.streams + 2 * ChaosStream.allCases.count <= Word.list
+        else {
             throw LedgerError("a ledger of what was sent has \(mapping.bytes.count) bytes")
         }
         self.words = words
     }
 
     package var incarnation: UInt64 { words[Word.incarnation] }
+
+    /// Who writes it.
+    package var process: Int32 { Int32(truncatingIfNeeded: words[Word.process]) }
 
     package func offered(_ stream: ChaosStream) -> UInt64 { words[offeredWord(stream)] }
 
@@ -47,6 +61,35 @@ package struct SentLedger: Sendable {
     package func setOffered(_ number: UInt64, _ stream: ChaosStream) { words[offeredWord(stream)] = number }
 
     package func setAccepted(_ number: UInt64, _ stream: ChaosStream) { words[offeredWord(stream) + 1] = number }
+
+    /// The caller was told that the event was refused.
+    package func addTold(_ number: UInt64, _ stream: ChaosStream) { add(number | Self.toldBit, stream) }
+
+    /// The caller was not told what became of the event.
+    package func addDoubtful(_ number: UInt64, _ stream: ChaosStream) { add(number, stream) }
+
+    /// Whether the list has room for as many more as a process can wait for at once.
+    package var hasRoom: Bool { Word.list + Int(clamping: words[Word.exceptions]) + 64 < words.count }
+
+    private func add(_ number: UInt64, _ stream: ChaosStream) {
+        let index = Word.list + Int(clamping: words.add(1, at: Word.exceptions)) - 1
+        guard index < words.count else { return }
+        words[index] = number | UInt64(stream.rawValue) << 48
+    }
+
+    /// What stands in the list about a stream.
+    package func exceptions(_ stream: ChaosStream) -> (told: Set<UInt64>, doubtful: Set<UInt64>) {
+        var told: Set<UInt64> = []
+        var doubtful: Set<UInt64> = []
+        let end = min(Word.list + Int(clamping: words[Word.exceptions]), words.count)
+        for index in Word.list..<max(end, Word.list) {
+            let entry = words[index]
+            guard UInt8(truncatingIfNeeded: entry >> 48 & 0x7F) == stream.rawValue, entry != 0 else { continue }
+            let number = entry & 0xFFFF_FFFF_FFFF
+            if entry & Self.toldBit != 0 { told.insert(number) } else { doubtful.insert(number) }
+        }
+        return (told, doubtful)
+    }
 
     private func offeredWord(_ stream: ChaosStream) -> Int { Word.streams + 2 * Int(stream.rawValue) }
 }

@@ -15,6 +15,23 @@ struct SharedWords: @unchecked Sendable {
         count = mapping.bytes.count / 8
     }
 
+    /// Makes a file of zeros.
+    static func make(at path: String, byteCount: Int) throws -> SharedWords {
+        try SharedWords(MemoryFile.create(at: path, byteCount: byteCount) { _ in }, of: path, byteCount: byteCount)
+    }
+
+    /// Opens a file that another process has made.
+    init(at path: String, byteCount: Int) throws {
+        try self.init(MemoryFile.map(at: path), of: path, byteCount: byteCount)
+    }
+
+    private init(_ mapping: MemoryMapping, of path: String, byteCount: Int) throws {
+        guard let words = SharedWords(mapping), words.count * 8 >= byteCount else {
+            throw LedgerError("\(path) has \(mapping.bytes.count) bytes, expected \(byteCount)")
+        }
+        self = words
+    }
+
     /// `index` is below ``count``; a mapping begins on a page, so that each word is aligned.
     private func word(_ index: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
         (base + index * 8).assumingMemoryBound(to: Atomic<UInt64>.self)

@@ -6,7 +6,9 @@ import Locks
 ///
 /// Each request is answered, after the file is on the disk. Nothing is remembered of requests, because nothing needs to be: to
 /// save the same drawing under the same name once more leaves the same file. That, where it can be had, is the easier way to
-/// be safe from an event that comes twice; ``Provisioning`` shows the other one.
+/// be safe from an event that comes twice; ``Provisioning`` shows the other one. For the same reason nothing has to be loaded, and
+/// a process that replaces another one can miss nothing of what that has saved: it writes with its first request, when the other
+/// one has ended.
 ///
 /// A file's name may lead into subdirectories, which are made, but never out of the directory of the drawings: no absolute
 /// name, no `..`, no symbolic link on the way. Names that begin with a dot are kept for files in the making.

@@ -3,7 +3,8 @@ package import DomainEvents
 /// Which requests were handled, and how they were answered, so that one that comes again is not done again.
 ///
 /// An event comes again, under its old identity, if the worker died before its acknowledgement was recorded. Its record is
-/// kept beside the state, in one file that is written in one piece: the work and the memory of it cannot come apart.
+/// kept beside the state, in one file that is written in one piece: the work and the memory of it cannot come apart. They are read
+/// in one piece too, with a process's first request: what the process before it has done until its end is among them.
 ///
 /// A record is forgotten
 /// - when its origin says that the event is settled (`settledBelow`, which speaks of one start of the origin's process);

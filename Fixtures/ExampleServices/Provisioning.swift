@@ -20,14 +20,21 @@ import Locks
 /// whatever their types. An event counts as handled when they return, so the state is on the disk before the
 /// acknowledgement. The price is that the link's reading thread waits for the disk, which for this service is right: the next
 /// request would have to wait anyway. The lock is for publishers that live in the same process and use several threads.
+///
+/// **Why the store is loaded with the first request.** A worker that replaces another is started beside that one, which goes on
+/// saving until it has finished what it has. What was read at the start is stale by then, and to go on from there would take
+/// back, with the next save, what the other one has confirmed. The first request comes when the other process has ended, and
+/// then the file is this one's alone. It is read at the start too, but only to see that it can be: a store that is damaged is
+/// better found by whoever starts the worker than by whoever orders a box.
 public final class Provisioning: @unchecked Sendable {
     // Sendable: `content` is guarded by `lock`; the rest is constant.
     private let publisher: EventPublisher
     private let store: ProvisioningStore
     private let lock = Lock()
-    private var content: ProvisioningStore.Content
+    /// What the file holds; nil before the first request, as long as another process may be writing it.
+    private var content: ProvisioningStore.Content?
 
-    /// Loads the store and begins to handle requests.
+    /// Sees whether the store can be loaded, and begins to handle requests.
     ///
     /// - Parameters:
     ///   - publisher: where requests come from and answers go to.
@@ -47,7 +54,8 @@ public final class Provisioning: @unchecked Sendable {
     private init(publisher: EventPublisher, store: ProvisioningStore) throws {
         self.publisher = publisher
         self.store = store
-        content = try store.load()
+        // Not kept: the process that this one may be about to replace goes on saving.
+        _ = try store.load()
     }
 
     // MARK: - Requests
@@ -93,6 +101,13 @@ public final class Provisioning: @unchecked Sendable {
     ) {
         let context = EventContext.current
         lock.withLock {
+            let content: ProvisioningStore.Content
+            do {
+                content = try loaded()
+            } catch {
+                publish([failure("the store could not be loaded: \(error)")])
+                return
+            }
             if let context, let outcomes = content.handled.outcomes(of: context.id) {
                 publish(outcomes)
                 return
@@ -109,13 +124,21 @@ public final class Provisioning: @unchecked Sendable {
             if let context { next.handled.remember(outcomes, of: context) }
             do {
                 try store.save(next)
-                content = next
+                self.content = next
             } catch {
                 // A refusal stands, whether it was recorded or not; a success must not be told.
                 if next.warehouse != content.warehouse { outcomes = [failure("it could not be saved: \(error)")] }
             }
             publish(outcomes)
         }
+    }
+
+    /// The content, inside the lock: read from the file with the first request, and known from then on.
+    private func loaded() throws(FileError) -> ProvisioningStore.Content {
+        if let content { return content }
+        let loaded = try store.load()
+        content = loaded
+        return loaded
     }
 
     /// Inside the lock, so that answers leave in the order of the changes they tell of.

@@ -1,17 +1,18 @@
 import BridgeProtocol
 import DomainEvents
 
-/// The state machines of a link: the bytes say what is done with them, each beside a plain model of itself.
+/// The state machines of a link, and a whole one: the bytes say what is done with them, with each machine beside a plain model of itself.
 package final class LinkTarget: FuzzTarget {
     package init() {}
 
     package func run(_ input: UnsafeRawBufferPointer) throws {
         var script = Script(input)
-        switch script.choice(4) {
+        switch script.choice(5) {
         case 0: try HonestPeers.run(&script)
         case 1: try HostileReceiver.run(&script)
         case 2: try HostileSender.run(&script)
-        default: try Handshakes.run(&script)
+        case 3: try Handshakes.run(&script)
+        default: try HostileLink.run(&script)
         }
     }
 }
@@ -70,6 +71,7 @@ private enum HostileReceiver {
         let charge: Int
         let isGap: Bool
         var isSettled = false
+        var isAcknowledged = false
     }
 
     static func run(_ script: inout Script) throws {
@@ -95,6 +97,7 @@ private enum HostileReceiver {
                 let acknowledgement = Self.acknowledgement(&script, near: outbox.lastComposed)
                 guard (try? outbox.credit(acknowledgement)) != nil else { continue }
                 var expected = 0
+                for sequence in Self.named(acknowledgement) { kept[Int(sequence - 1)].isAcknowledged = true }
                 for sequence in Self.named(acknowledgement) where !kept[Int(sequence - 1)].isSettled {
                     kept[Int(sequence - 1)].isSettled = true
                     if !kept[Int(sequence - 1)].isGap { expected += 1 }
@@ -113,7 +116,7 @@ private enum HostileReceiver {
             default:
                 outbox.grant(windowBytes: script.choice(16) * 256, windowEvents: script.choice(16))
             }
-            while first < outbox.lastWritten, kept[first].isSettled { first += 1 }
+            while first < outbox.lastWritten, kept[first].isSettled, kept[first].isAcknowledged { first += 1 }
             let charged = kept[first...].reduce(0) { $0 + $1.charge }
             try require(outbox.chargedBytes == charged, "\(outbox.chargedBytes) bytes are kept instead of \(charged)")
             try require((0...charged).contains(outbox.unhandledBytes), "\(outbox.unhandledBytes) unhandled")

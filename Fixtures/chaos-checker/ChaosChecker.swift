@@ -10,7 +10,8 @@ import Darwin
 /// Proves or disproves what a bridge promises, from the ledgers of a run alone: `chaos-checker FOLDER`.
 ///
 /// It knows nothing of the bridge. It reads along while the run lasts, so that ledgers need not be kept, and ends when the board says
-/// that all others have ended: with status 0 if every accepted event was handled, in order, and none again without saying so.
+/// that all others have ended: with status 0 if every accepted event has met one of the fates that are promised, in order, and none came
+/// again but after a death.
 @main
 struct ChaosChecker {
     /// Exit statuses, of sysexits.h but for the first.
@@ -36,7 +37,7 @@ struct ChaosChecker {
                 if isOver, !hasRead { break }
                 if !hasRead { usleep(2_000) }
             }
-            let report = checker.finish(kills: board.kills)
+            let report = checker.finish(try Announcements(in: folder), attachments: board.attachments)
             CurrentProcess.writeAll(report.text + "\n", to: STDOUT_FILENO)
             exit(report.isGood ? 0 : ExitCode.fault)
         } catch {

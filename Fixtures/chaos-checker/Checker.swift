@@ -4,18 +4,19 @@ import FoundationEssentials
 /// Reads the ledgers of a run while it lasts, deletes what is read, and says at the end what became of every event.
 struct Checker {
     private let folder: String
-    private let receivers = Party.allCases.map { Receiver($0) }
+    private var receivers: [Receiver] = []
+    /// How many records each party has written.
+    private var times = Array(repeating: 0, count: Party.allCases.count)
     private var senders: [UInt64: Sender] = [:]
     private var retired: Set<UInt64> = []
     private var seen: Set<String> = []
-    private var totals = Array(repeating: Tally(), count: ChaosStream.allCases.count * Party.allCases.count)
-    private var accepted = Array(repeating: 0, count: ChaosStream.allCases.count)
+    private var totals = Totals()
     private var unknown = 0
     private var looks = 0
     private var faults: [String] = []
     private var recordsAtSweep = 0
 
-    private static let shownFaults = 40
+    private static let shownFaults = 60
     private static let recordsBetweenSweeps = 200_000
 
     init(folder: String) {
@@ -31,7 +32,7 @@ struct Checker {
                 isOver: isOver,
                 look: looks,
                 in: folder,
-                { record, life, time in add(record, to: receiver.party, life: life, time: time) },
+                { record, life in add(record, receiver, life: life) },
                 finished: { try? FileManager.default.removeItem(atPath: $0) }
             )
             hasRead = hasRead || hasMore
@@ -40,13 +41,11 @@ struct Checker {
         return hasRead
     }
 
-    private var times: [Int] { receivers.map(\.time) }
-
     /// Finds new ledgers.
     private mutating func look() throws {
         looks += 1
         let names = try FileManager.default.contentsOfDirectory(atPath: folder)
-        var found: [(UInt64, UInt64, Party)] = []
+        var found: [(ordinal: UInt64, segment: UInt64, party: Party, lane: Int)] = []
         for name in names where !seen.contains(name) {
             guard let parsed = LedgerName(name) else { continue }
             seen.insert(name)
@@ -54,45 +53,54 @@ struct Checker {
             case .sent(let party, let ordinal):
                 let sender = try Sender(party, ordinal, path: folder + "/" + name, times: times)
                 senders[sender.ledger.incarnation] = sender
-            case .handled(let party, let ordinal, let segment): found.append((ordinal, segment, party))
+            case .handled(let party, let lane, let ordinal, let segment): found.append((ordinal, segment, party, lane))
             }
         }
         seen.formIntersection(names)
-        for (ordinal, segment, party) in found.sorted(by: { ($0.0, $0.1) < ($1.0, $1.1) }) {
-            receivers[Int(party.rawValue)].found(segment, of: ordinal, look: looks)
+        for ledger in found.sorted(by: { ($0.ordinal, $0.segment) < ($1.ordinal, $1.segment) }) {
+            receiver(ledger.party, ledger.lane).found(ledger.segment, of: ledger.ordinal, look: looks)
         }
     }
 
-    private mutating func add(_ record: HandledRecord, to receiver: Party, life: UInt64, time: Int) {
+    private mutating func receiver(_ party: Party, _ lane: Int) -> Receiver {
+        if let known = receivers.first(where: { $0.party == party && $0.lane == lane }) { return known }
+        let receiver = Receiver(party, lane: lane)
+        receivers.append(receiver)
+        return receiver
+    }
+
+    private mutating func add(_ record: HandledRecord, _ receiver: Receiver, life: UInt64) {
         guard let sender = senders[record.incarnation] else {
             if retired.contains(record.incarnation) {
                 unknown += 1
-                note(record, receiver, life, Fault.settledLongAgo.rawValue)
+                note(record, life, Fault.settledLongAgo.rawValue)
             } else {
                 // Its ledger may have come after the last look.
                 try? look()
-                if senders[record.incarnation] != nil { return add(record, to: receiver, life: life, time: time) }
+                if senders[record.incarnation] != nil { return add(record, receiver, life: life) }
                 unknown += 1
-                note(record, receiver, life, "from nobody who has a ledger")
+                note(record, life, "from nobody who has a ledger")
             }
             return
         }
-        switch sender.add(record, to: receiver, life: life, time: time) {
+        times[Int(record.receiver.rawValue)] += 1
+        let time = times[Int(record.receiver.rawValue)]
+        switch sender.add(record, life: life, lane: receiver.lane, time: time) {
         case .success(nil): return
-        case .success(let fault?): note(record, receiver, life, fault.rawValue)
+        case .success(let fault?): note(record, life, fault.rawValue)
         case .failure:
             unknown += 1
-            note(record, receiver, life, "not meant for it")
+            note(record, life, "not meant for it")
         }
     }
 
-    private mutating func note(_ record: HandledRecord, _ receiver: Party, _ life: UInt64, _ fault: String) {
+    private mutating func note(_ record: HandledRecord, _ life: UInt64, _ fault: String) {
         guard faults.count < Self.shownFaults else { return }
         let stream = ChaosStream(rawValue: record.stream).map { "\($0)" } ?? "stream \(record.stream)"
         faults.append(
             """
             \(stream) of life \(senders[record.incarnation]?.ordinal ?? 0), number \(record.number), attempt \(record.attempt), \
-            handled by \(receiver.name) in life \(life): \(fault)
+            handled by \(record.receiver.name) in life \(life): \(fault)
             """
         )
     }
@@ -109,16 +117,40 @@ struct Checker {
         }
     }
 
-    private mutating func close(_ sender: Sender) {
+    private mutating func close(_ sender: Sender, dead: Set<Int32> = []) {
         var lines: [String] = []
-        sender.close(into: &totals, &accepted) { lines.append($0) }
+        sender.close(into: &totals, dead: dead) { lines.append($0) }
         faults += lines.prefix(max(0, Self.shownFaults - faults.count))
         try? FileManager.default.removeItem(atPath: sender.path)
     }
 
     /// Takes stock when all has been read.
-    mutating func finish(kills: Int) -> Report {
-        for sender in senders.values.sorted(by: { $0.ordinal < $1.ordinal }) { close(sender) }
-        return Report(totals: totals, accepted: accepted, unknown: unknown, faults: faults, kills: kills)
+    mutating func finish(_ announcements: Announcements, attachments: Int) -> Report {
+        let dead = Set(announcements.deaths.map(\.process))
+        for sender in senders.values.sorted(by: { $0.ordinal < $1.ordinal }) { close(sender, dead: dead) }
+        return Report(
+            totals: totals,
+            takenBack: takenBackFromLiving(dead),
+            unknown: unknown,
+            faults: faults,
+            announcements: announcements,
+            attachments: attachments
+        )
+    }
+
+    /// How many events were handled again, or given up, though the process that had begun them did not die of anything.
+    private mutating func takenBackFromLiving(_ dead: Set<Int32>) -> [Party: Int] {
+        var result: [Party: Int] = [:]
+        for receiver in receivers {
+            for (life, process) in receiver.processes where !dead.contains(process) {
+                guard let count = totals.takenBack[life] else { continue }
+                result[receiver.party, default: 0] += count
+                guard faults.count < Self.shownFaults else { continue }
+                faults.append(
+                    "\(count) events that \(receiver.party.name) had begun in life \(life) came again, though it had not died"
+                )
+            }
+        }
+        return result
     }
 }

@@ -21,43 +21,62 @@ struct Flow {
     /// When the receiver handed out an event of it for the last time, in records of the receiver.
     private(set) var lastSeen: Int
     private(set) var highest: UInt64 = 0
+    /// How many events each life of the receiver had begun that came again, or became dead letters: it must have died over them.
+    private(set) var takenBack: [UInt64: Int] = [:]
+    private let promise: ChaosPromise
+    /// Numbers, where few are missing.
     private var missing: Set<UInt64> = []
+    /// How many, where dropping is what a policy is for.
+    private var missingCount = 0
     private var unended: Set<UInt64> = []
+    private var refused: Set<UInt64> = []
     private var deadLettered: Set<UInt64> = []
     /// How the numbers from `firstKept` went when they were handled last.
     private var kept: [Last] = []
     private var firstKept: UInt64 = 1
     private var receiver: UInt64 = 0
+    private var lane: Int?
     private var lastInThisLife: UInt64 = 0
+    /// How many missing events this life has been told of.
+    private var marked: UInt64 = 0
 
-    init(lastSeen: Int) {
+    init(_ promise: ChaosPromise = .settled, lastSeen: Int) {
+        self.promise = promise
         self.lastSeen = lastSeen
     }
 
     /// - Parameters:
     ///   - receiver: which life of the receiver.
+    ///   - lane: which of several receivers that share the stream.
     ///   - time: how many records that receiver has written so far.
     /// - Returns: What is wrong about it, if anything is.
-    mutating func add(_ record: HandledRecord, receiver life: UInt64, time: Int) -> Fault? {
+    mutating func add(_ record: HandledRecord, receiver life: UInt64, lane: Int = 0, time: Int) -> Fault? {
         lastSeen = time
-        if record.handling == .deadLettered {
-            deadLettered.insert(record.number)
-            missing.remove(record.number)
-            unended.remove(record.number)
-            tally.deadLettered += 1
+        switch record.handling {
+        case .deadLettered: return giveUp(record.number)
+        case .gap:
+            begin(life)
+            marked += record.number
             return nil
+        case .damaged:
+            tally.damaged += 1
+            return .damaged
+        case .begun, .returned, .threw: break
         }
-        guard record.handling != .damaged, record.number <= highest + Self.widestGap else {
+        guard record.number <= highest + Self.widestGap, record.number > 0 else {
             tally.damaged += 1
             return .damaged
         }
-        if life != receiver {
-            receiver = life
-            lastInThisLife = 0
-        }
+        begin(life)
+        if promise == .attached, let fault = look(at: record.number) { return fault }
         let isDescending = record.number < lastInThisLife
         lastInThisLife = record.number
         let repeatFault = record.number > highest ? first(record, life) : again(record, life)
+        if self.lane ?? lane != lane {
+            tally.elsewhere += 1
+            return .elsewhere
+        }
+        self.lane = lane
         if isDescending, repeatFault == nil {
             tally.reordered += 1
             return .reordered
@@ -65,15 +84,51 @@ struct Flow {
         return repeatFault
     }
 
+    private mutating func begin(_ life: UInt64) {
+        guard life != receiver else { return }
+        receiver = life
+        lastInThisLife = 0
+        marked = 0
+    }
+
+    /// Between two events of one attachment no more may be missing than it was told of.
+    private mutating func look(at number: UInt64) -> Fault? {
+        defer { marked = 0 }
+        guard lastInThisLife > 0, number > lastInThisLife + 1 else { return nil }
+        let missing = number - lastInThisLife - 1
+        guard missing > marked else { return nil }
+        tally.unmarked += Int(clamping: missing - marked)
+        lastInThisLife = 0
+        return .unmarked
+    }
+
+    private mutating func giveUp(_ number: UInt64) -> Fault? {
+        guard deadLettered.insert(number).inserted else { return nil }
+        missing.remove(number)
+        unended.remove(number)
+        // What was handled must have been acknowledged, unless that process has died.
+        if number >= firstKept, number <= highest, !refused.contains(number) {
+            let last = kept[Int(number - firstKept)]
+            if last.receiver != 0 { takenBack[last.receiver, default: 0] += 1 }
+        }
+        return nil
+    }
+
     private mutating func first(_ record: HandledRecord, _ life: UInt64) -> Fault? {
-        for number in (highest + 1)..<record.number where !deadLettered.contains(number) { missing.insert(number) }
+        switch promise {
+        case .settled:
+            for number in (highest + 1)..<record.number where !deadLettered.contains(number) { missing.insert(number) }
+        case .droppable, .latest: missingCount += Int(record.number - highest - 1)
+        case .attached: break
+        }
         while highest < record.number {
             highest += 1
             kept.append(Last(receiver: 0, attempt: 0, hasEnded: false))
         }
         tally.firsts += 1
+        if record.isLarge { tally.large += 1 }
         note(record, life, at: kept.count - 1)
-        if kept.count >= 2 * Int(Self.memory) {
+        while kept.count >= 2 * Int(Self.memory) {
             kept.removeFirst(Int(Self.memory))
             firstKept += Self.memory
         }
@@ -88,7 +143,8 @@ struct Flow {
         let index = Int(record.number - firstKept)
         let before = kept[index]
         note(record, life, at: index)
-        if missing.remove(record.number) != nil {
+        if before.receiver == 0 {
+            if missing.remove(record.number) == nil { missingCount -= promise == .attached ? 0 : 1 }
             tally.reordered += 1
             tally.firsts += 1
             return .reordered
@@ -103,6 +159,7 @@ struct Flow {
         }
         tally.redeliveries += 1
         tally.highestAttempt = max(tally.highestAttempt, record.attempt)
+        takenBack[before.receiver, default: 0] += 1
         return nil
     }
 
@@ -111,7 +168,12 @@ struct Flow {
         if !kept[index].hasEnded {
             if hasEnded {
                 unended.remove(record.number)
-                if record.handling == .threw { tally.refused += 1 } else { tally.handled += 1 }
+                if record.handling == .threw {
+                    tally.refused += 1
+                    refused.insert(record.number)
+                } else {
+                    tally.handled += 1
+                }
             } else {
                 unended.insert(record.number)
             }
@@ -123,18 +185,47 @@ struct Flow {
     func isComplete(accepted: UInt64) -> Bool { highest >= accepted && missing.isEmpty && unended.isEmpty }
 
     /// Takes stock, when the sender is known to have ended.
-    func total(accepted: UInt64, offered: UInt64) -> Tally {
+    ///
+    /// - Parameters:
+    ///   - told: of which the caller was told that they were refused.
+    ///   - doubtful: of which the caller was told nothing.
+    func total(
+        accepted: UInt64,
+        offered: UInt64,
+        told: Set<UInt64> = [],
+        doubtful: Set<UInt64> = []
+    ) -> Tally {
         var tally = tally
-        tally.lost += missing.count { $0 <= accepted } + unended.count { $0 <= accepted }
-        if accepted > highest {
-            tally.lost += Int(accepted - highest) - deadLettered.count { $0 > highest && $0 <= accepted }
+        if highest > offered { tally.neverOffered += Int(clamping: highest - offered) }
+        let unsettled = missing.union(unended)
+        switch promise {
+        case .attached: break
+        case .settled:
+            let behind = count(after: highest, upTo: accepted, doubtful)
+            tally.missing = unsettled.count { $0 <= accepted && !doubtful.contains($0) } + behind
+            tally.mayBeMissing = unsettled.count + count(after: highest, upTo: max(accepted, offered), [])
+        case .droppable, .latest:
+            tally.missing = missingCount + unended.count + count(after: highest, upTo: accepted, doubtful)
+            tally.mayBeMissing =
+                missingCount + unended.count + count(after: highest, upTo: max(accepted, offered), [])
+            if promise == .latest, accepted > highest || unended.contains(accepted) { tally.newestMissing = 1 }
         }
-        if highest > offered { tally.neverOffered += Int(highest - offered) }
+        if promise != .attached {
+            let letters = deadLettered.subtracting(refused)
+            tally.deadLettered = letters.count
+            tally.untold = refused.subtracting(deadLettered).subtracting(told).count
+        }
         return tally
     }
 
-    /// Some of what was lost, for the report.
-    func lostNumbers(accepted: UInt64) -> String {
+    private func count(after lowest: UInt64, upTo last: UInt64, _ doubtful: Set<UInt64>) -> Int {
+        guard last > lowest else { return 0 }
+        func isBetween(_ number: UInt64) -> Bool { number > lowest && number <= last }
+        return Int(clamping: last - lowest) - deadLettered.union(doubtful).count { isBetween($0) }
+    }
+
+    /// Some of what is missing, for the report.
+    func missingNumbers(accepted: UInt64) -> String {
         let neverBegun = missing.filter { $0 <= accepted }.sorted().prefix(5).map(String.init)
         let neverEnded = unended.filter { $0 <= accepted }.sorted().prefix(5).map(String.init)
         var parts: [String] = []
@@ -152,4 +243,6 @@ enum Fault: String {
     case twiceInOneLife = "handled twice by one process"
     case settledLongAgo = "handled again long after it was settled"
     case damaged = "not what was sent"
+    case elsewhere = "handled by another member of a pool than those before it"
+    case unmarked = "the first after events that are missing without a gap"
 }

@@ -1,6 +1,6 @@
 import ChaosLedger
 
-/// The lives of a party as a receiver, read in their order, each from its first record to its last.
+/// The lives of a receiver, one after the other, each read from its first record to its last.
 final class Receiver {
     private struct Life {
         let ordinal: UInt64
@@ -10,15 +10,18 @@ final class Receiver {
     }
 
     let party: Party
+    /// Which of several receivers of a party.
+    let lane: Int
     /// The lives that are known and not read to their end: which segments of them there are.
     private var lives: [Life] = []
     private var open: (ordinal: UInt64, number: UInt64, segment: HandledSegment)?
     private var position = 0
-    /// How many records were read.
-    private(set) var time = 0
+    /// The processes of all lives.
+    private(set) var processes: [UInt64: Int32] = [:]
 
-    init(_ party: Party) {
+    init(_ party: Party, lane: Int) {
         self.party = party
+        self.lane = lane
     }
 
     /// Takes note of a segment; those of a life come in their order, and lives in theirs.
@@ -41,7 +44,7 @@ final class Receiver {
         isOver: Bool,
         look: Int,
         in folder: String,
-        _ body: (HandledRecord, UInt64, Int) -> Void,
+        _ body: (HandledRecord, UInt64) -> Void,
         finished: (String) -> Void
     ) throws -> Bool {
         var hasRead = false
@@ -53,7 +56,7 @@ final class Receiver {
                 lives.removeFirst()
                 continue
             }
-            let path = folder + "/" + LedgerName.handled(party, life.ordinal, number)
+            let path = folder + "/" + LedgerName.handled(party, lane, life.ordinal, number)
             let segment: HandledSegment
             if let open, open.ordinal == life.ordinal, open.number == number {
                 segment = open.segment
@@ -61,6 +64,7 @@ final class Receiver {
                 segment = try HandledSegment(at: path)
                 open = (life.ordinal, number, segment)
                 position = 0
+                processes[life.ordinal] = segment.process
             }
             let isWhole = readRecords(segment, isFinal: isFinal, life: life.ordinal, &hasRead, body)
             guard isWhole else { break }
@@ -77,17 +81,16 @@ final class Receiver {
         isFinal: Bool,
         life: UInt64,
         _ hasRead: inout Bool,
-        _ body: (HandledRecord, UInt64, Int) -> Void
+        _ body: (HandledRecord, UInt64) -> Void
     ) -> Bool {
         let count = segment.count
         while position < count {
             let record = segment.record(position)
             // Whoever lives may still end it.
             if record.handling == .begun, !isFinal { return false }
-            time += 1
             position += 1
             hasRead = true
-            body(record, life, time)
+            body(record, life)
         }
         return isFinal || position == HandledSegment.capacity
     }

@@ -1,59 +1,130 @@
 import ChaosLedger
 
-/// What a run has shown, as a table.
+/// What a run has shown, as tables.
 struct Report {
-    let totals: [Tally]
-    let accepted: [Int]
+    let totals: Totals
+    /// How many events came again to a party though the process before had not died.
+    let takenBack: [Party: Int]
     let unknown: Int
     let faults: [String]
-    let kills: Int
+    let announcements: Announcements
+    let attachments: Int
 
-    /// For each 100 kills: fewer mean that the kills have hit nothing.
+    /// For each 100 deaths: fewer mean that they have hit nothing.
     private static let leastRedeliveries = 20
+    /// Fewer deaths may all have been of workers that had nothing to do.
+    private static let enoughDeaths = 20
 
-    private static let columns = [
-        "stream", "to", "accepted", "handled", "refused", "dead", "again", "highest", "lost", "repeated", "reordered",
-        "damaged", "unknown",
-    ]
+    private var sum: Tally { totals.tallies.reduce(into: Tally()) { $0 += $1 } }
 
-    private var sum: Tally { totals.reduce(into: Tally()) { $0 += $1 } }
+    private var isMeaningful: Bool {
+        let deaths = announcements.deaths.count
+        return deaths < Self.enoughDeaths || sum.redeliveries * 100 >= deaths * Self.leastRedeliveries
+    }
 
-    private var isMeaningful: Bool { sum.redeliveries * 100 >= kills * Self.leastRedeliveries }
-
-    var isGood: Bool { sum.faults == 0 && unknown == 0 && isMeaningful }
+    var isGood: Bool {
+        sum.faults == 0 && unknown == 0 && takenBack.isEmpty && isMeaningful && accounts.allSatisfy(\.isSettled)
+    }
 
     var text: String {
-        var rows = [Self.columns]
+        var lines = table(streamRows) + table(accountRows)
+        if unknown > 0 {
+            lines.append("\(unknown) were handled that nobody had sent, or long after they were settled")
+        }
+        for (party, count) in takenBack.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            lines.append("\(count) came again to \(party.name), though it had not died")
+        }
+        let deaths = Dictionary(grouping: announcements.deaths, by: \.party).mapValues(\.count)
+        let died = Party.allCases.compactMap { party in deaths[party].map { "\(party.name) \($0)" } }
+        lines.append("deaths: \(died.joined(separator: ", ")); the client has attached \(attachments) times")
+        if !isMeaningful {
+            lines.append(
+                """
+                \(sum.redeliveries) redeliveries after \(announcements.deaths.count) deaths: fewer than \
+                \(Self.leastRedeliveries) in 100 prove nothing
+                """
+            )
+        }
+        if !faults.isEmpty { lines.append("the first faults, and where events are missing:") }
+        return (lines + faults.map { "  " + $0 }).joined(separator: "\n")
+    }
+
+    // MARK: - Streams
+
+    private var streamRows: [[String]] {
+        var rows = [
+            [
+                "stream", "to", "accepted", "handled", "refused", "large", "dead", "again", "highest",
+                "missing", "repeated", "reordered", "unmarked", "damaged", "unknown",
+            ]
+        ]
         for stream in ChaosStream.allCases {
             for receiver in stream.receivers {
-                let tally = totals[Sender.totalIndex(stream, receiver)]
-                rows.append(row("\(stream)", receiver.name, accepted[Int(stream.rawValue)], tally))
+                let accepted = totals.accepted[Int(stream.rawValue)]
+                rows.append(row("\(stream)", receiver.name, accepted, totals.tally(stream, receiver)))
             }
         }
-        let deliveries = ChaosStream.allCases.reduce(0) { $0 + accepted[Int($1.rawValue)] * $1.receivers.count }
+        let deliveries = ChaosStream.allCases.reduce(0) {
+            $0 + totals.accepted[Int($1.rawValue)] * $1.receivers.count
+        }
         rows.append(row("all", "", deliveries, sum))
-        let widths = Self.columns.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
-        var lines = rows.map { row in
+        return rows
+    }
+
+    private func row(_ stream: String, _ receiver: String, _ accepted: Int, _ tally: Tally) -> [String] {
+        let numbers = [
+            accepted, tally.handled, tally.refused, tally.large, tally.deadLettered, tally.redeliveries,
+            Int(tally.highestAttempt), tally.missing, tally.unannounced + tally.stale + tally.elsewhere,
+            tally.reordered, tally.unmarked, tally.damaged, tally.neverOffered,
+        ]
+        return [stream, receiver] + numbers.map(String.init)
+    }
+
+    // MARK: - What is missing, and was announced
+
+    private var accounts: [Account] {
+        var left = Dictionary(uniqueKeysWithValues: Party.allCases.map { ($0, announcements.left(to: $0)) })
+        return ChaosKind.allCases.flatMap { kind in
+            (kind.receivers + [.witness]).map { receiver in
+                let streams = ChaosStream.allCases.filter { $0.kind == kind }
+                let account = Account(
+                    kind: kind,
+                    receiver: receiver,
+                    tally: streams.reduce(into: Tally()) { $0 += totals.tally($1, receiver) },
+                    dropped: announcements.dropped(kind, to: receiver),
+                    coalesced: kind == .latest && receiver == .lossy ? announcements.coalesced(to: receiver) : 0,
+                    left: left[receiver] ?? 0,
+                    askersDeaths: announcements.deaths.count { $0.party == .asker }
+                )
+                // What was left at the end stands in for what is missing once only.
+                left[receiver] = max(0, account.left - account.unannounced)
+                return account
+            }
+        }
+    }
+
+    private var accountRows: [[String]] {
+        let header = [
+            "kind", "to", "missing", "dropped", "coalesced", "left", "untold", "lost", "dropped and handled",
+        ]
+        return [header]
+            + accounts.filter { $0.isWorthARow }.map { account in
+                [
+                    "\(account.kind)", account.receiver.name, "\(account.tally.missing)", "\(account.dropped)",
+                    "\(account.coalesced)", "\(account.left)", "\(account.tally.untold)", "\(account.lost)",
+                    "\(account.droppedAndHandled)",
+                ]
+            }
+    }
+
+    private func table(_ rows: [[String]]) -> [String] {
+        guard let columns = rows.first?.indices else { return [] }
+        let widths = columns.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
             zip(row, widths).enumerated().map { index, cell in
                 let padding = String(repeating: " ", count: cell.1 - cell.0.count)
                 return index < 2 ? cell.0 + padding : padding + cell.0
             }.joined(separator: "  ")
         }
-        if unknown > 0 { lines.append("\(unknown) were handled that nobody had sent, or long after they were settled") }
-        if !isMeaningful {
-            lines.append(
-                "\(sum.redeliveries) redeliveries in \(kills) kills: fewer than \(Self.leastRedeliveries) in 100 prove nothing"
-            )
-        }
-        if !faults.isEmpty { lines.append("the first faults:") }
-        return (lines + faults.map { "  " + $0 }).joined(separator: "\n")
-    }
-
-    private func row(_ stream: String, _ receiver: String, _ accepted: Int, _ tally: Tally) -> [String] {
-        let numbers = [
-            accepted, tally.handled, tally.refused, tally.deadLettered, tally.redeliveries, Int(tally.highestAttempt),
-            tally.lost, tally.unannounced + tally.stale, tally.reordered, tally.damaged, tally.neverOffered,
-        ]
-        return [stream, receiver] + numbers.map(String.init)
     }
 }

@@ -19,21 +19,24 @@ final class Sender {
         flows = Array(repeating: nil, count: ChaosStream.allCases.count * Party.allCases.count)
         for stream in streams {
             for receiver in stream.receivers {
-                flows[Self.index(stream, receiver)] = Flow(lastSeen: times[Int(receiver.rawValue)])
+                let promise = ChaosPromise(stream.kind, from: party, to: receiver)
+                flows[Self.index(stream, receiver)] = Flow(promise, lastSeen: times[Int(receiver.rawValue)])
             }
         }
     }
 
-    private static func index(_ stream: ChaosStream, _ receiver: Party) -> Int {
+    /// Where the tally of a stream and receiver lies.
+    static func index(_ stream: ChaosStream, _ receiver: Party) -> Int {
         Int(stream.rawValue) * Party.allCases.count + Int(receiver.rawValue)
     }
 
     /// - Returns: What is wrong; also that the receiver should not have got it at all, as nil in nil.
-    func add(_ record: HandledRecord, to receiver: Party, life: UInt64, time: Int) -> Result<Fault?, NotForReceiver> {
+    func add(_ record: HandledRecord, life: UInt64, lane: Int, time: Int) -> Result<Fault?, NotForReceiver> {
         guard let stream = ChaosStream(rawValue: record.stream), stream.origin == party,
-            flows[Self.index(stream, receiver)] != nil
+            flows[Self.index(stream, record.receiver)] != nil
         else { return .failure(NotForReceiver()) }
-        return .success(flows[Self.index(stream, receiver)]?.add(record, receiver: life, time: time) ?? nil)
+        let index = Self.index(stream, record.receiver)
+        return .success(flows[index]?.add(record, receiver: life, lane: lane, time: time) ?? nil)
     }
 
     struct NotForReceiver: Error {}
@@ -56,25 +59,39 @@ final class Sender {
     }
 
     /// Adds up how all of its streams have fared.
-    func close(into totals: inout [Tally], _ accepted: inout [Int], report: (String) -> Void) {
+    ///
+    /// - Parameter dead: the processes that have died.
+    func close(into totals: inout Totals, dead: Set<Int32>, report: (String) -> Void) {
+        let end = dead.contains(ledger.process) ? "died" : "did not die"
         for stream in streams {
-            accepted[Int(stream.rawValue)] += Int(clamping: ledger.accepted(stream))
+            let (accepted, offered) = (ledger.accepted(stream), ledger.offered(stream))
+            let (told, doubtful) = ledger.exceptions(stream)
+            totals.accepted[Int(stream.rawValue)] += Int(clamping: accepted)
             for receiver in stream.receivers {
                 guard let flow = flows[Self.index(stream, receiver)] else { continue }
-                let tally = flow.total(accepted: ledger.accepted(stream), offered: ledger.offered(stream))
-                totals[Self.index(stream, receiver)] += tally
-                guard tally.lost + tally.neverOffered > 0 else { continue }
+                let tally = flow.total(accepted: accepted, offered: offered, told: told, doubtful: doubtful)
+                totals.tallies[Self.index(stream, receiver)] += tally
+                for (life, count) in flow.takenBack { totals.takenBack[life, default: 0] += count }
+                let isStrict = ChaosPromise(stream.kind, from: party, to: receiver) == .settled
+                guard isStrict && tally.missing > 0 || tally.neverOffered > 0 else { continue }
                 report(
                     """
-                    \(stream) of life \(ordinal) to \(receiver.name): \(ledger.offered(stream)) offered, \
-                    \(ledger.accepted(stream)) accepted, \(tally.lost) lost (\
-                    \(flow.lostNumbers(accepted: ledger.accepted(stream)))), \(tally.neverOffered) never offered
+                    \(stream) of life \(ordinal), which \(end), to \(receiver.name): \(offered) offered, \(accepted) accepted, \
+                    \(tally.missing) missing (\(flow.missingNumbers(accepted: accepted))), \
+                    \(tally.neverOffered) never offered
                     """
                 )
             }
         }
     }
+}
 
-    /// Where the tally of a stream and receiver lies.
-    static func totalIndex(_ stream: ChaosStream, _ receiver: Party) -> Int { index(stream, receiver) }
+/// How all streams have fared, over all lives of their senders.
+struct Totals {
+    var tallies = Array(repeating: Tally(), count: ChaosStream.allCases.count * Party.allCases.count)
+    var accepted = Array(repeating: 0, count: ChaosStream.allCases.count)
+    /// How many events each life of a receiver had begun that were taken back from it.
+    var takenBack: [UInt64: Int] = [:]
+
+    func tally(_ stream: ChaosStream, _ receiver: Party) -> Tally { tallies[Sender.index(stream, receiver)] }
 }

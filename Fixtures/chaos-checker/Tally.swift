@@ -3,31 +3,47 @@ struct Tally {
     var firsts = 0
     var handled = 0
     var refused = 0
+    var large = 0
     var deadLettered = 0
     var redeliveries = 0
     var highestAttempt: UInt32 = 0
+    /// Accepted, and never handled to an end: each has to be announced.
+    var missing = 0
+    /// The same, with those of which the sender does not know whether they were accepted.
+    var mayBeMissing = 0
+    /// The newest event of which only the newest counts, if it was not handled.
+    var newestMissing = 0
+    /// Refused, and neither a dead letter nor told to the caller.
+    var untold = 0
     // What must be 0.
-    var lost = 0
+    var unmarked = 0
     var unannounced = 0
     var stale = 0
     var reordered = 0
     var damaged = 0
     var neverOffered = 0
+    var elsewhere = 0
 
-    var faults: Int { lost + unannounced + stale + reordered + damaged + neverOffered }
+    var faults: Int { unmarked + unannounced + stale + reordered + damaged + neverOffered + elsewhere }
 
     static func += (left: inout Tally, right: Tally) {
         left.firsts += right.firsts
         left.handled += right.handled
         left.refused += right.refused
+        left.large += right.large
         left.deadLettered += right.deadLettered
         left.redeliveries += right.redeliveries
         left.highestAttempt = max(left.highestAttempt, right.highestAttempt)
-        left.lost += right.lost
+        left.missing += right.missing
+        left.mayBeMissing += right.mayBeMissing
+        left.newestMissing += right.newestMissing
+        left.untold += right.untold
+        left.unmarked += right.unmarked
         left.unannounced += right.unannounced
         left.stale += right.stale
         left.reordered += right.reordered
         left.damaged += right.damaged
         left.neverOffered += right.neverOffered
+        left.elsewhere += right.elsewhere
     }
 }

@@ -1,8 +1,8 @@
 import BridgePlatform
 import ChaosLedger
 
-/// Kills workers under full load and proves that no accepted event is lost, repeated unannounced or reordered:
-/// `chaos-driver [--kills COUNT] [--seed NUMBER] [--folder DIRECTORY] [--outbox KIB]`.
+/// Ends workers in all the ways that there are, under full load, and proves that each accepted event meets one of the fates that are promised,
+/// in order, and that the host's memory stays in its bounds: `chaos-driver [--ends COUNT] [--seed NUMBER] [--folder DIRECTORY] [--outbox KIB]`.
 @main
 struct ChaosDriver {
     private enum ExitCode {

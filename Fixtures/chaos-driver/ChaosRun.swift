@@ -3,7 +3,6 @@ import ChaosLedger
 import DomainEvents
 import EventBridge
 import FoundationEssentials
-import Locks
 import Supervision
 
 #if canImport(Glibc)
@@ -12,34 +11,50 @@ import Glibc
 import Darwin
 #endif
 
-/// One run: a bridge with two workers under full load, a thread that kills them, a checker that reads what they write.
+/// One run: a bridge with its workers under load, which meet one end after the other, a client, and a checker that reads what all write.
 struct ChaosRun {
-    /// After so many kills, and a tenth of all, memory is measured for the first time: each thread has grown what it keeps.
+    /// After so many ends, and a tenth of all, memory is measured for the first time: each thread has grown what it keeps.
     private static let warmUp = 50
     /// How many times more it is measured, at the most.
-    private static let samples = 10
-    private static let memoryGrowth = 1 << 20
-    private static let leastLoadedPercent = 90.0
-    /// Of fewer kills chance may leave less than that, and memory says nothing.
-    private static let enoughKills = 100
-    private static let leastLoadedPercentOfFew = 60.0
+    private static let samples = 4
+    /// Some 256 KiB for each worker: what its link keeps depends on what it had last.
+    private static let memoryGrowth = 4 << 20
+    private static let leastLoadedPercent = 80.0
+    /// Of fewer deaths under full load chance may leave less than that.
+    private static let enoughDeaths = 20
+    /// Of fewer ends memory at rest says nothing.
+    private static let enoughEnds = 100
     /// With more ledgers unread than this the load waits for the checker, so that a run fits in a few hundred megabytes.
-    private static let mostLedgers = 200
+    private static let mostLedgers = 300
     /// How long threads may take to let go of what they hold at the end, in nanoseconds.
     private static let patience: UInt64 = 60_000_000_000
 
     private let options: DriverOptions
     private let folder: String
     private let board: Board
+    private let announcements: Announcements
+    private let memory = MemoryWatch()
 
-    /// Killing begins, and goes on after a pause, when so many events wait for each worker: a quarter of what there is room for, at 256 bytes each.
+    /// Ends begin, and go on after a pause, when so many events wait for two workers: a quarter of what there is room for, at 256 bytes each.
     private var fullLoad: Int { options.outbox }
+
+    /// Whether the host shuts down in the middle of its load: in one run of two.
+    private var endsUnderLoad: Bool {
+        var random = SplitMix64(seed: options.seed)
+        return random.next() & 1 == 1
+    }
 
     init(_ options: DriverOptions) throws {
         self.options = options
         folder = options.folder + "/chaos-" + String(randomUInt64(), radix: 16)
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true,
+            // The control socket lies in it, and is nobody else's.
+            attributes: [.posixPermissions: 0o700]
+        )
         board = try Board.make(in: folder)
+        announcements = try Announcements.make(in: folder)
         // So much that most of the room is left to the host, which has only that to go by.
         board.share = UInt64(options.outbox / 4)
     }
@@ -47,8 +62,8 @@ struct ChaosRun {
     /// - Returns: Whether all went as promised.
     func run() async throws -> Bool {
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        say("chaos: \(options.kills) kills, --seed \(options.seed)")
-        let checker = try CheckerProcess(folder: folder)
+        say("chaos: \(options.ends) ends, --seed \(options.seed)")
+        let checker = try CompanionProcess.checker(folder: folder)
         // The first sleep of a task makes the descriptors that all tasks sleep by from then on.
         try await Task.sleep(for: .milliseconds(1))
         let before = try CurrentProcess.openDescriptorCount()
@@ -63,83 +78,97 @@ struct ChaosRun {
 
     private func withBridge() async throws -> Bool {
         let publisher = EventPublisher()
-        let watch = WorkerWatch()
+        let watch = WorkerWatch(announcements)
         let mischief = Mischief()
-        let ordinal = board.takeOrdinal()
         let incarnation = publisher.source.incarnation
-        let sent = try SentLedger(in: folder, party: .host, ordinal: ordinal, incarnation: incarnation)
-        let handled = try HandledLedger(in: folder, party: .host, ordinal: ordinal)
+        let sent = try SentLedger(in: folder, party: .host, ordinal: board.takeOrdinal(), incarnation: incarnation)
+        let handled = try HandledLedger(in: folder, name: Party.host.name, board: board)
         let subscriptions = HostLoad.subscribe(publisher, handled) + watch.subscribe(to: publisher)
+        let roster = WorkerRoster(options, folder: folder)
+        let socket = folder + "/control.sock"
         let bridge = try BridgeHost(
             publisher: publisher,
-            workers: [
-                worker(.a, subscribes: [ForA.self, ForBoth.self, FromB.self]),
-                worker(.b, subscribes: [ForB.self, ForBoth.self, FromA.self]),
-            ],
+            workers: roster.specifications,
             intensity: RestartIntensity(restarts: 100_000, within: .seconds(1)),
-            // Events whose handlers throw on purpose are many, and need not be kept.
-            deadLetters: DeadLetterLimits(letters: 100, whenFull: .evictOldest)
+            // What a guest leaves behind comes at once, and is read and thrown away at once.
+            deadLetters: DeadLetterLimits(letters: 1_000_000, bytes: 1 << 30),
+            control: ControlSocket(socket, outbox: 256 << 10)
         )
         try await bridge.start()
+        let looking = try memory.begin(bridge, roster)
+        let letters = LetterReader(bridge, handled, watch)
+        let reading = letters.begin()
+        let client = try CompanionProcess.client(folder: folder, seed: options.seed, socket: socket)
         let load = HostLoad(
             publisher: publisher,
             bridge: bridge,
             board: board,
             sent: sent,
             seed: options.seed,
-            mischief: mischief
+            mischief: mischief,
+            watch: watch
         )
         try Watchdog.begin(bridge, watch, board)
         let tasks = load.begin()
-        var killer = Killer(bridge: bridge, watch: watch, board: board, mischief: mischief, seed: options.seed)
-        let begin = MonotonicClock.now()
-        var memory: [Int] = []
-        let isFinished = await kill(with: &killer, bridge, watch, &memory)
-        let seconds = Double(MonotonicClock.now() - begin) / 1e9
-        board.phase = .stopped
-        for task in tasks { try await task.value }
-        if isFinished { await bridge.waitUntilIdle() }
-        await bridge.shutdown()
-        for subscription in subscriptions { subscription.cancel() }
-        return report(killer, watch, seconds, memory) && isFinished
-    }
-
-    private func worker(_ party: Party, subscribes: [any DomainEvent.Type]) -> WorkerSpecification {
-        var environment = ["SWIFT_BACKTRACE": "enable=no"]
-        environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
-        return WorkerSpecification(
-            party.name,
-            executable: .beside("chaos-worker"),
-            arguments: [folder, "\(options.seed)"],
-            environment: environment,
-            subscribes: subscribes,
-            backoff: .exponential(from: .milliseconds(1), to: .milliseconds(1), startsAtOnce: true),
-            handshakeTimeout: .seconds(240),
-            // One that is stopped, or has no processor for a while, is not to be taken for dead.
-            heartbeat: Heartbeat(every: .seconds(5), tolerance: 12),
-            shutdown: .draining(grace: .seconds(240), terminate: .seconds(240)),
-            // No event is to blame for these deaths, however often it meets them.
-            limits: WorkerLimits(outbox: options.outbox << 10, strikes: 1_000_000)
+        let ender = Ender(
+            bridge: bridge,
+            watch: watch,
+            board: board,
+            mischief: mischief,
+            roster: roster,
+            seed: options.seed
         )
+        let begin = MonotonicClock.now()
+        var heap: [Int] = []
+        let isFinished = await end(with: ender, bridge, watch, &heap)
+        let seconds = Double(MonotonicClock.now() - begin) / 1e9
+        if isFinished, endsUnderLoad {
+            // Events are on their way all the same, and what they lead to.
+            await shutDown(bridge)
+            board.phase = .stopped
+        } else {
+            board.phase = .stopped
+            if isFinished { await bridge.waitUntilIdle() }
+            await shutDown(bridge)
+        }
+        for task in tasks { await task.value }
+        let isClientGood = client.waitForEnd()
+        reading.cancel()
+        await reading.value
+        letters.readAll()
+        memory.end()
+        looking.join()
+        for subscription in subscriptions { subscription.cancel() }
+        let lossy = bridge.statistics.first { $0.worker == Party.lossy.name }
+        announcements.setCoalesced(lossy?.sent.coalesced ?? 0, to: .lossy)
+        if !isClientGood { watch.complain("the client has failed") }
+        return report(await ender.figures, watch, seconds, heap) && isFinished
     }
 
-    // MARK: - Killing
+    private func shutDown(_ bridge: BridgeHost) async {
+        let report = await bridge.shutdown()
+        for leftover in report.leftovers {
+            if let party = Party(name: leftover.worker) { announcements.addLeft(leftover.events, to: party) }
+        }
+    }
 
-    /// Kills as often as was asked for, with pauses in which memory is measured.
-    private func kill(
-        with killer: inout Killer,
+    // MARK: - Ends
+
+    /// Brings about as many as was asked for, with pauses in which memory is measured.
+    private func end(
+        with ender: Ender,
         _ bridge: BridgeHost,
         _ watch: WorkerWatch,
-        _ memory: inout [Int]
+        _ heap: inout [Int]
     ) async -> Bool {
-        let warmUp = max(Self.warmUp, options.kills / 10)
-        let step = max((options.kills - warmUp) / Self.samples, Self.warmUp)
+        let warmUp = max(Self.warmUp, options.ends / 10)
+        let step = max((options.ends - warmUp) / Self.samples, Self.warmUp)
         var next = warmUp
         guard await waitForLoad(bridge, watch) else { return false }
-        while board.kills < options.kills {
-            guard killer.kill() else { return false }
-            if options.kills >= Self.enoughKills, board.kills >= next {
-                await measure(bridge, killer, &memory)
+        while board.ends < options.ends {
+            guard await ender.begin(), !memory.isHopeless else { return false }
+            if options.ends >= Self.enoughEnds, board.ends >= next {
+                await measure(bridge, ender, &heap)
                 next += step
                 guard await waitForLoad(bridge, watch) else { return false }
             } else if Leftovers.ledgers(in: folder) > Self.mostLedgers {
@@ -147,27 +176,29 @@ struct ChaosRun {
                 guard await waitForLoad(bridge, watch) else { return false }
             }
         }
-        if !memory.isEmpty { await measure(bridge, killer, &memory) }
-        return true
+        await ender.settle()
+        if !heap.isEmpty, !endsUnderLoad { await measure(bridge, ender, &heap) }
+        return watch.found.unexpected.isEmpty
     }
 
     private func waitForLoad(_ bridge: BridgeHost, _ watch: WorkerWatch) async -> Bool {
         while bridge.leftovers.count(where: { $0.events >= fullLoad }) < 2 {
-            guard watch.found.unexpected.isEmpty else { return false }
+            guard watch.found.unexpected.isEmpty, !memory.isHopeless else { return false }
             try? await Task.sleep(for: .milliseconds(1))
         }
         return true
     }
 
     /// At rest: what is on its way is no leak.
-    private func measure(_ bridge: BridgeHost, _ killer: Killer, _ memory: inout [Int]) async {
+    private func measure(_ bridge: BridgeHost, _ ender: Ender, _ heap: inout [Int]) async {
+        await ender.settle()
         board.phase = .paused
         await bridge.waitUntilIdle()
-        killer.renewAll()
+        await ender.renewAll()
         await bridge.waitUntilIdle()
         let kilobytes = Leftovers.anonymousKilobytes() ?? 0
-        if let bytes = CurrentProcess.heapBytesInUse() { memory.append(bytes) }
-        say("  \(board.kills) kills, heap \((memory.last ?? 0) >> 10) KiB in use, \(kilobytes) KiB anonymous")
+        if let bytes = CurrentProcess.heapBytesInUse() { heap.append(bytes) }
+        say("  \(board.ends) ends, heap \((heap.last ?? 0) >> 10) KiB in use, \(kilobytes) KiB anonymous")
         board.phase = .publishing
     }
 
@@ -179,37 +210,41 @@ struct ChaosRun {
 
     // MARK: - What came of it
 
-    private func report(_ killer: Killer, _ watch: WorkerWatch, _ seconds: Double, _ memory: [Int]) -> Bool {
-        let histogram = killer.histogram
-        let (takenOver, torn) = watch.summary
-        let troubles = watch.found
+    private func report(_ ends: EndFigures, _ watch: WorkerWatch, _ seconds: Double, _ heap: [Int]) -> Bool {
+        let (troubles, figures) = (watch.found, watch.figures)
+        let letters = figures.letters.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.value) \($0.key)" }
         say(
             """
-            \(histogram.total) kills in \(Int(seconds)) s (\(Int(Double(histogram.total) / max(seconds, 0.001))) a second), \
-            \(killer.earlyKills) of them before the worker was ready; \(killer.stops) times stopped; \
-            \(takenOver) events taken over from outboxes, \(torn) torn
-            events accepted for the worker and not handled when it was killed:
+            \(ends.total) ends in \(Int(seconds)) s (\(String(tenths: Double(ends.total) / max(seconds, 0.001))) a second), \
+            then a shutdown \(endsUnderLoad ? "under load" : "at rest"); \(ends.early) killed in the middle of their start, \
+            \(ends.interrupted.count) in the middle of an orderly end
+            \(figures.takenOver) events taken over from outboxes, \(figures.torn) torn; \(figures.dropped) dropped; \
+            dead letters: \(letters.isEmpty ? "none" : letters.joined(separator: ", "))
             """
         )
-        for line in histogram.lines { say(line) }
+        for line in ends.lines { say(line) }
+        say("events accepted for a worker under full load and not handled when it died:")
+        for line in ends.histogram.lines { say(line) }
         var isGood = true
         func check(_ holds: Bool, _ text: String) {
             say((holds ? "  ok      " : "  FAILED  ") + text)
             isGood = isGood && holds
         }
-        let isMany = histogram.total >= Self.enoughKills
         check(
-            histogram.loadedPercent >= (isMany ? Self.leastLoadedPercent : Self.leastLoadedPercentOfFew),
-            "\(Int(histogram.loadedPercent)) % of the kills with \(Histogram.leastLoad) events or more on their way"
+            ends.histogram.total < Self.enoughDeaths || ends.histogram.loadedPercent >= Self.leastLoadedPercent,
+            """
+            \(Int(ends.histogram.loadedPercent)) % of the deaths under full load with \(Histogram.leastLoad) events or more \
+            on their way
+            """
         )
-        check(troubles.dropped == 0, "\(troubles.dropped) events dropped")
         check(troubles.lostInOutboxes == 0, "\(troubles.lostInOutboxes) events lost in outboxes")
         check(troubles.unexpected.isEmpty, "\(troubles.unexpected.count) unexpected reports")
         for text in troubles.unexpected.prefix(10) { say("          \(text)") }
-        if let first = memory.first, let last = memory.last, isMany {
+        for (holds, text) in memory.summary { check(holds, text) }
+        if let first = heap.first, let last = heap.last, heap.count > 1 {
             check(last - first < Self.memoryGrowth, "heap grown by \((last - first) / 1_024) KiB since the warm-up")
         } else {
-            say("  -       memory is not measured: too few kills, or nobody counts it here")
+            say("  -       the heap's growth is not measured: too few ends, or nobody counts it here")
         }
         return isGood
     }
@@ -229,10 +264,19 @@ struct ChaosRun {
                 \(max(leaked, 0)) descriptors leaked
                 """
         )
+        if leaked > 0 { say("          open now: \(Leftovers.descriptors())") }
         return isGood
     }
 
     private func say(_ line: String) {
         CurrentProcess.writeAll(line + "\n", to: 1)
+    }
+}
+
+extension String {
+    /// A number with one decimal place.
+    fileprivate init(tenths number: Double) {
+        let tenths = Int((number * 10).rounded())
+        self = "\(tenths / 10).\(tenths % 10)"
     }
 }

@@ -3,9 +3,10 @@ import FoundationEssentials
 
 /// What the driver was asked for on its command line.
 struct DriverOptions: Sendable {
-    static let usage = "usage: chaos-driver [--kills COUNT] [--seed NUMBER] [--folder DIRECTORY] [--outbox KIB]"
+    static let usage = "usage: chaos-driver [--ends COUNT] [--seed NUMBER] [--folder DIRECTORY] [--outbox KIB]"
 
-    private(set) var kills = 500
+    /// How many ends workers meet.
+    private(set) var ends = 500
     private(set) var seed = randomUInt64()
     /// Where the ledgers lie while the run lasts; a folder of the run's own is made in it.
     private(set) var folder = FileManager.default.temporaryDirectory.path
@@ -18,9 +19,9 @@ struct DriverOptions: Sendable {
         while let name = rest.popFirst() {
             guard let value = rest.popFirst() else { return nil }
             switch name {
-            case "--kills":
-                guard let kills = Int(value), kills > 0 else { return nil }
-                self.kills = kills
+            case "--ends":
+                guard let ends = Int(value), ends > 0 else { return nil }
+                self.ends = ends
             case "--seed":
                 guard let seed = UInt64(value) else { return nil }
                 self.seed = seed

@@ -16,6 +16,7 @@ final class HostLoad: Sendable {
     private let sent: SentLedger
     private let seed: UInt64
     private let mischief: Mischief
+    private let watch: WorkerWatch
 
     init(
         publisher: EventPublisher,
@@ -23,7 +24,8 @@ final class HostLoad: Sendable {
         board: Board,
         sent: SentLedger,
         seed: UInt64,
-        mischief: Mischief
+        mischief: Mischief,
+        watch: WorkerWatch
     ) {
         self.publisher = publisher
         self.bridge = bridge
@@ -31,54 +33,80 @@ final class HostLoad: Sendable {
         self.sent = sent
         self.seed = seed
         self.mischief = mischief
+        self.watch = watch
     }
 
-    /// Handles what comes from workers: inline, and in tasks, which finish out of order.
+    /// Handles what comes from workers and the client: inline, and in tasks, which finish out of order.
     static func subscribe(_ publisher: EventPublisher, _ handled: HandledLedger) -> [Subscription] {
-        [
-            publisher.subscribe(to: ForHost.self) { event in
-                try handled.handle(event.payload) { wait(event.payload) }
-            },
+        func handle<E: ChaosEvent>(_ type: E.Type) -> Subscription {
+            publisher.subscribe(to: type) { event in try handled.handle(event.payload) { wait(event.payload) } }
+        }
+        return [
+            handle(ForHost.self), handle(FromB.self), handle(FromSource.self), handle(FromDemand.self),
+            handle(FromGuest.self), handle(FromClient.self),
             publisher.subscribe(to: FromA.self) { (event: FromA) async throws in
                 try await handled.handle(event.payload) {
                     await Task.yield()
                     wait(event.payload)
                 }
             },
-            publisher.subscribe(to: FromB.self) { event in
-                try handled.handle(event.payload) { wait(event.payload) }
-            },
         ]
     }
 
     /// Begins to publish, each stream in a task of its own.
     ///
-    /// - Returns: What ends when the board says so.
-    func begin() -> [Task<Void, any Error>] {
+    /// - Returns: What ends when the board says so, or the bridge takes nothing more.
+    func begin() -> [Task<Void, Never>] {
         [
             publish(.hostToA, ForA.self, leadingTo: FromA.eventName),
             publish(.hostToASecond, ForA.self, leadingTo: FromA.eventName),
             publish(.hostToB, ForB.self, leadingTo: FromB.eventName),
             publish(.hostToBSecond, ForB.self, leadingTo: FromB.eventName),
-            publish(.hostToBoth, ForBoth.self, leadingTo: nil),
+            publish(.hostToBoth, ForBoth.self),
+            publish(.hostToPool, Keyed.self, burst: 5),
+            publish(.hostToPoolSecond, Keyed.self, burst: 5),
+            publish(.hostToPoolThird, Keyed.self, burst: 5),
+            publish(.hostToGuest, ForGuest.self, burst: 5),
+            publish(.hostToOldest, Oldest.self, burst: 8),
+            publish(.hostToNewest, Newest.self, burst: 8),
+            publish(.hostToLatest, Latest.self, burst: 5),
+            publish(.hostToDemand, ForDemand.self, burst: 5) { [board] in !board.restsOnDemand },
         ]
     }
 
-    /// - Parameter consequence: what a worker's handler publishes over each of them: nothing but this holds that back.
+    /// How long a stream that comes in bursts waits after each.
+    private static let pause = Duration.milliseconds(4)
+
+    /// - Parameters:
+    ///   - consequence: what a worker's handler publishes over each of them: nothing but this holds that back.
+    ///   - burst: how many come at once, where a stream does not come as fast as there is room.
+    ///   - isWanted: whether there is to be anything now.
     private func publish<E: ChaosEvent>(
         _ stream: ChaosStream,
         _ type: E.Type,
-        leadingTo consequence: String?
-    ) -> Task<Void, any Error> {
+        leadingTo consequence: String? = nil,
+        burst: Int? = nil,
+        when isWanted: @escaping @Sendable () -> Bool = { true }
+    ) -> Task<Void, Never> {
         Task.detached { [self] in
             var sender = ChaosSender(stream, publisher, sent, seed: seed)
-            while board.phase != .stopped {
-                if board.phase == .paused {
-                    try await Task.sleep(for: .milliseconds(1))
-                    continue
+            do {
+                while board.isLive {
+                    guard board.phase == .publishing, isWanted() else {
+                        try await Task.sleep(for: .milliseconds(1))
+                        continue
+                    }
+                    if let consequence { await bridge.waitForRoom(name: consequence) }
+                    for _ in 0..<(burst ?? 1) {
+                        if try await sender.send(type, mischief.take()) { continue }
+                        try await Task.sleep(for: .milliseconds(1))
+                    }
+                    if burst != nil { try await Task.sleep(for: Self.pause) }
                 }
-                if let consequence { await bridge.waitForRoom(name: consequence) }
-                try await sender.send(type, mischief.take())
+            } catch let error as DeliveryError where error.code != .shuttingDown {
+                watch.complain("\(stream): \(error)")
+            } catch {
+                return
             }
         }
     }

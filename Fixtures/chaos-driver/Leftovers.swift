@@ -35,6 +35,16 @@ enum Leftovers {
         try? String(contentsOfFile: path, encoding: .utf8)
     }
 
+    /// What the open descriptors of this process are, each kind with its count.
+    static func descriptors() -> String {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        let kinds = names.compactMap { name in
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name))?
+                .prefix { $0 != "(" }
+        }
+        return Dictionary(grouping: kinds) { $0 }.map { "\($0.value.count) \($0.key)" }.sorted().joined(separator: ", ")
+    }
+
     /// How many kilobytes of its own this process has in memory, shared files left out.
     static func anonymousKilobytes() -> Int? {
         for line in (contents("/proc/self/smaps_rollup") ?? "").split(separator: "\n")

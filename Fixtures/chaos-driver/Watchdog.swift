@@ -11,21 +11,29 @@ import Darwin
 
 /// Ends a run that has stood still, and says where.
 enum Watchdog {
-    /// Without a kill for so many seconds nothing will come any more, also under a sanitizer.
-    private static let patience = 200
+    /// If nothing was handled for so many seconds, nothing will be any more, also under a sanitizer.
+    private static let patience = 100
+    /// An end that takes so many seconds will not be over any more, though events flow all the while.
+    private static let longestEnd = 500
 
     static func begin(_ bridge: BridgeHost, _ watch: WorkerWatch, _ board: Board) throws {
         try PlatformThread.start(name: "watchdog") { [weak bridge] in
-            var kills = -1
-            var seconds = 0
-            while bridge != nil {
+            var ends = -1
+            var handled: UInt64 = 0
+            var (sinceEnd, sinceHandled) = (0, 0)
+            while true {
                 sleep(1)
-                seconds = kills == board.kills ? seconds + 1 : 0
-                kills = board.kills
-                guard seconds >= patience, let bridge else { continue }
+                guard let bridge else { return }
+                let handledNow = bridge.statistics.reduce(0) { $0 &+ $1.sent.handled &+ $1.received.handled }
+                sinceEnd = ends == board.ends ? sinceEnd + 1 : 0
+                sinceHandled = ends == board.ends && handled == handledNow ? sinceHandled + 1 : 0
+                ends = board.ends
+                handled = handledNow
+                guard sinceHandled >= patience || sinceEnd >= longestEnd else { continue }
                 CurrentProcess.report(
                     """
-                    nothing has happened for \(patience) s after \(kills) kills, in phase \(board.phase)
+                    no end for \(sinceEnd) s, and nothing handled for \(sinceHandled) s, after \(ends) ends, in phase \
+                    \(board.phase)
                     on their way: \(bridge.leftovers.map { "\($0.events) to \($0.worker)" })
                     workers: \(bridge.status.map { "\($0.name) \($0.state) \($0.pid ?? 0)" })
                     reports: \(watch.found.unexpected)

@@ -1,88 +1,93 @@
 import BridgePlatform
+import ChaosLedger
 import DomainEvents
 import EventBridge
 import Locks
 
-/// Which workers live, as the bridge reports it, and what else it has reported that matters.
+/// What the bridge reports during a run: what the checker has to know is passed on to it, and what must not come about is kept.
 final class WorkerWatch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// What a run must not bring about.
+    /// What a run must not bring about, and what it has brought about besides.
     struct Troubles {
         var unexpected: [String] = []
-        var dropped = 0
         var lostInOutboxes: UInt64 = 0
     }
 
-    private let lock = Lock()
-    private let changed: Condition
-    private var processes: [String: Int32] = [:]
-    private var troubles = Troubles()
-    private var takenOver = 0
-    private var torn = 0
+    /// What may come about.
+    struct Figures {
+        var takenOver = 0
+        var torn = 0
+        var dropped = 0
+        var letters: [EventDeadLettered.Cause: Int] = [:]
+    }
 
-    init() {
-        changed = Condition(lock: lock)
+    private let announcements: Announcements
+    private let lock = Lock()
+    private var troubles = Troubles()
+    private var known = Figures()
+
+    init(_ announcements: Announcements) {
+        self.announcements = announcements
     }
 
     func subscribe(to publisher: EventPublisher) -> [Subscription] {
         [
-            publisher.subscribe(to: WorkerReady.self) { [self] event in
-                lock.withLock {
-                    processes[event.worker] = event.pid
-                    changed.broadcast()
-                }
+            publisher.subscribe(to: WorkerExited.self) { [self] event in exited(event) },
+            publisher.subscribe(to: WorkerGaveUp.self) { [self] in
+                complain("\($0.worker) was given up: \($0.reason)")
             },
-            publisher.subscribe(to: WorkerExited.self) { [self] event in lock.withLock { exited(event) } },
-            publisher.subscribe(to: WorkerGaveUp.self) { [self] event in
-                lock.withLock {
-                    troubles.unexpected.append("\(event.worker) was given up: \(event.reason)")
-                    changed.broadcast()
-                }
+            publisher.subscribe(to: WorkerOutput.self) { [self] in complain("\($0.worker) wrote: \($0.line)") },
+            publisher.subscribe(to: WorkerUnresponsive.self) { [self] in
+                complain("\($0.worker) was silent for \($0.silentMilliseconds) ms")
             },
-            publisher.subscribe(to: WorkerOutput.self) { [self] event in
-                lock.withLock { troubles.unexpected.append("\(event.worker) wrote: \(event.line)") }
+            publisher.subscribe(to: EventsLost.self) { [self] event in
+                complain("\(event.count.map { "\($0)" } ?? "some") events of \(event.worker) are lost: \(event.reason)")
             },
-            publisher.subscribe(to: EventsDropped.self) { [self] event in
-                lock.withLock {
-                    troubles.dropped += event.count
-                    troubles.unexpected.append("\(event.count) dropped on \(event.link): \(event.reason)")
-                }
-            },
+            publisher.subscribe(to: DeadLetterEvicted.self) { [self] in complain("a dead letter was evicted: \($0)") },
+            publisher.subscribe(to: EventsDropped.self) { [self] event in dropped(event) },
         ]
     }
 
-    /// With the lock held.
     private func exited(_ event: WorkerExited) {
-        if let outbox = event.outbox {
-            takenOver += outbox.delivered
-            torn += outbox.isTorn ? 1 : 0
-            troubles.lostInOutboxes += outbox.lost
-            if let damage = outbox.damage { troubles.unexpected.append("\(event.worker)'s outbox: \(damage)") }
+        let signal = event.exit?.signalName
+        let isOrderly = event.exit.map { $0.status == 0 } ?? false
+        if !isOrderly, let process = event.pid, let party = Party(name: event.worker) {
+            announcements.addDeath(of: process, party)
         }
-        if event.pid == processes[event.worker] { processes[event.worker] = nil }
-        if !event.wasAsked, !event.reason.contains("SIGKILL") {
-            troubles.unexpected.append("\(event.worker) ended by itself: \(event.reason)")
+        let isByHand = signal == "SIGKILL" || signal == "SIGTERM"
+        if !event.wasAsked, !isByHand, !(isOrderly && event.worker == Party.demand.name) {
+            complain("\(event.worker) ended by itself: \(event.reason)")
         }
-        changed.broadcast()
-    }
-
-    /// Waits until the worker is ready.
-    ///
-    /// - Returns: Its process; nil if something went wrong that makes waiting useless.
-    func waitForProcess(of worker: String) -> Int32? {
+        guard let outbox = event.outbox else { return }
+        if let damage = outbox.damage { complain("\(event.worker)'s outbox: \(damage)") }
         lock.withLock {
-            while processes[worker] == nil, troubles.unexpected.isEmpty { changed.wait() }
-            return processes[worker]
+            known.takenOver += outbox.delivered
+            known.torn += outbox.isTorn ? 1 : 0
+            troubles.lostInOutboxes += outbox.lost
         }
     }
 
-    /// The worker is about to be killed: it is not ready any more, whatever is reported when.
-    func forget(_ worker: String) {
-        lock.withLock { processes[worker] = nil }
+    private func dropped(_ event: EventsDropped) {
+        guard let kind = ChaosKind(eventName: event.event) else {
+            return complain("\(event.count) of \(event.event) dropped on the way to \(event.link): \(event.reason)")
+        }
+        lock.withLock { known.dropped += event.count }
+        // What a worker drops on its way to the host reaches nobody.
+        let receivers = event.link == "host" ? kind.receivers + [.witness] : [Party(name: event.link)].compactMap { $0 }
+        for receiver in receivers { announcements.addDropped(event.count, kind, to: receiver) }
+    }
+
+    func noteLetter(_ cause: EventDeadLettered.Cause) {
+        lock.withLock { known.letters[cause, default: 0] += 1 }
+    }
+
+    /// Takes note of what must not be.
+    func complain(_ text: String) {
+        lock.withLock { troubles.unexpected.append(text) }
     }
 
     var found: Troubles { lock.withLock { troubles } }
 
-    var summary: (takenOver: Int, torn: Int) { lock.withLock { (takenOver, torn) } }
+    var figures: Figures { lock.withLock { known } }
 }

@@ -10,20 +10,40 @@ import Glibc
 import Darwin
 #endif
 
-/// A worker of the chaos driver: `chaos-worker FOLDER SEED`.
+/// A worker of the chaos driver, `chaos-worker FOLDER SEED`, and its client, `chaos-worker FOLDER SEED SOCKET`.
 ///
-/// It publishes as fast as it may, also from its handlers, writes down what it does, and is killed.
+/// Its name says which party it is. It publishes and handles as that does, writes down what it does, and is ended.
 @main
 struct ChaosWorker {
-    /// EX_USAGE of sysexits.h.
-    private static let usage: CInt = 64
+    /// Exit statuses of sysexits.h.
+    private enum ExitCode {
+        static let usage: CInt = 64
+        static let software: CInt = 70
+    }
 
     static func main() async {
-        let arguments = CommandLine.arguments.dropFirst()
-        guard arguments.count == 2, let folder = arguments.first, let seed = arguments.last.flatMap({ UInt64($0) })
-        else {
-            CurrentProcess.report("expected `chaos-worker FOLDER SEED`, found \(arguments.joined(separator: " "))")
-            exit(usage)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        guard (2...3).contains(arguments.count), let seed = UInt64(arguments[1]) else {
+            CurrentProcess.report(
+                "expected `chaos-worker FOLDER SEED [SOCKET]`, found \(arguments.joined(separator: " "))"
+            )
+            exit(ExitCode.usage)
+        }
+        let folder = arguments[0]
+        do {
+            if arguments.count == 3 {
+                _ = try ParentDeathSignal.arm(SIGKILL, expectedParent: CurrentProcess.parentIdentifier)
+                try await ClientLife(folder: folder, seed: seed, socket: arguments[2]).run()
+                exit(0)
+            }
+            if CurrentProcess.environment("EVENT_BRIDGE_NAME") == Party.witness.name {
+                var witness = try WitnessLife(folder: folder)
+                try witness.run()
+                exit(0)
+            }
+        } catch {
+            CurrentProcess.report("\(error)")
+            exit(ExitCode.software)
         }
         await BridgeWorker.main { publisher in try subscribe(publisher, folder, seed) }
     }
@@ -36,16 +56,17 @@ struct ChaosWorker {
         let source = publisher.source
         let board = try Board(in: folder)
         let ordinal = board.takeOrdinal()
-        // Repeatable as far as a run is: the start that this is does not hang on chance.
-        let seed = seed &+ ordinal
         guard let party = Party(name: source.origin), party != .host else {
-            throw LedgerError("a worker is called a or b, not \(source.origin)")
+            throw LedgerError("a worker is called after a party of the run, not \(source.origin)")
         }
-        let sent = try SentLedger(in: folder, party: party, ordinal: ordinal, incarnation: source.incarnation)
-        let handled = try HandledLedger(in: folder, party: party, ordinal: ordinal)
-        let life = WorkerLife(publisher: publisher, board: board, sent: sent, handled: handled, seed: seed)
-        return party == .a
-            ? life.begin(.aToHost, .aToB, .aFromHandler, own: ForA.self, peer: ForB.self, FromA.self, FromB.self)
-            : life.begin(.bToHost, .bToA, .bFromHandler, own: ForB.self, peer: ForA.self, FromB.self, FromA.self)
+        let life = WorkerLife(
+            publisher: publisher,
+            board: board,
+            sent: try SentLedger(in: folder, party: party, ordinal: ordinal, incarnation: source.incarnation),
+            handled: try HandledLedger(in: folder, name: source.origin, board: board),
+            // Repeatable as far as a run is: the start that this is does not hang on chance.
+            seed: seed &+ ordinal
+        )
+        return try life.begin(as: party)
     }
 }

@@ -37,6 +37,7 @@ struct FaultyWorker {
         case .leakDescriptor, .burstHeld: Grandchild.leave(holdingLink: true)
         case .daemon: Grandchild.leaveDaemon()
         case .writeAfterDeath: Grandchild.leaveWriter()
+        case .violate: WrongFrame.prepare()
         default: break
         }
         Burst.prepare(misbehaviour)

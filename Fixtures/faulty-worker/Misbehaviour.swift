@@ -94,6 +94,8 @@ enum Misbehaviour: Equatable {
     case exit(on: String)
     /// `throw-on:EVENT`: the handler throws.
     case fail(on: String)
+    /// `violate-on:EVENT`: the handler writes to the link what is no frame, and answers.
+    case violate(on: String)
 
     private static let plain: [String: Misbehaviour] = [
         "crash-before-hello": .crashBeforeHello, "exit-early": .exitEarly, "no-hello": .noHello,
@@ -130,6 +132,7 @@ enum Misbehaviour: Equatable {
         case "crash-unless": self = .crashUnless(path: value)
         case "exit-on": self = .exit(on: value)
         case "throw-on": self = .fail(on: value)
+        case "violate-on": self = .violate(on: value)
         default: return nil
         }
     }
@@ -146,6 +149,7 @@ enum Misbehaviour: Equatable {
         let valued = [
             "crash-on:EVENT", "crash-once-on:EVENT", "crash-beside:EVENT", "crash-unless:PATH", "exit-on:EVENT",
             "hang-on:EVENT", "hang-once-on:EVENT", "slow:DURATION", "throw-on:EVENT", "trap-on:EVENT",
+            "violate-on:EVENT",
         ]
         return (plain.keys + valued).sorted().joined(separator: ", ")
     }

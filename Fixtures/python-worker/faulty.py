@@ -41,8 +41,8 @@ def main():
             die()
         if text == "refuse":
             raise ValueError("it was asked to refuse")
-        if text == "garbage":
-            bridge.writing.write('{"type":"WorkDone",\n')
+        if text.startswith("line "):
+            bridge.writing.write(text.removeprefix("line ") + "\n")
         if text == "long":
             bridge.writing.write("{" + " " * (17 << 20) + "}\n")
         if text == "burst":
@@ -61,7 +61,7 @@ def main():
                 finally:
                     os._exit(0)
             die()
-        publish(number, text, event)
+        publish(float("nan") if text == "no number" else number, text, event)
         if text == "die after answer":
             die()
 

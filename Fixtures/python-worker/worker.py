@@ -26,7 +26,8 @@ class Bridge:
         self.say(bridge="ready")
 
     def say(self, **message):
-        self.writing.write(json.dumps(message) + "\n")
+        # JSON has no NaN and no infinity: a ValueError here refuses the event, where the host would end this process for such a line.
+        self.writing.write(json.dumps(message, allow_nan=False) + "\n")
 
     def publish(self, name, data, cause):
         """Publishes an event that `cause`, an event that is being handled, has led to."""

@@ -124,6 +124,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             }
         }
         end()
+        await router.reports.passed()
     }
 
     /// Brings the end of the present link, and then ends.
@@ -258,10 +259,10 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         case .finishConnecting(let error):
             lock.withLock { connecting.take() }?.resume(returning: error)
         case .announceLoss(let error, let isFinal):
-            publisher.publish(HostLost(path: path, reason: error.description, isFinal: isFinal))
+            router.reports.publish(HostLost(path: path, reason: error.description, isFinal: isFinal))
         case .announceReturn(let isSameHost, let away):
             let (name, lastEvent) = lock.withLock { (ownName ?? "", self.lastEvent) }
-            publisher.publish(
+            router.reports.publish(
                 HostRegained(
                     path: path,
                     client: name,
@@ -347,9 +348,10 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         }
         try router.interestReceived(interest, from: route, over: link, replacesWishes: isFirst)
         guard isFirst else { return }
-        link.releaseEvents()
-        link.send(.ready)
+        route.releaseEvents(over: link)
         handle(.attached(hostIncarnation: incarnation))
+        // Whoever is told that the host is back is told before its events come.
+        router.reports.whenPassed { link.send(.ready) }
     }
 
     /// From the poller's thread, which no handler can block.

@@ -13,7 +13,8 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     ///
     /// A later version may know further ones.
     public var state: String
-    /// What there is to say about the state, as a phrase: `attempt 2, again in 1.2 s`; nil for nothing.
+    /// What there is to say about the state, as a phrase: `attempt 2, again in 1.2 s`, or, of one whose process has ended,
+    /// `killed by SIGKILL (9); waits for a handler of BoxProvisioned`; nil for nothing.
     public var detail: String?
     /// How often it was started: the number of its present or last incarnation.
     public var starts: Int

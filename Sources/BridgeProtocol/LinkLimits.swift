@@ -53,6 +53,11 @@ package struct LinkLimits: Sendable, Hashable {
     /// What a frame of this length takes of a window or an outbox.
     package static func charge(forFrameOf length: Int) -> Int { max(length, minimumCharge) }
 
+    /// How many bytes of control messages may wait for a peer that takes nothing in.
+    ///
+    /// A thousand of the largest, or what a peer says of 16,384 names; a peer that reads leaves next to none waiting.
+    package static let waitingControlBytes = 4 << 20
+
     /// How far beyond the oldest unacknowledged event a sender goes, in windows: bounds what the receiver remembers of events
     /// that were handled out of order.
     package static let spanInWindows = 4

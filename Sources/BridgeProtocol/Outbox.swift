@@ -8,18 +8,50 @@ package struct Outbox: ~Copyable {
     /// One event in the outbox.
     private struct Record {
         var frame: UnsafeMutableRawPointer
-        var length: Int
         var number: UInt64
         var source: Unmanaged<EventSource>
+        /// Of the frame, whose length has 32 bits.
+        private var bytes: UInt32
+        /// 0 for what is no event, but stands for some that were dropped.
         var attempt: UInt32
-        /// Whether it stands for events that were dropped.
-        var isGap = false
-        /// The peer has given its window credit back.
-        var isCredited = false
-        /// Acknowledged or refused: only frames before it keep it here.
-        var isSettled = false
+        private var credited: UInt32 = 0
+        private var settled: UInt32 = 0
 
+        init(
+            frame: UnsafeMutableRawPointer,
+            length: Int,
+            number: UInt64,
+            source: Unmanaged<EventSource>,
+            attempt: UInt32
+        ) {
+            self.frame = frame
+            self.number = number
+            self.source = source
+            self.attempt = attempt
+            bytes = UInt32(length)
+        }
+
+        var length: Int { Int(bytes) }
+        var isGap: Bool { attempt == 0 }
+        var isCredited: Bool { credited > 0 }
+        var isSettled: Bool { settled > 0 }
         var charge: Int { LinkLimits.charge(forFrameOf: length) }
+
+        /// How many from here on, this one included, are known to have come so far; 0 if it has not itself.
+        ///
+        /// More than one, so that what is acknowledged again and again is passed over in a few steps.
+        subscript(stage: Stage) -> UInt32 {
+            get { stage == .credited ? credited : settled }
+            set { if stage == .credited { credited = newValue } else { settled = newValue } }
+        }
+    }
+
+    /// How far the peer is with an event.
+    private enum Stage {
+        /// Handled: its window credit was given back.
+        case credited
+        /// Acknowledged or refused: only frames before it keep it here.
+        case settled
     }
 
     private var store: FrameStore
@@ -29,7 +61,7 @@ package struct Outbox: ~Copyable {
     private static let keptRecords = 4_096
 
     /// The sequence of the oldest event that is kept.
-    private var firstSequence: UInt64 = 1
+    package private(set) var firstSequence: UInt64 = 1
     /// The newest event that was handed out for writing.
     package private(set) var lastComposed: UInt64 = 0
     /// The newest event that was written entirely.
@@ -42,7 +74,7 @@ package struct Outbox: ~Copyable {
     /// Charged bytes of all that is kept.
     package private(set) var chargedBytes = 0
     /// Of these, what the receiver has handled, and what is kept only until what its handlers published has arrived.
-    private var creditedBytes = 0
+    package private(set) var creditedBytes = 0
     private var inFlightBytes = 0
     private var inFlightEvents = 0
 
@@ -144,8 +176,7 @@ package struct Outbox: ~Copyable {
             length: frameLength,
             number: number,
             source: .passUnretained(source),
-            attempt: attempt,
-            isGap: isGap
+            attempt: isGap ? 0 : attempt
         )
         records[index(lastSequence)] = record
         chargedBytes += record.charge
@@ -198,7 +229,7 @@ package struct Outbox: ~Copyable {
         }
         let events = inFlightEvents + Int(lastSequence - lastComposed)
         if events == 0 { return true }
-        let bytes = chargedBytes - creditedBytes
+        let bytes = unhandledBytes
         return probation.isEmpty && events < windowEvents && bytes + charge <= windowBytes
     }
 
@@ -290,17 +321,32 @@ package struct Outbox: ~Copyable {
     }
 
     private mutating func credit(through first: UInt64, _ last: UInt64) {
-        var sequence = max(first, firstSequence)
+        var sequence = next(not: .credited, from: first, through: last)
         while sequence <= last {
-            let position = index(sequence)
-            if let record = records[position], !record.isCredited {
-                records[position]?.isCredited = true
+            if let record = records[index(sequence)] {
+                records[index(sequence)]?[.credited] = 1
                 creditedBytes += record.charge
                 inFlightEvents -= 1
                 inFlightBytes -= record.charge
             }
-            sequence += 1
+            sequence = next(not: .credited, from: sequence + 1, through: last)
         }
+    }
+
+    /// The first event from one on that has not come so far; one behind the last if all have.
+    ///
+    /// What it passes over it makes longer steps of: whatever ranges a peer announces, and however often, the steps that find nothing are
+    /// few.
+    private mutating func next(not stage: Stage, from first: UInt64, through last: UInt64) -> UInt64 {
+        var sequence = max(first, firstSequence)
+        while sequence <= last, let known = records[index(sequence)]?[stage], known > 0 {
+            let next = sequence + UInt64(known)
+            // Only up to the last: in a ring the oldest lies behind the newest.
+            let more = next <= last ? records[index(next)]?[stage] ?? 0 : 0
+            if more > 0 { records[index(sequence)]?[stage] = known + more }
+            sequence = next + UInt64(more)
+        }
+        return sequence
     }
 
     /// Lets acknowledged events go.
@@ -319,15 +365,14 @@ package struct Outbox: ~Copyable {
 
     private mutating func settle(_ first: UInt64, _ last: UInt64) -> Int {
         var settled = 0
-        var sequence = max(first, firstSequence)
+        var sequence = next(not: .settled, from: first, through: last)
         while sequence <= last {
-            let position = index(sequence)
-            if let record = records[position], !record.isSettled {
-                records[position]?.isSettled = true
+            if let record = records[index(sequence)] {
+                records[index(sequence)]?[.settled] = 1
                 if !record.isGap { settled += 1 }
             }
             probation.settled(sequence)
-            sequence += 1
+            sequence = next(not: .settled, from: sequence + 1, through: last)
         }
         acknowledgedEvents += UInt64(settled)
         return settled
@@ -342,22 +387,20 @@ package struct Outbox: ~Copyable {
         }
         guard sequence >= firstSequence, let record = records[index(sequence)], !record.isSettled else { return nil }
         guard !record.isGap else { throw LinkViolation("refused \(sequence), which is a gap and no event") }
-        records[index(sequence)]?.isSettled = true
+        records[index(sequence)]?[.settled] = 1
+        probation.settled(sequence)
         refusedEvents += 1
         return UnsafeRawBufferPointer(start: record.frame, count: record.length)
     }
 
-    /// Frees what is settled and written, from the oldest on.
+    /// Frees what is settled, acknowledged and written, from the oldest on.
+    ///
+    /// A refused event is settled before it is acknowledged, and stays until then: the receiver counts it against the window.
     package mutating func release() {
         while firstSequence <= lastWritten {
             let position = index(firstSequence)
-            guard let record = records[position], record.isSettled else { break }
-            if record.isCredited {
-                creditedBytes -= record.charge
-            } else {
-                inFlightEvents -= 1
-                inFlightBytes -= record.charge
-            }
+            guard let record = records[position], record.isSettled, record.isCredited else { break }
+            creditedBytes -= record.charge
             chargedBytes -= record.charge
             records[position] = nil
             probation.settled(firstSequence)
@@ -416,7 +459,7 @@ package struct Outbox: ~Copyable {
                         frame: UnsafeRawBufferPointer(start: record.frame, count: record.length),
                         source: record.source.takeUnretainedValue(),
                         number: record.number,
-                        attempts: wasHandedOut ? record.attempt : record.attempt - 1,
+                        attempts: wasHandedOut || record.isGap ? record.attempt : record.attempt - 1,
                         strikes: probation.strikes(of: sequence),
                         isGap: record.isGap
                     )

@@ -62,6 +62,8 @@ package struct OverflowQueue: Sendable {
         var first = 0
         /// How many of them have not been left.
         var live = 0
+        /// What those are charged.
+        var chargedBytes = 0
     }
 
     /// Linked lists in an array, as what lies between others goes as well.
@@ -73,7 +75,7 @@ package struct OverflowQueue: Sendable {
     private var keys: [Key: Int] = [:]
     private var lastTicket: UInt64 = 0
     /// The tickets of events that must not leave yet, ascending.
-    private var held: [UInt64] = []
+    package private(set) var held: [UInt64] = []
 
     /// How many events wait.
     package private(set) var events = 0
@@ -102,7 +104,7 @@ package struct OverflowQueue: Sendable {
         lastTicket += 1
         let full = key.map { Key(name: event.name, value: $0) }
         let index = link(Node(entry: .event(event), ticket: lastTicket, key: full))
-        stand(index, inLineOf: event.name)
+        stand(index, inLineFor: event)
         if let full { keys[full] = index }
         if isHeld { held.append(lastTicket) }
         events += 1
@@ -130,13 +132,13 @@ package struct OverflowQueue: Sendable {
     /// Lets a held event leave.
     package mutating func release(_ ticket: UInt64) { held.removeAll { $0 == ticket } }
 
-    /// How many events are held.
-    package var heldEvents: Int { held.count }
-
     /// Lets all that is held leave.
     package mutating func releaseAll() { held = [] }
 
     // MARK: - Policies
+
+    /// What the events of a name are charged.
+    package func chargedBytes(of name: String) -> Int { lines[name]?.chargedBytes ?? 0 }
 
     /// Takes the oldest event of a name out and leaves a gap.
     package mutating func dropOldest(of name: String) -> Waiting? {
@@ -193,16 +195,17 @@ package struct OverflowQueue: Sendable {
 
     // MARK: - Lines
 
-    private mutating func stand(_ index: Int, inLineOf name: String) {
-        var line = lines.removeValue(forKey: name) ?? Line()
+    private mutating func stand(_ index: Int, inLineFor event: Waiting) {
+        var line = lines.removeValue(forKey: event.name) ?? Line()
         line.live += 1
+        line.chargedBytes += event.charge
         // As often as many have left it.
         if line.places.count >= 64, line.places.count >= line.live * 4 {
             line.places = line.places[line.first...].filter { nodes[$0.index]?.ticket == $0.ticket }
             line.first = 0
         }
         line.places.append((index, lastTicket))
-        lines[name] = line
+        lines[event.name] = line
     }
 
     /// Where the oldest event of a name waits; the caller takes it out.
@@ -225,6 +228,7 @@ package struct OverflowQueue: Sendable {
         if let key = node.key, keys[key] == index { keys[key] = nil }
         nodes[index]?.key = nil
         lines[event.name]?.live -= 1
+        lines[event.name]?.chargedBytes -= event.charge
         if lines[event.name]?.live == 0 { lines[event.name] = nil }
         events -= 1
         chargedBytes -= event.charge

@@ -10,7 +10,7 @@ final class FrameCopies: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let memory: MemoryFile
     private let lock = Lock()
-    /// Made for the first event: most links never see one.
+    /// Made for the first event, if there is none already.
     private var mapping: MemoryMapping?
     private var isMappable = true
     private var spares: [UnsafeMutableRawBufferPointer] = []
@@ -22,8 +22,10 @@ final class FrameCopies: @unchecked Sendable {
     /// Copies are made as long as a multiple of this, so that one fits where another was.
     private static let grainBytes = 64 << 10
 
-    init(_ memory: MemoryFile) {
+    /// - Parameter mapping: of that memory; nil if it is to be made for the first event.
+    init(_ memory: MemoryFile, mapping: MemoryMapping? = nil) {
         self.memory = memory
+        self.mapping = mapping
     }
 
     deinit {

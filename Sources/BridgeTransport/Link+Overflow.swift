@@ -64,19 +64,23 @@ extension Link {
             trace?.waits(event.context.id, at: MonotonicClock.now())
         }
         // Where events are dropped nobody waits, and so nobody is slowed.
-        return .accepted(sequence: ticket, isCrowded: isCrowded && waits(event.name))
+        return .accepted(sequence: ticket, isCrowded: (isCrowded || isBackedUp) && waits(event.name))
     }
 
     private func waits(_ name: String) -> Bool { limits.overflow.policy(of: name) == .wait }
 
     /// What is handled is in nobody's way below the hard limit, though it is kept until what lies before it is handled too.
-    private func hasRoom(for event: OverflowQueue.Waiting) -> Bool {
+    ///
+    /// - Parameter freed: what would be taken out for it.
+    private func hasRoom(for event: OverflowQueue.Waiting, without freed: Int = 0) -> Bool {
         if isEmpty { return true }
-        return outbox.unhandledBytes + queue.chargedBytes + event.charge <= limits.outboxBytes
-            && keptBytes + event.charge <= limits.outboxHardBytes
+        return outbox.unhandledBytes + queue.chargedBytes - freed + event.charge <= limits.outboxBytes
+            && keptBytes - freed + event.charge <= limits.outboxHardBytes
     }
 
+    /// Takes out as many of the older events of its name as it needs; none if all of them were not enough.
     private func makeRoom(for event: OverflowQueue.Waiting, _ displaced: inout [Displaced]) -> Bool {
+        guard hasRoom(for: event, without: queue.chargedBytes(of: event.name)) else { return false }
         while !hasRoom(for: event) {
             guard let oldest = queue.dropOldest(of: event.name) else { return false }
             overflowTally.dropped += 1
@@ -96,7 +100,7 @@ extension Link {
     /// Tells the peer, in the place where they would have come, that events are missing.
     package func note(_ gap: Gap) {
         let isNoted = lock.withLock {
-            guard end == nil, farewell == nil else { return false }
+            guard closed == nil else { return false }
             queue.append(gap)
             return true
         }

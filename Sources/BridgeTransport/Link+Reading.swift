@@ -98,7 +98,9 @@ extension Link {
     }
 
     private func endOfStream(_ stream: any ByteStream, _ reader: FrameReader) -> LinkEnd {
-        if lock.withLock({ isClosedHere }) { return .closed }
+        let (isClosedHere, brokenOff) = lock.withLock { (self.isClosedHere, self.brokenOff) }
+        if isClosedHere { return .closed }
+        if let brokenOff { return violated(brokenOff) }
         switch stream.finding {
         case .violation(let text): return violated(text)
         case .torn(let text): return .failed(text)
@@ -195,7 +197,7 @@ extension Link {
                 urgency = note(handled: last.sequence, wasUnwanted: last.wasUnwanted)
                 last.sequence = 0
             }
-            return (pendingAcknowledgements.isEmpty ? nil : settlePending(), starts, urgency)
+            return (mayOthersGoOn ? settlePending() : nil, starts, urgency)
         }
         if starts { startTick() }
         act(on: urgency)
@@ -215,11 +217,16 @@ extension Link {
             try phase.frameReceived(.gap)
             try receiveWindow.eventReceived(sequence: gap.sequence, frameLength: frameLength)
             gapsReceived += 1
-            return pendingAcknowledgements.isEmpty ? [] : settlePending()
+            gapsInHand += 1
+            return mayOthersGoOn ? settlePending() : []
         }
         for body in settled { body() }
         try delegate?.link(self, received: gap)
-        eventHandled(gap.sequence)
+        let urgency = lock.withLock {
+            gapsInHand -= 1
+            return note(handled: gap.sequence)
+        }
+        act(on: urgency)
     }
 
     private func acknowledged(
@@ -233,10 +240,12 @@ extension Link {
                 staleAcknowledgements += 1
                 return ([], false)
             }
+            try checkMaySettle()
             try outbox.credit(acknowledgement)
             settling.acknowledged(acknowledgement, at: now)
             trace?.acknowledged(acknowledgement, at: now)
-            if acknowledgement.after <= lastArrived {
+            expectedArrival = acknowledgement.after
+            if isSafe(acknowledgement.after) {
                 _ = outbox.settle(acknowledgement)
             } else if pendingAcknowledgements.count < 2 {
                 pendingAcknowledgements.append(acknowledgement)
@@ -244,20 +253,55 @@ extension Link {
                 // The oldest stands soonest and the newest says most; those between add nothing.
                 pendingAcknowledgements[1] = acknowledgement
             }
+            try checkOwed()
             return (takeWoken(), hasWritable)
         }
         for body in woken { body() }
         if mayWrite { pump() }
     }
 
+    /// A peer that acknowledges nothing has said so in its handshake: what was written for it is settled already.
+    ///
+    /// With the lock held.
+    private func checkMaySettle() throws(LinkViolation) {
+        guard acknowledgesNothing else { return }
+        throw LinkViolation("it settles an event, but said in its handshake that it acknowledges nothing")
+    }
+
     /// The newest event of the peer, whichever way it came; with the lock held.
-    private var lastArrived: UInt64 { max(receiveWindow.lastReceived, lastTakenOver) }
+    var lastArrived: UInt64 { max(receiveWindow.lastReceived, lastTakenOver) }
+
+    /// Whether something may wait for an event that has just arrived.
+    ///
+    /// With the lock held.
+    private var mayOthersGoOn: Bool { !pendingAcknowledgements.isEmpty || hasWaiters }
+
+    /// A peer without shared memory may have its own events arrive behind those that it has handled, but not put that off for ever.
+    ///
+    /// With the lock held.
+    private func checkOwed() throws(LinkViolation) {
+        let owed = outbox.creditedBytes
+        guard phase.role == .host, owed > 2 * limits.outboxHardBytes else { return }
+        throw LinkViolation(
+            """
+            it has handled \(owed) bytes of events and acknowledges them only behind event \(expectedArrival) of its own, which \
+            does not come; the limit is \(2 * limits.outboxHardBytes) bytes
+            """
+        )
+    }
+
+    /// Whether this event of the peer is here, or lies in memory that outlives the peer.
+    ///
+    /// With the lock held.
+    private func isSafe(_ sequence: UInt64) -> Bool {
+        sequence <= lastArrived || peerOutbox.map { sequence <= $0.accepted } ?? false
+    }
 
     /// Lets go of what acknowledgements settle whose condition is met by now.
     ///
     /// With the lock held.
     func settlePending() -> [@Sendable () -> Void] {
-        while let oldest = pendingAcknowledgements.first, oldest.after <= lastArrived {
+        while let oldest = pendingAcknowledgements.first, isSafe(oldest.after) {
             _ = outbox.settle(oldest)
             pendingAcknowledgements.removeFirst()
         }
@@ -267,6 +311,7 @@ extension Link {
     private func refused(_ refusal: Refusal, at now: UInt64) throws {
         // The frame is copied out: the delegate is called without the lock, under which alone the outbox stands still.
         let frame = try lock.withLock { () throws(LinkViolation) -> [UInt8]? in
+            try checkMaySettle()
             let frame = try outbox.refuse(refusal.sequence)
             settling.refused(refusal.sequence, at: now)
             trace?.refused(refusal.sequence, at: now)
@@ -314,9 +359,10 @@ extension Link {
             // Nobody can know what of it has arrived, and it is not to arrive twice.
             if acknowledgesNothing { settleUnconfirmed() }
             end = ending
-            // The socket goes as soon as the last writer has let go of it, however long somebody keeps the link.
+            // The socket goes as soon as the last writer has let go of it, and the shared memory, however long the link is kept.
             self.stream = nil
             reader = nil
+            forgetPeerMemory()
             let demanded = demandWaiter.take()
             return (takeWoken() + (demanded.map { [$0] } ?? []), takeUnconfirmed(), self.delegate)
         }
@@ -361,7 +407,8 @@ extension Link {
         EventContext(
             id: EventID(head.id, sender: sender, receiver: receiver),
             nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
-            attempt: Int(clamping: head.attempt),
+            // One more is added now and then: far from the end of the numbers, whatever a peer says.
+            attempt: Int(UInt32(clamping: head.attempt)),
             cause: head.cause.map { EventID($0, sender: sender, receiver: receiver) },
             root: head.root.map { EventID($0, sender: sender, receiver: receiver) },
             // What is no trace context is to be ignored, not answered for.

@@ -27,7 +27,7 @@ extension Link {
     /// - Parameter ifThereIsRoom: whether it is not kept where waiting begins.
     package func reserve(for payload: UnsafeRawBufferPointer, name: String, ifThereIsRoom: Bool) -> Reserving {
         lock.withLock {
-            if end != nil { return .refused(.ended) }
+            if let closed { return .refused(closed) }
             if ifThereIsRoom, !hasRoomNow, limits.overflow.policy(of: name) == .wait { return .refused(.crowded) }
             if let problem = problem(with: payload, name: name) { return .refused(problem) }
             let bytes = LinkLimits.charge(forFrameOf: payload.count + Self.headAllowance)

@@ -6,10 +6,12 @@ import Locks
 extension Link {
     /// What became of an event that was offered.
     package enum Enqueued: Sendable, Hashable {
-        /// It lies in the outbox under this sequence; crowded is one beyond the limit where waiting begins.
+        /// It lies in the outbox under this sequence; crowded is one for a peer that is to be given no more for now.
         case accepted(sequence: UInt64, isCrowded: Bool)
         /// The link has ended; the next incarnation's takes the event.
         case ended
+        /// This side has said goodbye, and the peer does not see what comes after that.
+        case finished
         /// A policy has dropped it.
         case dropped
         /// Events of this name do not go to the peer any more, however lately they did: see ``Link/leave(_:)``.
@@ -25,7 +27,7 @@ extension Link {
     /// Takes no more events of these names: the peer is about to go, and others have taken its place.
     ///
     /// Whoever looked up before who gets an event, and was held up, is told so instead of coming too late.
-    package func leave(_ names: Set<String>) { lock.withLock { leftNames = names } }
+    package func leave(_ names: LeftNames) { lock.withLock { leftNames = names } }
 
     /// Puts an event into the outbox; ``flush(at:isGathered:)`` then writes it.
     ///
@@ -50,7 +52,9 @@ extension Link {
     ) -> Enqueued {
         lock.lock()
         defer { lock.unlock() }
-        guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else { return .ended }
+        if let closed { return closed }
+        // Behind the goodbye no receipt comes.
+        if wantsReceipt, isFarewellWritten { return .finished }
         if let leftNames, leftNames.contains(name) { return .left }
         if !use(reservation), let problem = problem(with: payload, name: name, isAccepted: isAccepted) {
             return problem
@@ -80,7 +84,7 @@ extension Link {
         else { return .full(limit: limits.outboxHardBytes) }
         acceptedEvents += 1
         if isHeld { held.append(outbox.lastSequence) }
-        return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
+        return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded || isBackedUp)
     }
 
     /// Puts an event that goes nowhere else into the outbox and has it written; only where every event waits for room.
@@ -100,9 +104,9 @@ extension Link {
             lock.unlock()
             return .crowded
         }
-        guard end == nil, farewell == nil, !isClosedHere || phase.role == .host else {
+        if let closed {
             lock.unlock()
-            return .ended
+            return closed
         }
         if let leftNames, leftNames.contains(name) {
             lock.unlock()
@@ -125,13 +129,47 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: false)
     }
 
+    /// Why no event is taken any more; nil as long as events are.
+    ///
+    /// An outbox in shared memory outlives the stream: the host reads it when this process has ended. So a worker goes on putting events
+    /// there behind its goodbye, until its process ends or ``close()`` says that it has.
+    ///
+    /// With the lock held.
+    var closed: Enqueued? {
+        if isClosedHere, phase.role == .worker { return .ended }
+        if isFarewellWritten, sharedHead != nil { return nil }
+        if end != nil { return .ended }
+        return isFarewellWritten ? .finished : nil
+    }
+
     /// Whether so much waits for the peer's handlers that others' events are not taken off their hands.
     ///
-    /// What its handlers are done with does not count, though it is kept until what they published has arrived: that may itself wait for
-    /// room at another peer, which waits for room here, and all would wait for ever.
+    /// What its handlers are done with does not count: handlers wait for no room, so this ends however full everybody else is.
     ///
     /// With the lock held.
     var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
+
+    /// Whether so much of what the peer has published cannot leave it that it is given no more to do.
+    ///
+    /// The peer's handlers publish without waiting for room. What they publish piles up in the peer's own outbox if its receivers are
+    /// slow, so those that cause it are slowed. A peer that waits for room itself stays below this.
+    ///
+    /// With the lock held.
+    var isBackedUp: Bool { backlogBytes >= 2 * limits.outboxBytes }
+
+    /// What the peer has published and this side has not received, in charged bytes, as far as this side can know.
+    ///
+    /// Without shared memory: what the peer has handled and keeps unsettled until its own events have arrived.
+    private var backlogBytes: Int {
+        guard let peerOutbox else { return outbox.creditedBytes }
+        let (accepted, arrived) = (peerOutbox.accepted, lastArrived)
+        let events = accepted > arrived ? accepted - arrived : 0
+        if events == 0 { return 0 }
+        let (bytes, received) = (peerOutbox.acceptedBytes, receiveWindow.receivedBytes)
+        // Both are the peer's word.
+        let (charge, overflow) = events.multipliedReportingOverflow(by: UInt64(LinkLimits.minimumCharge))
+        return overflow ? .max : Int(clamping: max(charge, bytes > received ? bytes - received : 0))
+    }
 
     /// Lets a held event, and those behind it, leave.
     ///
@@ -139,17 +177,12 @@ extension Link {
     /// - Returns: Whether the line is busy.
     package func release(_ sequence: UInt64, at now: UInt64) -> Bool {
         lock.withLock {
-            if limits.overflow.isPlain {
-                held.removeAll { $0 == sequence }
-            } else if isMoved {
-                heldElsewhere -= 1
-            } else {
-                queue.release(sequence)
-            }
+            held.removeAll { $0 == sequence }
+            queue.release(sequence)
             return isBusy(at: now)
         }
     }
 
     /// Whether somebody has put an event in here, of a link that has ended, and not yet into all other outboxes that it goes to.
-    package var isHolding: Bool { lock.withLock { !held.isEmpty || heldElsewhere > 0 } }
+    package var isHolding: Bool { lock.withLock { !held.isEmpty } }
 }

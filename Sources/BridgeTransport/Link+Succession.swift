@@ -73,8 +73,7 @@ extension Link {
     ///
     /// With the lock held.
     private func leaveQueue() {
-        heldElsewhere = queue.heldEvents
-        isMoved = true
+        held += queue.held
         queue = OverflowQueue()
     }
 

@@ -31,8 +31,9 @@ extension Link {
         var remainder = OutboxRemainder(memory, state: state, limits: limits)
         do {
             try remainder.forEach(after: received) { record in
-                try takeOver(record)
+                let disposition = try takeOver(record)
                 if case .event = record { found.events += 1 } else { gaps += 1 }
+                if case .refused(.forbidden, _)? = disposition { found.forbidden += 1 }
             }
         } catch {
             found.damage = String(describing: error)
@@ -46,7 +47,9 @@ extension Link {
     }
 
     /// The window does not matter any more: all of this lay in the peer's memory, and no credit can reach it.
-    private func takeOver(_ record: OutboxRemainder.Record) throws {
+    ///
+    /// - Returns: What became of it, if it is an event: for a peer that waits to hear of it, and nobody does here.
+    private func takeOver(_ record: OutboxRemainder.Record) throws -> EventDisposition? {
         let (settled, delegate) = try lock.withLock { () throws(LinkViolation) in
             guard peerSource != nil else { throw LinkViolation("there are events in it from before the handshake") }
             lastTakenOver = record.sequence
@@ -54,9 +57,10 @@ extension Link {
         }
         for body in settled { body() }
         switch record {
-        // The disposition is for a peer that waits to hear of it.
-        case .event(let head, let payload): _ = try delegate?.link(self, received: head, payload: payload)
-        case .gap(let gap): try delegate?.link(self, received: gap)
+        case .event(let head, let payload): return try delegate?.link(self, received: head, payload: payload)
+        case .gap(let gap):
+            try delegate?.link(self, received: gap)
+            return nil
         }
     }
 

@@ -9,19 +9,26 @@ extension Link {
 
     /// Whether the outbox is below the limit where waiting begins, or nobody waits who publishes events of this name.
     package func hasRoom(for name: String) -> Bool {
-        limits.overflow.policy(of: name) != .wait || lock.withLock { end != nil || hasRoomNow }
+        limits.overflow.policy(of: name) != .wait || lock.withLock { isBeyondWaiting || hasRoomNow }
     }
+
+    /// Whether no room will come that could be waited for: nothing is taken, or what is taken stays here.
+    ///
+    /// With the lock held.
+    private var isBeyondWaiting: Bool { end != nil || closed != nil }
 
     /// Not for whoever comes while others wait.
     ///
     /// With the lock held.
-    var hasRoomNow: Bool { keptBytes < limits.outboxBytes && roomWaiters.isEmpty }
+    var hasRoomNow: Bool { keptBytes < limits.outboxBytes && roomWaiters.isEmpty && !isBackedUp }
 
     /// What the outbox holds, in charged bytes and in events.
     package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (keptBytes, keptEvents) } }
 
     /// Whether the outbox is at the limit where waiting begins, and how many events it holds.
-    package var load: (isFull: Bool, events: Int) { lock.withLock { (keptBytes >= limits.outboxBytes, keptEvents) } }
+    package var load: (isFull: Bool, events: Int) {
+        lock.withLock { (keptBytes >= limits.outboxBytes || isBackedUp, keptEvents) }
+    }
 
     /// Whether the peer has acknowledged everything, and everything of it is handled.
     package var isQuiet: Bool { lock.withLock { isQuietNow } }
@@ -36,8 +43,15 @@ extension Link {
 
     /// With the lock held.
     var isQuietNow: Bool {
-        (isEmpty || (isPaused && outbox.hasNothingInFlight)) && receiveWindow.unhandledEvents == 0
-            && (!isReadToEnd || end != nil)
+        isSettled && receiveWindow.unhandledEvents == 0 && (!isReadToEnd || end != nil)
+            // What the peer's handlers published is on its way still.
+            && expectedArrival <= lastArrived
+    }
+
+    /// With the lock held.
+    private var isSettled: Bool {
+        if let drainMark, outbox.firstSequence > drainMark { return true }
+        return isEmpty || (isPaused && outbox.hasNothingInFlight)
     }
 
     // MARK: - Waiting for room
@@ -45,16 +59,18 @@ extension Link {
     /// Returns when the outbox is below its limit and it is the caller's turn, or when the link has ended.
     ///
     /// Turns are given in the order of waiting, so that whoever has waited takes the room before whoever comes just then.
-    package func waitForRoom() async throws {
+    ///
+    /// - Parameter isWaiting: called if there is none, once the caller is among those who wait: for what may have happened just before.
+    package func waitForRoom(_ isWaiting: () -> Void = {}) async throws {
         let id = UInt64.random(in: 0 ... .max)
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 let isReady = lock.withLock {
-                    if end != nil || hasRoomNow || Task.isCancelled { return true }
+                    if isBeyondWaiting || hasRoomNow || Task.isCancelled { return true }
                     roomWaiters.append(RoomWaiter(id: id) { continuation.resume() })
                     return false
                 }
-                if isReady { continuation.resume() }
+                if isReady { continuation.resume() } else { isWaiting() }
             }
         } onCancel: {
             let waiter = lock.withLock {
@@ -73,6 +89,20 @@ extension Link {
         lock.withLock {
             guard end == nil, isCrowded else { return false }
             crowdWaiters.append(body)
+            return true
+        }
+    }
+
+    /// Whether what the peer has published piles up in the peer's own outbox.
+    package var hasBacklog: Bool { lock.withLock { end == nil && isBackedUp } }
+
+    /// Calls `body` once, when what the peer has published gets through again, or the link has ended.
+    ///
+    /// - Returns: False if it is so already; `body` is not called then.
+    package func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) -> Bool {
+        lock.withLock {
+            guard end == nil, isBackedUp else { return false }
+            backlogWaiters.append(body)
             return true
         }
     }
@@ -99,16 +129,27 @@ extension Link {
         if isReady { body() } else { pump() }
     }
 
+    /// Calls `body` when all that has arrived is handled, and what this side has published is safe: acknowledged, or in memory that
+    /// outlives this process and was put there after this call.
+    ///
+    /// So threads that go on publishing keep no worker from ending.
+    package func whenDrained(_ body: @escaping @Sendable () -> Void) {
+        lock.withLock { if sharedHead != nil { drainMark = outbox.lastSequence } }
+        whenQuiet(body)
+    }
+
     /// Sends everybody who waits for room or quiet to look again.
     package func wakeWaiters() {
         let woken = lock.withLock {
             defer {
                 roomWaiters = []
                 crowdWaiters = []
+                backlogWaiters = []
                 quietWaiters = []
                 demandWaiter = nil
             }
-            return roomWaiters.map(\.resume) + crowdWaiters + quietWaiters + (demandWaiter.map { [$0] } ?? [])
+            return roomWaiters.map(\.resume) + crowdWaiters + backlogWaiters + quietWaiters
+                + (demandWaiter.map { [$0] } ?? [])
         }
         for body in woken { body() }
     }
@@ -122,7 +163,12 @@ extension Link {
     private func takeThoseWithRoom() -> [@Sendable () -> Void] {
         var woken: [@Sendable () -> Void] = []
         if end != nil || !isCrowded { swap(&woken, &crowdWaiters) }
-        guard !roomWaiters.isEmpty else { return woken }
+        let isBackedUp = end == nil && isBackedUp
+        if !isBackedUp {
+            woken += backlogWaiters
+            backlogWaiters = []
+        }
+        guard !roomWaiters.isEmpty, !isBackedUp else { return woken }
         var places = roomWaiters.count
         if end == nil, !isEmpty {
             let free = limits.outboxBytes - keptBytes
@@ -134,11 +180,16 @@ extension Link {
         return woken
     }
 
+    /// With the lock held.
+    var hasWaiters: Bool {
+        !roomWaiters.isEmpty || !crowdWaiters.isEmpty || !backlogWaiters.isEmpty || !quietWaiters.isEmpty
+    }
+
     /// Those whose wait is over, to be called without the lock.
     ///
     /// With the lock held.
     func takeWoken() -> [@Sendable () -> Void] {
-        guard !roomWaiters.isEmpty || !crowdWaiters.isEmpty || !quietWaiters.isEmpty else { return [] }
+        guard hasWaiters else { return [] }
         var woken = takeThoseWithRoom()
         if end != nil || isQuietNow {
             woken += quietWaiters

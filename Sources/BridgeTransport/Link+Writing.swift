@@ -46,7 +46,7 @@ extension Link {
 
     /// With the lock held; what it says is to be done without.
     func wayToFlush(at now: UInt64, isGathered: Bool = false) -> Flush {
-        if isWriting || isBlocked || isFlushScheduled || stream == nil {
+        if isWriting || isBlocked || isFlushScheduled || isFarewellWritten || stream == nil {
             return stream == nil && demandWaiter != nil ? .byNextPeer : .byOthers
         }
         // Whoever reads the acknowledgement that opens the window writes.
@@ -98,8 +98,8 @@ extension Link {
 
     /// Queues a message; the next batch takes it along.
     package func queue(_ message: ControlMessage) {
-        lock.withLock {
-            guard end == nil, !isReadToEnd, !isFarewellWritten else { return }
+        let brokenStream = lock.withLock { () -> (any ByteStream)? in
+            guard end == nil, !isReadToEnd, !isFarewellWritten, brokenOff == nil else { return nil }
             switch message {
             case .hello, .welcome, .interest:
                 // Ahead of every event that is enqueued from now on: the answer to an event is lost on a peer that has not heard yet
@@ -109,7 +109,16 @@ extension Link {
                 message.encode(into: control)
             }
             if case .reject = message { phase.peerWasRejected() }
+            let waiting = control.count + announcements.count
+            guard waiting > LinkLimits.waitingControlBytes else { return nil }
+            self.brokenOff = """
+                it takes nothing in: \(waiting) bytes of control messages wait for it; the limit is \
+                \(LinkLimits.waitingControlBytes)
+                """
+            return stream
         }
+        // The reading thread finds what has arrived before, and then this.
+        brokenStream?.finishReading()
     }
 
     /// Whether the stream has taken all that was sent.
@@ -138,11 +147,15 @@ extension Link {
     }
 
     /// Says goodbye behind everything that lies in the outbox, and writes nothing after that.
+    ///
+    /// Events are taken until the goodbye is composed. Where the outbox is shared with the host they are taken behind it too, and the host
+    /// finds them there when this process has ended.
     package func finish(reason: Goodbye.Reason, text: String) {
         lock.withLock {
             guard farewell == nil else { return }
             // How far it goes is known only when it is written.
             farewell = Goodbye(reason: reason.rawValue, text: text, lastWritten: 0, handledMark: 0)
+            farewellMark = outbox.lastSequence
         }
         pump()
     }
@@ -287,7 +300,7 @@ extension Link {
             outbox.compose(into: &pieces, maximumBytes: Self.batchBytes, through: last)
             if outbox.lastComposed > before { eventsLeave(after: before) }
         }
-        let isLast = farewell != nil && outbox.lastComposed == outbox.lastSequence && queue.isEmpty
+        let isLast = farewell != nil && mayEnd
         let isRepeated = isAcknowledgementRepeated || isAcknowledgementOpen && queue.isEmpty
         let isRiding = !pieces.isEmpty || !control.isEmpty || isLast
         if isAcknowledgementDue || isRepeated || (isRiding && receiveWindow.mayRide)
@@ -311,7 +324,7 @@ extension Link {
             isAcknowledgementRepeated = false
         }
         if var farewell, isLast {
-            farewell.lastWritten = outbox.lastSequence
+            farewell.lastWritten = outbox.lastComposed
             farewell.handledMark = receiveWindow.mark
             ControlMessage.goodbye(farewell).encode(into: control)
             isFarewellWritten = true
@@ -321,6 +334,16 @@ extension Link {
             pieces.append(controlInFlight.bytes)
         }
         return !pieces.isEmpty
+    }
+
+    /// Whether the goodbye may come: all that it is to come behind has been handed out for writing.
+    ///
+    /// What is put into shared memory meanwhile needs no stream, so that threads which go on publishing do not put the end off.
+    ///
+    /// With the lock held.
+    private var mayEnd: Bool {
+        if sharedHead != nil { return outbox.lastComposed >= farewellMark }
+        return outbox.lastComposed == outbox.lastSequence && queue.isEmpty
     }
 
     /// Takes note of what was written.

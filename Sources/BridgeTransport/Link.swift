@@ -61,6 +61,10 @@ package final class Link: @unchecked Sendable {
     ///
     /// Set before the reading thread begins.
     @exclusivity(unchecked) private(set) var copies: FrameCopies?
+    /// What a worker says in its shared memory that it has accepted; nil in a worker, and of one that shares none.
+    ///
+    /// Set before the reading thread begins.
+    @exclusivity(unchecked) private(set) var peerOutbox: OutboxProgress?
     /// Where the inline handlers of the peer's events run.
     let inlineLane = LinkLane()
     @exclusivity(unchecked) weak var delegate: (any LinkDelegate)?
@@ -74,11 +78,9 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var unconfirmedAwaited: [EventID] = []
 
     /// Events that wait until they lie in other links' outboxes too, ascending.
+    ///
+    /// Where policies act on them the queue holds them, and this only those that were moved to another link meanwhile.
     @exclusivity(unchecked) var held: [UInt64] = []
-    /// How many events were moved to another link before they lay in other links' outboxes, where policies act on them.
-    @exclusivity(unchecked) var heldElsewhere = 0
-    /// Whether what lay here was moved to another link.
-    @exclusivity(unchecked) var isMoved = false
 
     // Writing.
     @exclusivity(unchecked) var isWriting = false
@@ -105,6 +107,8 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var control = CBORBuffer(minimumCapacity: 512)
     /// Control frames of the batch that is being written.
     @exclusivity(unchecked) var controlInFlight = CBORBuffer(minimumCapacity: 512)
+    /// Why the link is broken off: the peer takes nothing in, and what is to be said to it has come to its limit.
+    @exclusivity(unchecked) var brokenOff: String?
     /// What leaves ahead of the events of its batch: the handshake and interest.
     @exclusivity(unchecked) var announcements = CBORBuffer(minimumCapacity: 512)
     /// Of these, what is being written.
@@ -113,6 +117,10 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var firstPiece = 0
     @exclusivity(unchecked) var farewell: Goodbye?
     @exclusivity(unchecked) var isFarewellWritten = false
+    /// The newest event that lay in the outbox when this side said goodbye: the goodbye comes behind it.
+    @exclusivity(unchecked) var farewellMark: UInt64 = 0
+    /// What lay in the outbox when this side was asked to end: see `Link+Waiting.swift`.
+    @exclusivity(unchecked) var drainMark: UInt64?
     let headBuffer = CBORBuffer(minimumCapacity: 256)
     @exclusivity(unchecked) var eventsSinceSettledMark = 0
     /// The peer's numbers of names that this process knows by numbers of its own; 0 is nobody's.
@@ -124,19 +132,23 @@ package final class Link: @unchecked Sendable {
     /// How many events were taken for the peer.
     @exclusivity(unchecked) var acceptedEvents: UInt64 = 0
     /// Events that are not taken any more; nil as long as the peer is to stay.
-    @exclusivity(unchecked) var leftNames: Set<String>?
+    @exclusivity(unchecked) var leftNames: LeftNames?
 
     /// How long the peer takes to settle what is written for it; in the host only: see `Link+Timing.swift`.
     @exclusivity(unchecked) var settling = SettlingTimer()
     /// Nil unless somebody wants to know how events get on.
     @exclusivity(unchecked) var trace: LinkTrace?
 
-    /// Acknowledgements that stand once an event of the peer has arrived.
+    /// Acknowledgements that stand once an event of the peer has arrived, or is safe in its outbox.
     @exclusivity(unchecked) var pendingAcknowledgements: [Acknowledgement] = []
+    /// The newest event of the peer that its handlers had published by its last acknowledgement.
+    @exclusivity(unchecked) var expectedArrival: UInt64 = 0
     /// Events of the peer that were refused.
     @exclusivity(unchecked) var refusals: UInt64 = 0
     /// Gaps among what the peer has sent.
     @exclusivity(unchecked) var gapsReceived: UInt64 = 0
+    /// Of these, what the reading thread has in hand: 1 at the most.
+    @exclusivity(unchecked) var gapsInHand = 0
     /// What the policies have done.
     @exclusivity(unchecked) var overflowTally: (dropped: UInt64, coalesced: UInt64) = (0, 0)
     /// Acknowledgements of another incarnation, which were ignored.
@@ -145,6 +157,8 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var roomWaiters: [RoomWaiter] = []
     /// Called once when the link is not crowded any more.
     @exclusivity(unchecked) var crowdWaiters: [@Sendable () -> Void] = []
+    /// Called once when the peer is not backed up any more.
+    @exclusivity(unchecked) var backlogWaiters: [@Sendable () -> Void] = []
     /// Called once when the link is quiet.
     @exclusivity(unchecked) var quietWaiters: [@Sendable () -> Void] = []
 
@@ -199,7 +213,9 @@ package final class Link: @unchecked Sendable {
             demandWaiter = nil
             // In which encoding a worker is answered shows in its first byte.
             isBlocked = isHost
-            copies = peerMemory(of: stream).map(FrameCopies.init)
+            let mapping = isHost ? stream.memory?.mapForReading() : nil
+            copies = peerMemory(of: stream).map { FrameCopies($0, mapping: mapping) }
+            peerOutbox = mapping.flatMap(OutboxProgress.init)
             if let memory { sharedHead = outbox.share(memory) }
         }
         inlineLane.head = sharedHead
@@ -210,12 +226,17 @@ package final class Link: @unchecked Sendable {
             try PlatformThread.start(name: "link \(peerName)") { self.read(stream, with: reader) }
         } catch {
             // As before: the next peer may have better luck.
-            lock.withLock { (self.stream, self.reader, self.delegate, copies) = (nil, nil, nil, nil) }
+            lock.withLock { (self.stream, self.reader, self.delegate, copies, peerOutbox) = (nil, nil, nil, nil, nil) }
             throw error
         }
         if isHost, let shelf = stream.shelf?.soleMapping { lock.withLock { outbox.shelve(in: shelf) } }
         pump()
     }
+
+    /// Nothing is read any more of what the peer has shared.
+    ///
+    /// On the reading thread, with the lock held.
+    func forgetPeerMemory() { (copies, peerOutbox) = (nil, nil) }
 
     /// Takes over what the peer said of itself in the handshake.
     ///
@@ -274,6 +295,14 @@ package final class Link: @unchecked Sendable {
 
     /// The event whose inline handlers run; 0 if none do.
     package var handledNow: UInt64 { inlineLane.handledNow }
+
+    /// The number, of those that this side gives to names, of the event whose inline handlers run; 0 if none do.
+    package var nameInHand: UInt64 { inlineLane.nameNow }
+
+    /// Notes whose event is handled next, by the number of its name.
+    ///
+    /// On the reading thread.
+    package func tookInHand(name: UInt64) { inlineLane.arrivedName = name }
 
     /// Where the inline handlers of the peer's events are to run.
     package var lane: any InlineLane { inlineLane }

@@ -15,6 +15,7 @@ final class LinkLane: InlineLane, @unchecked Sendable {
 
     private struct Waiting {
         let sequence: UInt64
+        let name: UInt64
         let work: @Sendable () -> Void
     }
 
@@ -24,6 +25,11 @@ final class LinkLane: InlineLane, @unchecked Sendable {
     /// The event whose handlers run, with ``handedOverBit`` once another thread reads; 0 between events.
     private let current = Atomic<UInt64>(0)
     private static let handedOverBit: UInt64 = 1 << 63
+
+    /// The name of that event, as a number; 0 between events.
+    private let currentName = Atomic<UInt64>(0)
+    /// The name of the event in hand, as a number; the reading thread's own.
+    @exclusivity(unchecked) var arrivedName: UInt64 = 0
 
     /// The event in hand; the reading thread's own.
     @exclusivity(unchecked) private var arrived: UInt64 = 0
@@ -57,6 +63,9 @@ final class LinkLane: InlineLane, @unchecked Sendable {
     /// The event whose inline handlers run; 0 if none do.
     var handledNow: UInt64 { current.load(ordering: .relaxed) & ~Self.handedOverBit }
 
+    /// The name of the event whose inline handlers run, as a number; 0 if none do.
+    var nameNow: UInt64 { currentName.load(ordering: .relaxed) }
+
     /// The event whose inline handlers keep the link from being read; 0 if none do.
     var blockingNow: UInt64 {
         let now = current.load(ordering: .relaxed)
@@ -83,12 +92,13 @@ final class LinkLane: InlineLane, @unchecked Sendable {
         // Only this thread can take the lane, so what is free stays free.
         if isHandedOver.load(ordering: .acquiring) { return false }
         touch()
-        begin(arrived, flags: 0)
+        begin(arrived, arrivedName, flags: 0)
         return true
     }
 
     func leave() {
         head?.handlingFinished(handledNow)
+        currentName.store(0, ordering: .relaxed)
         let isHandedOver = current.exchange(0, ordering: .acquiringAndReleasing) & Self.handedOverBit != 0
         // Whoever has just taken the turn still holds the lock, and has not counted it yet.
         if isHandedOver { lock.withLock {} }
@@ -97,19 +107,20 @@ final class LinkLane: InlineLane, @unchecked Sendable {
     func append(_ work: @escaping @Sendable () -> Void) {
         let isQueued = lock.withLock {
             guard isHandedOver.load(ordering: .relaxed) else { return false }
-            queue.append(Waiting(sequence: arrived, work: work))
+            queue.append(Waiting(sequence: arrived, name: arrivedName, work: work))
             return true
         }
         if isQueued { return }
         // The lane was given up meanwhile, and only this thread can take it.
         touch()
-        begin(arrived, flags: 0)
+        begin(arrived, arrivedName, flags: 0)
         work()
         leave()
     }
 
-    private func begin(_ sequence: UInt64, flags: UInt64) {
+    private func begin(_ sequence: UInt64, _ name: UInt64, flags: UInt64) {
         head?.handlingBegan(sequence)
+        currentName.store(name, ordering: .relaxed)
         current.store(sequence | flags, ordering: .releasing)
     }
 
@@ -131,7 +142,7 @@ final class LinkLane: InlineLane, @unchecked Sendable {
     func workOff() {
         while let next = takeNext() {
             head?.opened(next.sequence)
-            begin(next.sequence, flags: Self.handedOverBit)
+            begin(next.sequence, next.name, flags: Self.handedOverBit)
             next.work()
             head?.handlingFinished(next.sequence)
         }
@@ -142,6 +153,7 @@ final class LinkLane: InlineLane, @unchecked Sendable {
             guard first < queue.count else {
                 queue = []
                 first = 0
+                currentName.store(0, ordering: .relaxed)
                 current.store(0, ordering: .releasing)
                 isHandedOver.store(false, ordering: .releasing)
                 hasSpare = true

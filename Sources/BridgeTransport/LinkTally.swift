@@ -65,7 +65,8 @@ extension Link {
             var tally = LinkTally()
             tally.accepted = acceptedEvents
             tally.unwanted = outbox.unwantedEvents
-            tally.handled = outbox.acknowledgedEvents - outbox.unwantedEvents - unconfirmedEvents
+            // A peer's own count of what found no handler is not to be trusted.
+            tally.handled = outbox.acknowledgedEvents.saturating(minus: outbox.unwantedEvents + unconfirmedEvents)
             tally.unconfirmed = unconfirmedEvents
             tally.refused = outbox.refusedEvents
             (tally.dropped, tally.coalesced) = overflowTally
@@ -76,11 +77,18 @@ extension Link {
             tally.arrivedUnwanted = receiveWindow.unwantedEvents
             tally.arrivedRefused = refusals
             // Of those taken over nobody waits to hear: they were routed like all others.
-            let settled = tally.arrived - UInt64(receiveWindow.unhandledEvents)
-            tally.arrivedHandled = settled - min(settled, receiveWindow.unwantedEvents + refusals)
+            let inHand = UInt64(receiveWindow.unhandledEvents - gapsInHand)
+            tally.arrivedHandled = tally.arrived
+                .saturating(minus: inHand)
+                .saturating(minus: receiveWindow.unwantedEvents + refusals)
             tally.missing = found?.missing ?? 0
             tally.arrivedBytes = receiveWindow.receivedBytes
             return (tally, outbox.unsettledEvents + UInt64(queue.events), keptBytes)
         }
     }
+}
+
+extension UInt64 {
+    /// The difference, or 0 where it would be negative.
+    fileprivate func saturating(minus other: UInt64) -> UInt64 { self > other ? self - other : 0 }
 }

@@ -2,8 +2,12 @@ package import DomainEvents
 
 /// What the host found in the shared outbox of a worker that has died.
 package struct TakeOver: Sendable, Hashable {
-    /// How many events the worker had accepted and the stream had not brought; they were routed like all others.
+    /// How many events the worker had accepted and the stream had not brought; they were routed like all others, but for those that it
+    /// may not publish.
     package var events = 0
+
+    /// Of these, how many it may not publish.
+    package var forbidden = 0
 
     /// How many events the worker had counted as accepted and could not be found.
     package var missing: UInt64 = 0

@@ -31,6 +31,8 @@ struct ProcessSession: Sendable {
     }
 
     func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
+        // For as long as the process: until that is gone its threads may publish, and what the session has accepted arrives.
+        _ = Unmanaged.passRetained(session)
         try await session.run(over: stream, body)
     }
 }

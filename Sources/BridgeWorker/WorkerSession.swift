@@ -60,6 +60,8 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         )
     }
 
+    deinit { router?.stop(refusing: DeliveryError(.workerUnavailable, "worker \"\(name)\" has ended")) }
+
     // MARK: - Life
 
     /// Introduces the worker over `stream` and returns its publisher once the host has welcomed it and said what it wants.
@@ -109,12 +111,18 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     /// Returns when the link has ended.
     package func waitForEnd() async -> End {
         await withCheckedContinuation { continuation in
-            let known = lock.withLock {
+            let (known, router) = lock.withLock {
                 if end == nil { endWaiters.append(continuation) }
-                return end
+                return (end, self.router)
             }
-            if let known { continuation.resume(returning: known) }
+            if let known { Self.tell(known, [continuation], behind: router) }
         }
+    }
+
+    /// The process may end with it: what was reported is told first.
+    private static func tell(_ end: End, _ waiters: [CheckedContinuation<End, Never>], behind router: EventRouter?) {
+        let tell: @Sendable () -> Void = { for waiter in waiters { waiter.resume(returning: end) } }
+        if let router { router.whenReported(tell) } else { tell() }
     }
 
     /// Ends the link without a goodbye: what a crash looks like from outside.
@@ -192,9 +200,11 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             if end == nil { end = outcome }
             return (endWaiters, self.router)
         }
-        if let router { WorkerSessions.shared.remove(router.publisher) }
-        router?.stop()
-        for waiter in waiters { waiter.resume(returning: outcome) }
+        if let router {
+            WorkerSessions.shared.remove(router.publisher)
+            router.hostHasGone()
+        }
+        Self.tell(outcome, waiters, behind: router)
     }
 
     // MARK: - Handshake
@@ -279,6 +289,6 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             return !isDraining
         }
         guard isFirst else { return }
-        link.whenQuiet { [link] in link.finish(reason: .shutdown, text: "drained") }
+        link.whenDrained { [link] in link.finish(reason: .shutdown, text: "drained") }
     }
 }

@@ -39,8 +39,8 @@ package class AnyEventChannel: @unchecked Sendable {
     /// Subscribes something that takes events of every type.
     package func subscribe(_ observer: any EventObserver, publisher: EventPublisher) -> Subscription? { nil }
 
-    /// Hands over an event of this channel's type that a handler published before; takes it out of its memory.
-    func hand(_ event: RawEvent, context: EventContext, to stops: DeliveryStops, on thread: DeliveryThread) {}
+    /// Calls the inline handlers with an event of this channel's type that a handler published before; takes it out of its memory.
+    func callInline(_ event: RawEvent, at stops: DeliveryStops, on thread: DeliveryThread) {}
 
     /// Events of this channel were lost on their way from another process: consumers of sequences are told in their place.
     ///
@@ -92,6 +92,9 @@ package class AnyEventChannel: @unchecked Sendable {
 
     /// Whether anybody here, or at a publisher that is linked to this one, gets the events.
     package var hasSubscribers: Bool { isSubscribed.load(ordering: .sequentiallyConsistent) }
+
+    /// Whether anybody gets the events, here or elsewhere.
+    var isReached: Bool { current.load(ordering: .sequentiallyConsistent) != 0 }
 
     var forwarders: [any EventForwarder] { currentRoutes()?.forwarders ?? [] }
 

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// An event that a handler published, with the routes of that moment: it waits until the event in hand has reached all its
-/// subscribers.
+/// An event that a handler published, with the routes of that moment: the inline handlers get it when the event in hand has reached
+/// all its subscribers.
 final class DeferredPublish {
     private let event: RawEvent
     private var waiting: (context: EventContext, stops: DeliveryStops)?
@@ -27,7 +27,7 @@ final class DeferredPublish {
     func run(on thread: DeliveryThread) {
         guard let (context, stops) = waiting.take() else { return }
         thread.context = context
-        stops.first.channel.hand(event, context: context, to: stops, on: thread)
+        stops.first.channel.callInline(event, at: stops, on: thread)
         stops.first.channel.spares.putBack(self)
     }
 }

@@ -87,27 +87,36 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
 }
 
 extension [DeferredSubscriber] {
+    /// What says for each that a younger event makes an older one worthless.
+    func keys(of event: RawEvent) -> [AnyHashable?] { map { $0.key(of: event) } }
+
     /// Takes an event over for each subscriber, in one step for all of them, then wakes those who have to be told.
+    ///
+    /// - Parameters:
+    ///   - keys: nil if no subscriber has any.
+    ///   - isTakenOver: called between the two.
     func post(
         _ event: RawEvent,
         _ stamp: EventStamp,
         _ tracker: HandlingTracker?,
         lockMask: UInt32,
-        hasKeys: Bool
+        keys: [AnyHashable?]?,
+        isTakenOver: () -> Void = {}
     ) {
-        if count == 1, !hasKeys {
+        if count == 1, keys == nil {
             let subscriber = self[0]
             subscriber.lock.lockSoon()
             let outcome = subscriber.append(event, stamp, tracker, key: nil)
             subscriber.lock.unlock()
+            isTakenOver()
             if !outcome.isEmpty { settle(outcome, of: subscriber, tracker) }
             return
         }
-        let keys = hasKeys ? map { $0.key(of: event) } : nil
         withUnsafeTemporaryAllocation(of: AppendOutcome.self, capacity: count) { outcomes in
             LineLocks.lockAll(lockMask)
             for index in indices { outcomes[index] = self[index].append(event, stamp, tracker, key: keys?[index]) }
             LineLocks.unlockAll(lockMask)
+            isTakenOver()
             for index in indices where !outcomes[index].isEmpty { settle(outcomes[index], of: self[index], tracker) }
         }
     }

@@ -21,23 +21,51 @@ struct DeliveryStops {
         others.reduce(count(first.routes)) { $0 + count($1.routes) }
     }
 
-    /// Puts the event into every line that wants it, in one step.
-    func post(_ event: RawEvent, context: EventContext, tracker: HandlingTracker?) {
+    /// How many report to somebody who waits: the subscribers in lines, and the inline handlers together, last.
+    var partsOfDelivery: Int { count(\.deferred.count) + 1 }
+
+    /// The ways out of the process.
+    var forwarders: [any EventForwarder] {
+        others.isEmpty ? first.routes.forwarders : all.flatMap(\.routes.forwarders)
+    }
+
+    /// All lines that want the event; nil if none does.
+    func lines(for event: RawEvent) -> StopLines? {
         if others.isEmpty {
             let routes = first.routes
-            guard !routes.deferred.isEmpty else { return }
-            routes.deferred.post(event, .full(context), tracker, lockMask: routes.lockMask, hasKeys: routes.hasKeys)
-        } else {
-            var deferred: [DeferredSubscriber] = []
-            var lockMask: UInt32 = 0
-            var hasKeys = false
-            forEach { stop in
-                deferred += stop.routes.deferred
-                lockMask |= stop.routes.lockMask
-                hasKeys = hasKeys || stop.routes.hasKeys
-            }
-            guard !deferred.isEmpty else { return }
-            deferred.post(event, .full(context), tracker, lockMask: lockMask, hasKeys: hasKeys)
+            guard !routes.deferred.isEmpty else { return nil }
+            return StopLines(routes.deferred, event, lockMask: routes.lockMask, hasKeys: routes.hasKeys)
         }
+        var deferred: [DeferredSubscriber] = []
+        var lockMask: UInt32 = 0
+        var hasKeys = false
+        forEach { stop in
+            deferred += stop.routes.deferred
+            lockMask |= stop.routes.lockMask
+            hasKeys = hasKeys || stop.routes.hasKeys
+        }
+        return deferred.isEmpty ? nil : StopLines(deferred, event, lockMask: lockMask, hasKeys: hasKeys)
+    }
+}
+
+/// The lines that want one event, with all that user code has to say of it: none of that runs while the event is held in outboxes.
+struct StopLines {
+    private let subscribers: [DeferredSubscriber]
+    private let event: RawEvent
+    private let lockMask: UInt32
+    private let keys: [AnyHashable?]?
+
+    fileprivate init(_ subscribers: [DeferredSubscriber], _ event: RawEvent, lockMask: UInt32, hasKeys: Bool) {
+        self.subscribers = subscribers
+        self.event = event
+        self.lockMask = lockMask
+        keys = hasKeys ? subscribers.keys(of: event) : nil
+    }
+
+    /// Puts the event into all of them, in one step, and then wakes those who have to be told.
+    ///
+    /// - Parameter isTakenOver: called between the two.
+    func post(_ context: EventContext, _ tracker: HandlingTracker?, isTakenOver: () -> Void) {
+        subscribers.post(event, .full(context), tracker, lockMask: lockMask, keys: keys, isTakenOver: isTakenOver)
     }
 }

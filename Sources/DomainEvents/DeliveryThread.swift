@@ -29,7 +29,7 @@ package final class DeliveryThread {
 
     @usableFromInline let slot = DeliverySlots.make()
 
-    /// Deliveries of events that handlers published: they run when the event in hand has reached all its subscribers.
+    /// Inline deliveries of events that handlers published: they run when the event in hand has reached all its subscribers.
     private var deferred: [DeferredPublish] = []
     /// Empty memory for the next round of `deferred`.
     private var spare: [DeferredPublish] = []

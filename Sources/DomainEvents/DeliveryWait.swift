@@ -1,23 +1,49 @@
 import Locks
 
-/// Somebody who waits for the outcome of a delivery: it ends once, by its outcome, its time, or its task's cancellation.
-final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
+/// A wait for the outcome of a delivery: it ends once, by its outcome, its time, or its task's cancellation.
+///
+/// The event is published in a task of its own. When the wait has ended the event has either left, or it never will: what the caller
+/// publishes next comes behind it.
+package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private var outcome: Result<Value, any Error>?
     private var waiter: CheckedContinuation<Value, any Error>?
+    /// Whether the event is being put into the outboxes and lines just now.
+    private var isLeaving = false
 
-    /// The first outcome counts.
+    /// Ends the wait; the first outcome counts.
     func finish(_ outcome: Result<Value, any Error>) {
-        let waiter = lock.withLock {
-            if self.outcome == nil { self.outcome = outcome }
-            defer { self.waiter = nil }
-            return self.waiter
-        }
-        waiter?.resume(with: outcome)
+        lock.withLock { if self.outcome == nil { self.outcome = outcome } }
+        resume()
     }
 
-    /// Runs `start`, then returns the outcome.
+    /// Begins to put the event into outboxes and lines; no step behind it waits for anything before ``hasLeft()``.
+    ///
+    /// - Throws: `CancellationError` if the wait has ended; then the event does not leave.
+    package func beginLeaving() throws {
+        try lock.withLock {
+            guard outcome == nil else { throw CancellationError() }
+            isLeaving = true
+        }
+    }
+
+    /// The event lies in every outbox and line that it goes to.
+    package func hasLeft() {
+        lock.withLock { isLeaving = false }
+        resume()
+    }
+
+    private func resume() {
+        let ended: (CheckedContinuation<Value, any Error>, Result<Value, any Error>)? = lock.withLock {
+            guard !isLeaving, let outcome, let waiter else { return nil }
+            self.waiter = nil
+            return (waiter, outcome)
+        }
+        if let (waiter, outcome) = ended { waiter.resume(with: outcome) }
+    }
+
+    /// Runs `start`, which publishes the event, then returns the outcome.
     func value(
         within limit: Duration,
         clock: any Clock<Duration>,
@@ -36,6 +62,7 @@ final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
             } catch {
                 finish(.failure(error))
             }
+            hasLeft()
         }
         defer {
             watchdog.cancel()
@@ -43,11 +70,8 @@ final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let known = lock.withLock {
-                    if outcome == nil { waiter = continuation }
-                    return outcome
-                }
-                if let known { continuation.resume(with: known) }
+                lock.withLock { waiter = continuation }
+                resume()
             }
         } onCancel: {
             finish(.failure(CancellationError()))

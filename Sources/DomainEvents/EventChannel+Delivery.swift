@@ -3,7 +3,7 @@ extension EventChannel {
 
     /// Publishes through all outboxes, lines and handlers, here and at the publishers that are linked to this one.
     ///
-    /// - Parameter intake: unless loss is announced, the handlers here get the event only if every outbox has taken it.
+    /// - Parameter intake: unless loss is announced, the subscribers here get the event only if every outbox has taken it.
     func publish(
         _ event: E,
         context: EventContext,
@@ -11,16 +11,21 @@ extension EventChannel {
         from publisher: EventPublisher,
         intake: Intake
     ) -> Forwarded {
-        if routes.links.isEmpty, !routes.hasSubscribers {
-            return forward(event, context: context, through: routes, intake: intake, receipts: nil)
+        if routes.links.isEmpty, !routes.hasSubscribers, routes.forwarders.count == 1 {
+            var atOnce: [any HeldEvent]?
+            return routes.forwarders[0]
+                .forward(event, context: context, intake: intake, receipts: nil, held: &atOnce)
         }
-        let here = DeliveryStop(channel: self, routes: routes, publisher: publisher)
-        let stops = stops(from: here)
-        let outcome = forward(event, context: context, through: stops, intake: intake, receipts: nil)
-        switch (outcome, intake) {
-        case (.taken, _), (_, .announced): if routes.hasSubscribers { deliver(event, context: context, to: stops) }
-        default: break
+        let stops = stops(from: DeliveryStop(channel: self, routes: routes, publisher: publisher))
+        let forwarders = stops.forwarders
+        var outcome = Forwarded.taken
+        let isForAll = handOut(event, context: context, to: stops, isHeld: forwarders.count > 1) { held in
+            outcome = forward(event, context: context, to: forwarders, intake: intake, receipts: nil, held: &held)
+            return outcome.isTaken || intake == .announced
+        } tracker: {
+            nil
         }
+        if isForAll { callInline(event, context: context, at: stops) }
         return outcome
     }
 
@@ -45,40 +50,67 @@ extension EventChannel {
         return DeliveryStops(first: first, others: stops)
     }
 
-    /// Into every outbox before any local handler runs: nobody sees an effect before its cause.
+    /// Puts the event into every outbox, then into every line here, and only then lets it leave: so no subscriber in a line sees an effect
+    /// before its cause, whoever answers, and however soon.
+    ///
+    /// Where there are no lines it leaves at once: an inline handler may take any time, or wait for an answer.
+    ///
+    /// - Parameters:
+    ///   - isHeld: whether it is to lie in all outboxes before it leaves the first, also without lines.
+    ///   - forward: puts it into the outboxes, held if there is a place to say so; returns whether the subscribers here get it too.
+    ///   - tracker: asked for if there are lines, before they have the event.
+    /// - Returns: Whether the subscribers here get it.
+    private func handOut(
+        _ event: E,
+        context: EventContext,
+        to stops: DeliveryStops,
+        isHeld: Bool = false,
+        forward: (_ held: inout [any HeldEvent]?) -> Bool,
+        tracker: () -> HandlingTracker?
+    ) -> Bool {
+        withUnsafePointer(to: event) { event in
+            let lines = stops.lines(for: RawEvent(reading: event))
+            var held: [any HeldEvent]?
+            if isHeld || lines != nil { held = [] }
+            let isForAll = forward(&held)
+            func release() {
+                guard let count = held?.count else { return }
+                for index in 0..<count { held?[index].release() }
+            }
+            if isForAll, let lines {
+                lines.post(context, tracker(), isTakenOver: release)
+            } else {
+                release()
+            }
+            for event in held ?? [] { event.flush() }
+            return isForAll
+        }
+    }
+
+    /// Into every outbox that wants the event.
+    ///
+    /// - Returns: The first reason why one has not taken it.
     private func forward(
         _ event: E,
         context: EventContext,
-        through stops: DeliveryStops,
+        to forwarders: [any EventForwarder],
         intake: Intake,
-        receipts: ReceiptLedger?
+        receipts: ReceiptLedger?,
+        held: inout [any HeldEvent]?
     ) -> Forwarded {
         var outcome = Forwarded.taken
-        stops.forEach { stop in
-            let next = forward(event, context: context, through: stop.routes, intake: intake, receipts: receipts)
+        for forwarder in forwarders {
+            let next = forwarder.forward(event, context: context, intake: intake, receipts: receipts, held: &held)
             outcome = outcome.or(next)
         }
         return outcome
     }
 
-    private func forward(
-        _ event: E,
-        context: EventContext,
-        through routes: Routes,
-        intake: Intake,
-        receipts: ReceiptLedger?
-    ) -> Forwarded {
-        var outcome = Forwarded.taken
-        for forwarder in routes.forwarders {
-            outcome = outcome.or(forwarder.forward(event, context: context, intake: intake, receipts: receipts))
-        }
-        return outcome
-    }
+    // MARK: - Handlers on this thread
 
-    // MARK: - Handlers
-
-    /// Delivers now, or behind the event that this thread is delivering.
-    private func deliver(_ event: E, context: EventContext, to stops: DeliveryStops) {
+    /// Calls them now, or behind the event that this thread is delivering.
+    private func callInline(_ event: E, context: EventContext, at stops: DeliveryStops) {
+        guard stops.count(\.inlineCount) > 0 else { return }
         let thread = DeliveryThread.current
         if thread.isDelivering {
             let publish = withUnsafePointer(to: event) { event in
@@ -89,21 +121,11 @@ extension EventChannel {
         }
         thread.isDelivering = true
         thread.context = context
-        hand(event, context: context, to: stops, on: thread)
+        callInline(event, at: stops, on: thread)
         thread.finish()
     }
 
-    func hand(
-        _ event: E,
-        context: EventContext,
-        to stops: DeliveryStops,
-        on thread: DeliveryThread
-    ) {
-        withUnsafePointer(to: event) { stops.post(RawEvent(reading: $0), context: context, tracker: nil) }
-        callInline(event, at: stops, on: thread)
-    }
-
-    private func callInline(_ event: E, at stops: DeliveryStops, on thread: DeliveryThread) {
+    func callInline(_ event: E, at stops: DeliveryStops, on thread: DeliveryThread) {
         stops.forEach { stop in
             guard stop.routes.inlineCount > 0 else { return }
             // Every stop's channel is of this event's type.
@@ -122,97 +144,143 @@ extension EventChannel {
     ///
     /// Queues and tasks get it first, then the inline handlers run: on the calling thread, or behind earlier ones in their lane.
     /// `completion` is asked for only if something is left to wait for.
-    /// - Parameter lane: where the inline handlers of events of the same origin run; nil for the calling thread.
+    /// - Parameters:
+    ///   - read: the event; asked for if there are subscribers, and before it is held anywhere.
+    ///   - lane: where the inline handlers of events of the same origin run; nil for the calling thread.
+    ///   - passOn: puts the event into the outboxes of other processes, held if there is a place to say so; returns whether the subscribers
+    ///     here get it too. Called once, whatever becomes of the event here.
+    /// - Throws: What `read` throws.
     package func deliverIncoming(
-        _ event: E,
+        _ read: () throws -> E,
         context: EventContext,
         from publisher: EventPublisher,
         lane: (any InlineLane)? = nil,
+        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
-    ) -> IncomingOutcome {
-        guard let routes = currentRoutes(), routes.hasSubscribers else { return .unwanted }
-        if routes.isInlineOnly, lane?.enter() ?? true {
-            let failure = DeliveryThread.current.collectFailures(context: context) { thread in
-                call(routes, event, on: thread, from: publisher)
+    ) rethrows -> IncomingOutcome {
+        var atOnce: [any HeldEvent]?
+        guard let routes = currentRoutes(), routes.hasSubscribers else {
+            _ = passOn(&atOnce)
+            return .unwanted
+        }
+        if routes.isInlineOnly {
+            guard passOn(&atOnce) else { return .unwanted }
+            let event = try read()
+            // Mostly so, and then nothing counts references: those to a publisher are dear, as there are weak ones too.
+            if lane?.enter() ?? true {
+                let failure = DeliveryThread.current.collectFailures(context: context) { thread in
+                    call(routes, event, on: thread, from: publisher)
+                }
+                lane?.leave()
+                return failure.map { .failed($0) } ?? .handled(handlers: routes.inlineCount)
             }
-            lane?.leave()
-            return failure.map { .failed($0) } ?? .handled(handlers: routes.inlineCount)
+            let here = DeliveryStops(first: DeliveryStop(channel: self, routes: routes, publisher: publisher))
+            return callInline(event, context: context, at: here, handlers: routes.inlineCount, lane: lane) {
+                HandlingTracker(handlers: 1, completion: completion(routes.inlineCount))
+            }
         }
-        let here = DeliveryStop(channel: self, routes: routes, publisher: publisher)
-        let stops = stops(from: here)
-        // The router has passed the event on to the processes of this publisher.
-        for stop in stops.others {
-            _ = forward(event, context: context, through: stop.routes, intake: .announced, receipts: nil)
+        let event: E
+        do {
+            event = try read()
+        } catch {
+            _ = passOn(&atOnce)
+            throw error
         }
+        let stops = stops(from: DeliveryStop(channel: self, routes: routes, publisher: publisher))
         let handlers = stops.count { $0.inlineCount + $0.deferred.count }
-        guard handlers > 0 else { return .unwanted }
-        return deliverNow(event, context: context, to: stops, handlers: handlers, lane: lane) {
-            HandlingTracker(handlers: $0, completion: completion(handlers))
+        // The router passes the event on to the processes of this publisher.
+        let forwarders = stops.others.flatMap(\.routes.forwarders)
+        var tracker: HandlingTracker?
+        let isForAll = handOut(event, context: context, to: stops, isHeld: !forwarders.isEmpty) { held in
+            let isForAll = passOn(&held)
+            if isForAll {
+                _ = forward(event, context: context, to: forwarders, intake: .announced, receipts: nil, held: &held)
+            }
+            return isForAll
+        } tracker: {
+            lane?.touch()
+            let made = HandlingTracker(handlers: stops.partsOfDelivery, completion: completion(handlers))
+            tracker = made
+            return made
+        }
+        guard isForAll, handlers > 0 else { return .unwanted }
+        return callInline(event, context: context, at: stops, handlers: handlers, lane: lane, tracker) {
+            HandlingTracker(handlers: 1, completion: completion(handlers))
         }
     }
 
     /// Delivers an event of this process to whoever wants it, for somebody who waits for the outcome.
     ///
-    /// - Parameter receipts: told of the other processes that get it.
+    /// - Parameters:
+    ///   - receipts: told of the other processes that get it.
+    ///   - hasLeft: called when it lies in every outbox and line, before inline handlers run.
     /// - Returns: How many handlers it has here, and what became of those on this thread.
     func deliver(
         _ event: E,
         context: EventContext,
         from publisher: EventPublisher,
         receipts: ReceiptLedger,
+        hasLeft: () -> Void,
         tracker make: (_ trackers: Int, _ handlers: Int, _ sites: [SubscriptionSite]) -> HandlingTracker
     ) throws(DeliveryError) -> IncomingOutcome {
         guard let routes = currentRoutes() else { return .unwanted }
         let stops = stops(from: DeliveryStop(channel: self, routes: routes, publisher: publisher))
-        let outcome = forward(event, context: context, through: stops, intake: .thrown, receipts: receipts)
-        if case .failed(let failure) = outcome { throw failure }
         let handlers = stops.count { $0.inlineCount + $0.deferred.count }
-        guard handlers > 0 else { return .unwanted }
-        return deliverNow(event, context: context, to: stops, handlers: handlers, lane: nil) { count in
-            make(count, handlers, stops.all.flatMap { $0.routes.deferred.map(\.site) })
+        let forwarders = stops.forwarders
+        var outcome = Forwarded.taken
+        var tracker: HandlingTracker?
+        let isForAll = handOut(event, context: context, to: stops, isHeld: forwarders.count > 1) { held in
+            outcome = forward(event, context: context, to: forwarders, intake: .thrown, receipts: receipts, held: &held)
+            return outcome.isTaken
+        } tracker: {
+            let made = make(stops.partsOfDelivery, handlers, stops.all.flatMap { $0.routes.deferred.map(\.site) })
+            tracker = made
+            return made
+        }
+        hasLeft()
+        if case .failed(let failure) = outcome { throw failure }
+        guard isForAll, handlers > 0 else { return .unwanted }
+        return callInline(event, context: context, at: stops, handlers: handlers, lane: nil, tracker) {
+            make(1, handlers, [])
         }
     }
 
-    private func deliverNow(
+    /// Calls the inline handlers for somebody who waits for them.
+    ///
+    /// - Parameters:
+    ///   - handlers: how many there are, in lines too.
+    ///   - lane: where they run; nil for this thread.
+    ///   - tracker: who waits for the handlers in lines; nil if there are none.
+    ///   - make: who waits for inline handlers that run later, if there are no lines.
+    private func callInline(
         _ event: E,
         context: EventContext,
-        to stops: DeliveryStops,
+        at stops: DeliveryStops,
         handlers: Int,
         lane: (any InlineLane)?,
-        tracker make: (_ handlers: Int) -> HandlingTracker
+        _ tracker: HandlingTracker? = nil,
+        tracker make: () -> HandlingTracker
     ) -> IncomingOutcome {
-        let elsewhere = stops.count { $0.deferred.count }
-        let isInline = handlers > elsewhere
-        let isHere = isInline && lane?.enter() ?? true
-        let isElsewhere = isInline && !isHere
-        var tracker: HandlingTracker?
-        if elsewhere > 0 || isElsewhere {
-            // One more than there are subscribers elsewhere: the inline handlers report together, last.
-            let shared = make(elsewhere + 1)
-            if elsewhere > 0 { lane?.touch() }
-            withUnsafePointer(to: event) { stops.post(RawEvent(reading: $0), context: context, tracker: shared) }
-            tracker = shared
-        }
-        if isElsewhere, let lane, let tracker {
-            lane.append {
-                tracker.handlerReturned(at: nil, failure: self.callInline(event, context: context, at: stops))
-            }
+        guard stops.count(\.inlineCount) > 0 else {
+            tracker?.handlerReturned(at: nil, failure: nil)
             return .pending
         }
-        var failure: (any Error)?
-        if isHere {
-            failure = callInline(event, context: context, at: stops)
-            lane?.leave()
+        guard lane?.enter() ?? true else {
+            let tracker = tracker ?? make()
+            lane?.append { tracker.handlerReturned(at: nil, failure: self.failure(of: event, context, at: stops)) }
+            return .pending
         }
+        let failure = failure(of: event, context, at: stops)
+        lane?.leave()
         if let tracker {
             tracker.handlerReturned(at: nil, failure: failure)
             return .pending
         }
-        if let failure { return .failed(failure) }
-        return .handled(handlers: handlers)
+        return failure.map { .failed($0) } ?? .handled(handlers: handlers)
     }
 
-    private func callInline(_ event: E, context: EventContext, at stops: DeliveryStops) -> (any Error)? {
+    /// What the first of the inline handlers that fails throws.
+    private func failure(of event: E, _ context: EventContext, at stops: DeliveryStops) -> (any Error)? {
         DeliveryThread.current.collectFailures(context: context) { thread in
             callInline(event, at: stops, on: thread)
         }

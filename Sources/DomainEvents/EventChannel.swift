@@ -17,7 +17,7 @@ package final class EventChannel<E: DomainEvent>: AnyEventChannel, @unchecked Se
         return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)
     }
 
-    override func hand(_ event: RawEvent, context: EventContext, to stops: DeliveryStops, on thread: DeliveryThread) {
-        hand(event.move(as: E.self), context: context, to: stops, on: thread)
+    override func callInline(_ event: RawEvent, at stops: DeliveryStops, on thread: DeliveryThread) {
+        callInline(event.move(as: E.self), at: stops, on: thread)
     }
 }

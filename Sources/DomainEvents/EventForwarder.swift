@@ -8,11 +8,14 @@ package protocol EventForwarder: AnyObject, Sendable {
     /// - Parameters:
     ///   - intake: what becomes of the event if some outbox has no room for it.
     ///   - receipts: somebody who waits for what all processes say of the event; it is told who gets it, and then what they say.
+    ///   - held: nil if the event is to leave at once. Otherwise it stays in the outboxes until the caller, who is given it here, lets it
+    ///     leave: at once, as nothing behind it leaves either.
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
         intake: Intake,
-        receipts: ReceiptLedger?
+        receipts: ReceiptLedger?,
+        held: inout [any HeldEvent]?
     ) -> Forwarded
 
     /// Whether every outbox that wants the events has room below its limit.
@@ -20,6 +23,16 @@ package protocol EventForwarder: AnyObject, Sendable {
 
     /// Returns when every outbox that this event goes to has room, or throws why there will be none.
     func waitForRoom<E: DomainEvent>(for event: E) async throws
+}
+
+/// An event that lies in outboxes and does not leave them yet.
+@usableFromInline
+package protocol HeldEvent {
+    /// Lets it leave with whatever is written next.
+    mutating func release()
+
+    /// Has it written, and sees to what could not be taken: once, behind ``release()``.
+    func flush()
 }
 
 /// What becomes of an event for which some outbox has no room.
@@ -42,6 +55,8 @@ package enum Forwarded: Sendable {
     case failed(DeliveryError)
     /// Nobody has got it, as room is to be waited for.
     case awaitsRoom
+
+    package var isTaken: Bool { if case .taken = self { true } else { false } }
 
     /// The first of two that went wrong.
     func or(_ other: Forwarded) -> Forwarded {

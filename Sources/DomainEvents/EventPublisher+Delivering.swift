@@ -87,7 +87,8 @@ extension EventPublisher {
     ///   - clock: what measures that time.
     /// - Throws: The first error of a handler here; ``DeliveryError`` if a handler elsewhere threw, nobody subscribes to the event, an
     ///   outbox does not take it, a process that should get it is unavailable, or handlers are not done in time, and then it names
-    ///   them; `CancellationError` if the task is cancelled. The event may have been delivered in the last two cases.
+    ///   them; `CancellationError` if the task is cancelled. The event may have been delivered in the last two cases; if it has not
+    ///   left by then, it never will.
     /// - Returns: Which event it was, and how many handlers it had in which process.
     @discardableResult
     public func deliver<E: DomainEvent>(
@@ -121,12 +122,17 @@ extension EventPublisher {
         return try await wait.value(within: limit, clock: clock, timeout: timeout) { [self] in
             let reserved = try await reserveRoom(for: event, in: channel)
             defer { for room in reserved { room.giveBack() } }
-            // Nobody waits any more.
-            try Task.checkCancellation()
+            try wait.beginLeaving()
             // Until the event has been handed out everywhere, the ledger is not complete.
             ledger.expect(source.origin)
             let own = source.origin
-            let outcome = try channel.deliver(event, context: context, from: self, receipts: ledger) {
+            let outcome = try channel.deliver(
+                event,
+                context: context,
+                from: self,
+                receipts: ledger,
+                hasLeft: { wait.hasLeft() }
+            ) {
                 count,
                 handlers,
                 sites in

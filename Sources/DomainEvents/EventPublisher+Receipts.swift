@@ -7,14 +7,15 @@ extension EventPublisher {
     ///   - context: made by this publisher for this event.
     ///   - limit: how long it waits in all, `handOut` included.
     ///   - clock: what measures that time.
-    ///   - handOut: tells the ledger of each process that gets the event, and what this one says of it.
+    ///   - handOut: tells the ledger of each process that gets the event, and what this one says of it; and the wait when the event
+    ///     begins to leave, and when it has left.
     /// - Throws: what `handOut` throws; otherwise as ``deliver(_:within:clock:)``.
     package func awaitReceipts(
         of name: String,
         context: EventContext,
         within limit: Duration,
         clock: any Clock<Duration> = ContinuousClock(),
-        handOut: @escaping @Sendable (ReceiptLedger) async throws -> Void
+        handOut: @escaping @Sendable (ReceiptLedger, DeliveryWait<DeliveryReceipt>) async throws -> Void
     ) async throws -> DeliveryReceipt {
         let wait = DeliveryWait<DeliveryReceipt>()
         let ledger = receiptLedger(of: name, context, for: wait)
@@ -26,7 +27,7 @@ extension EventPublisher {
             start: { [self] in
                 // Until the event has been handed out everywhere, the ledger is not complete.
                 ledger.expect(source.origin)
-                try await handOut(ledger)
+                try await handOut(ledger, wait)
             }
         )
     }

@@ -124,8 +124,7 @@ extension EventPublisher {
 
     /// Passes events of one type on to another publisher, for a subsystem that has its own; they keep identity and cause.
     ///
-    /// The other publisher's subscribers, queues and processes get them as this one's do: nobody sees an effect before its
-    /// cause. It is held weakly. Each publisher gets an event once, also where publishers pass events on in a circle.
+    /// The other publisher's subscribers, queues and processes get them as this one's do, causes before effects. It is held weakly. Each publisher gets an event once, also where publishers pass events on in a circle.
     public func forward<E: DomainEvent>(_ type: E.Type, to other: EventPublisher) -> Subscription {
         let gate = CallGate()
         let channel = channel(of: type)

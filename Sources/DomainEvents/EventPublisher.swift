@@ -11,9 +11,10 @@ public import Synchronization
 ///
 /// - If one `publish` returned before another began (on one thread, task or actor), every subscriber sees the two in that
 ///   order, wherever its handler runs.
-/// - What a handler publishes is delivered after the event in hand has reached all its subscribers, and before the
-///   outermost `publish` returns. Handlers may publish, also the type that they handle, subscribe and cancel freely.
-/// - Within a process no subscriber on a queue, in a task or of a sequence gets an event ahead of the one that caused it.
+/// - What a handler publishes reaches handlers on the publishing thread after the event in hand has reached all its subscribers, and before
+///   the outermost `publish` returns. Handlers may publish, also the type that they handle, subscribe and cancel freely.
+/// - No subscriber on a queue, in a task or of a sequence gets an event ahead of the one that caused it, also if that was answered by another
+///   process. A handler on the publishing thread may, if the answer comes over a link while another thread still has the cause in hand.
 /// - `publish` never waits for a subscriber and holds no lock while a handler runs.
 /// - An event goes to those who are subscribed when `publish` is called: one who subscribes meanwhile gets the next.
 ///
@@ -35,7 +36,7 @@ public final class EventPublisher: @unchecked Sendable {
 
     private let lock = Lock()
     private var channelsByName: [String: AnyEventChannel] = [:]
-    private var forwarders: [String: [any EventForwarder]] = [:]
+    private var forwarders: [String: [(owner: ObjectIdentifier, forwarder: any EventForwarder)]] = [:]
     private var observers: [any InterestObserver] = []
     private var lines: [ObjectIdentifier: WeakLine] = [:]
     private var consumers = ConsumerTable()
@@ -101,7 +102,7 @@ public final class EventPublisher: @unchecked Sendable {
 
     // MARK: - Publishing
 
-    /// Publishes an event: into every outbox that wants it, then to the subscribers here.
+    /// Publishes an event: into every outbox that wants it and every line here, then out of the outboxes, then to the handlers on this thread.
     ///
     /// Never waits and never throws. Where an outbox is at its hard limit the event is dropped for that link, counted and
     /// announced; use ``send(_:)`` to wait for room instead. Takes no memory for handlers on the publishing thread; a queue takes one block when it goes from idle to
@@ -223,7 +224,8 @@ public final class EventPublisher: @unchecked Sendable {
                 // Being made by another thread, for the only type that has this name; whoever is first tells the observers.
                 return (unsafeDowncast(known, to: EventChannel<E>.self), self.observers)
             }
-            let channel = EventChannel<E>(name: name, forwarders: forwarders[name] ?? [], isMuted: isMuted)
+            let forwarders = (forwarders[name] ?? []).map(\.forwarder)
+            let channel = EventChannel<E>(name: name, forwarders: forwarders, isMuted: isMuted)
             channelsByName[name] = channel
             return (channel, self.observers)
         }
@@ -292,15 +294,20 @@ public final class EventPublisher: @unchecked Sendable {
         lock.withLock { observers.removeAll { $0 === observer } }
     }
 
-    /// From when this returns, every event of this name that is published goes to `forwarder`, or no longer does.
-    package func setForwarding(of name: String, to forwarder: any EventForwarder, wanted: Bool) {
+    /// From when this returns, every event of this name that is published goes to `forwarder`, in the place of the one that its owner
+    /// gave before.
+    ///
+    /// A `publish` that is under way may still use the one before, and keeps it until it returns.
+    ///
+    /// - Parameter forwarder: nil if events of this name do not go there any more.
+    package func setForwarding(of name: String, by owner: AnyObject, to forwarder: (any EventForwarder)?) {
         let unused = lock.withLock {
             var list = forwarders[name] ?? []
-            list.removeAll { $0 === forwarder }
-            if wanted { list.append(forwarder) }
+            list.removeAll { $0.owner == ObjectIdentifier(owner) }
+            if let forwarder { list.append((ObjectIdentifier(owner), forwarder)) }
             forwarders[name] = list.isEmpty ? nil : list
             // Inside the lock: two changes must reach the channel in the order in which they reached the table.
-            return channelsByName[name]?.setForwarders(list)
+            return channelsByName[name]?.setForwarders(list.map(\.forwarder))
         }
         // May hold the last reference to a handler that was removed meanwhile: let go of without the lock.
         withExtendedLifetime(unused) {}

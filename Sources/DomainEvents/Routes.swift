@@ -75,7 +75,7 @@ final class Routes: @unchecked Sendable {
         let stamp = publisher.stamp(causedBy: EventContext.handledByTask)
         // The lines have it first: what handlers here ask for must be what was told there.
         if inlineCount > 0 { thread.context = stamp.context(of: publisher.source) }
-        deferred.post(event, stamp, nil, lockMask: lockMask, hasKeys: hasKeys)
+        deferred.post(event, stamp, nil, lockMask: lockMask, keys: hasKeys ? deferred.keys(of: event) : nil)
     }
 }
 

@@ -118,7 +118,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         // A refused refusal would go on for ever.
         guard event != EventRefused.eventName else { return }
         let context = link.sentContext(of: head)
-        owner.publisher.publish(
+        owner.router.reports.publish(
             EventRefused(
                 event: event,
                 id: context.id.description,
@@ -197,7 +197,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     /// It has asked for what it wants.
     private func readyReceived() {
         link.releaseEvents()
-        owner.publisher.publish(ClientAttached(client: name, title: title, pid: pid))
+        owner.router.reports.publish(ClientAttached(client: name, title: title, pid: pid))
     }
 
     /// Looks once each interval whether the client has been silent for too long, as for workers.

@@ -68,7 +68,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
             let listener = SocketListener(
                 socket,
                 poller: poller,
-                report: { [publisher] report in publisher.publish(ControlSocketReported(report)) },
+                report: { [router] report in router.reports.publish(ControlSocketReported(report)) },
                 arrived: { [weak self] arrival in self?.arrived(arrival) }
             )
             try listener.start()
@@ -141,6 +141,6 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
         let wasAttached = lock.withLock { clients.contains { $0 === client } }
         forget(client)
         guard wasAttached else { return }
-        publisher.publish(ClientDetached(client: client.name, title: client.title, reason: reason))
+        router.reports.publish(ClientDetached(client: client.name, title: client.title, reason: reason))
     }
 }

@@ -21,8 +21,10 @@ public import Supervision
 /// is restarted as its specification says, and gets the events that it had not acknowledged again; but for one over which it crashes
 /// again and again, which is kept in ``deadLetters``.
 ///
-/// Handlers of events from a worker run on the thread that reads that worker's link, unless they were subscribed elsewhere. All
-/// members may be used from any thread.
+/// Handlers of events from a worker run on the thread that reads that worker's link, unless they were subscribed elsewhere; handlers of what
+/// the bridge reports run on a thread of their own, where one that takes long holds up other reports and nothing else. Calls after which
+/// something was reported return when that was told, unless a handler of a report takes longer than five seconds. All members may be used
+/// from any thread.
 public final class BridgeHost: Sendable {
     let core: HostCore
     let attached: AttachedClients?

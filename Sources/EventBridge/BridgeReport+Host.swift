@@ -125,6 +125,9 @@ extension ChildStatus {
         case .gaveUp(let reason): return reason
         default: break
         }
+        if let ended {
+            return "\(fault ?? ended); waits for \(waitsFor ?? "what it has left")"
+        }
         if let fault { return fault.description }
         return replacement.map { next in
             next.isReady

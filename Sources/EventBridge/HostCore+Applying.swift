@@ -37,6 +37,7 @@ extension HostCore {
             if failures.isEmpty { applied.replaced.append(worker.name) }
             applied.failures += failures
         }
+        await reports.passed()
         return applied
     }
 

@@ -32,7 +32,7 @@ extension HostCore: SupervisorEnvironment {
     func automaticShutdownBegan(index: Int) {
         // Nothing new is taken: nobody is started again for it.
         router.closeIntake()
-        publisher.publish(BridgeEnding(worker: routes[index].peerName))
+        reports.publish(BridgeEnding(worker: routes[index].peerName))
         Task {
             await settle(within: Self.drainingTime)
             supervisor?.stopRequested()

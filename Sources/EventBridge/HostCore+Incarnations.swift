@@ -49,7 +49,11 @@ extension HostCore: WorkerIncarnation.Owner {
         )
     }
 
-    func incarnationLostEvents(_ lost: EventsLost) { publisher.publish(lost) }
+    func incarnationLostEvents(_ lost: EventsLost) { reports.publish(lost) }
+
+    func incarnationProcessEnded(_ incarnation: WorkerIncarnation, _ reason: ExitReason) {
+        supervisor?.childProcessEnded(index: incarnation.index, incarnation: incarnation.number, reason: reason)
+    }
 
     func incarnationEnded(
         _ incarnation: WorkerIncarnation,

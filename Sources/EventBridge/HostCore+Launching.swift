@@ -56,8 +56,8 @@ extension HostCore {
             limits: specification.limits.link,
             poller: poller,
             output: { [gate = outputs[incarnation.index]] line, isError in gate.take(line, isError: isError) },
-            leftBehind: { [publisher] pid, found in
-                publisher.publish(WorkerLeftBehind(worker: specification.name, pid: pid, found))
+            leftBehind: { [reports] pid, found in
+                reports.publish(WorkerLeftBehind(worker: specification.name, pid: pid, found))
             }
         )
         launcher.launch(order) { [weak self] result in self?.launched(incarnation, result) }
@@ -75,7 +75,7 @@ extension HostCore {
             // Before anybody hears of it: a child that was to be stopped while it was spawned is signalled at once.
             incarnation.spawned(worker.process)
             if !worker.missingFromBox.isEmpty {
-                publisher.publish(
+                reports.publish(
                     WorkerBoxIncomplete(
                         worker: incarnation.specification.name,
                         pid: worker.process.processIdentifier,

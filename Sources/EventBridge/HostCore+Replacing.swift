@@ -70,11 +70,11 @@ extension HostCore {
         if pending.isStarted, !outcome.hasNewProcess { forgetSuccessor(index) }
         switch outcome {
         case .replaced(let old, let new):
-            if let new { publisher.publish(WorkerReplaced(worker: name, oldPID: old, newPID: new)) }
+            if let new { reports.publish(WorkerReplaced(worker: name, oldPID: old, newPID: new)) }
         case .exchanged: break
-        case .failed(let why): publisher.publish(WorkerNotReplaced(worker: name, reason: why))
+        case .failed(let why): reports.publish(WorkerNotReplaced(worker: name, reason: why))
         }
-        pending.continuation.resume(returning: outcome)
+        reports.whenPassed { pending.continuation.resume(returning: outcome) }
     }
 
     private func forgetSuccessor(_ index: Int) {

@@ -16,12 +16,12 @@ extension HostCore {
             router.peerIsUnavailable(routes[index])
         }
         routes[index].setStartsByItself(status.startsByItself)
-        let before = statusBoard.changed(index, to: usages.filling(in: status, of: index))
+        let before = statusBoard.changed(index, to: filled(status, of: index))
         if let reason {
             let incarnation = lock.withLock { status.deaths.last.flatMap { incarnations[index][$0.incarnation] } }
             let ending = incarnation?.ending
             outputs[index].tell()
-            publisher.publish(
+            reports.publish(
                 WorkerExited(
                     worker: status.name,
                     pid: incarnation?.pid,
@@ -40,7 +40,7 @@ extension HostCore {
         switch status.state {
         case .stopping:
             if reason == nil, let pid = status.pid, case .unresponsive(let silence, let busyWith)? = status.fault {
-                publisher.publish(
+                reports.publish(
                     WorkerUnresponsive(
                         worker: status.name,
                         pid: pid,
@@ -51,9 +51,9 @@ extension HostCore {
             }
         case .ready:
             if let pid = status.pid {
-                publisher.publish(WorkerReady(worker: status.name, pid: pid, start: status.starts))
+                reports.publish(WorkerReady(worker: status.name, pid: pid, start: status.starts))
             }
-        case .gaveUp(let why): publisher.publish(WorkerGaveUp(worker: status.name, reason: why))
+        case .gaveUp(let why): reports.publish(WorkerGaveUp(worker: status.name, reason: why))
         default: break
         }
     }

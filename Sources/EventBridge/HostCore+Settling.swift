@@ -16,6 +16,8 @@ extension HostCore {
             for route in routes where route.closedReason == nil { await wait(for: route) }
             // An event can pass from a link that is looked at later to one that was looked at before.
             let before = routes.map(\.link.activity)
+            // What was reported of it, and what follows from that.
+            await reports.passed()
             let isQuiet = routes.allSatisfy { $0.closedReason != nil || $0.link.isQuiet }
             if isQuiet, routes.map(\.link.activity) == before { return }
         }

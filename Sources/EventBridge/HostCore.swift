@@ -12,6 +12,8 @@ final class HostCore: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     let publisher: EventPublisher
+    /// On which everything goes that the bridge reports about itself.
+    let reports: ReportLine
     let router: EventRouter
     let deadLetters: DeadLetterStore
     let poller: Poller
@@ -70,11 +72,13 @@ final class HostCore: @unchecked Sendable {
         self.automaticShutdown = automaticShutdown
         self.startOrder = startOrder
         self.output = output
+        reports = ReportLine(publisher: publisher, poller: poller)
         statusBoard = StatusBoard()
-        deadLetters = DeadLetterStore(bounds: bounds, publisher: publisher)
+        deadLetters = DeadLetterStore(bounds: bounds, reports: reports)
         router = EventRouter(
             publisher: publisher,
             poller: poller,
+            reports: reports,
             wantsEverything: wantsEverything,
             deadLetters: deadLetters,
             control: ControlNames(commands: ControlEventNames.commands, answers: ControlEventNames.answers),
@@ -108,7 +112,16 @@ final class HostCore: @unchecked Sendable {
     /// Of the workers that were not removed.
     var statusByIndex: [(index: Int, status: ChildStatus)] {
         let all = supervisor?.status ?? []
-        return indices.filter(all.indices.contains).map { ($0, usages.filling(in: all[$0], of: $0)) }
+        return indices.filter(all.indices.contains).map { ($0, filled(all[$0], of: $0)) }
+    }
+
+    /// The status of the worker with this index, with what supervision does not know of it.
+    func filled(_ status: ChildStatus, of index: Int) -> ChildStatus {
+        var status = usages.filling(in: status, of: index)
+        if status.ended != nil, let incarnation = lock.withLock({ incarnations[index][status.starts] }) {
+            status.waitsFor = router.whatKeeps(incarnation.link, of: routes[index])
+        }
+        return status
     }
 
     /// Of the worker with this index; nil if it was removed.
@@ -116,7 +129,7 @@ final class HostCore: @unchecked Sendable {
         guard let status = supervisor?.status, indices.contains(index), status.indices.contains(index) else {
             return nil
         }
-        return usages.filling(in: status[index], of: index)
+        return filled(status[index], of: index)
     }
 
     /// Of the worker of this name, or of all members of the pool.
@@ -179,7 +192,7 @@ final class HostCore: @unchecked Sendable {
         OutputGate(
             worker: worker.name,
             rate: worker.limits.output,
-            publisher: publisher,
+            reports: reports,
             poller: poller,
             closure: output
         )
@@ -262,6 +275,7 @@ final class HostCore: @unchecked Sendable {
             if !poller.perform({ continuation.resume() }) { continuation.resume() }
         }
         for output in outputs { output.tell() }
+        await reports.passed()
     }
 
     /// Returns when all workers have been stopped, whoever has asked for it.
@@ -330,18 +344,22 @@ final class HostCore: @unchecked Sendable {
     // MARK: - What the supervisor concludes
 
     func startupFinished(_ result: Result<Void, StartupFailure>) {
-        let waiter = lock.withLock { startWaiter.take() }
-        waiter?.resume(returning: result)
+        guard let waiter = lock.withLock({ startWaiter.take() }) else { return }
+        // Who hears that all are ready has been told of each.
+        reports.whenPassed { waiter.resume(returning: result) }
     }
 
     func allStopped() {
-        let waiters = lock.withLock {
-            isStopped = true
-            defer { stopWaiters = [] }
-            return stopWaiters
+        // How they have ended still goes to those who are attached: before the publisher is let go.
+        router.whenReported { [self] in
+            router.stop()
+            statusBoard.finish()
+            let waiters = lock.withLock {
+                isStopped = true
+                defer { stopWaiters = [] }
+                return stopWaiters
+            }
+            for waiter in waiters { waiter.resume() }
         }
-        router.stop()
-        statusBoard.finish()
-        for waiter in waiters { waiter.resume() }
     }
 }

@@ -27,7 +27,10 @@ public struct WorkerUnresponsive: DomainEvent, SelfReport {
     public let busyWith: String?
 }
 
-/// A worker's process has ended, or could not be started.
+/// A worker's process has ended and nothing is left of it, or it could not be started.
+///
+/// What the process had sent has been handled before. Until then the worker is `stopping`, and ``WorkerStatus`` says how its process has
+/// ended and what is waited for.
 public struct WorkerExited: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -100,7 +103,7 @@ extension WorkerExited.Outbox {
     private static let maximumSuspects = 16
 
     init(_ found: TakeOver) {
-        delivered = found.events
+        delivered = found.events - found.forbidden
         lost = found.missing
         isTorn = found.isTorn
         damage = found.damage

@@ -1,5 +1,6 @@
 import BridgePlatform
 import DomainEvents
+import EventRouting
 import Locks
 
 /// Passes on what a worker prints, in all of its starts, as far as its rate allows, and says what it has left out.
@@ -10,7 +11,7 @@ final class OutputGate: @unchecked Sendable {
     private static let interval: UInt64 = 1_000_000_000
 
     private let worker: String
-    private let publisher: EventPublisher
+    private let reports: ReportLine
     private let poller: Poller
     private let closure: (@Sendable (WorkerOutput) -> Void)?
     private let lock = Lock()
@@ -21,12 +22,12 @@ final class OutputGate: @unchecked Sendable {
     init(
         worker: String,
         rate: Int,
-        publisher: EventPublisher,
+        reports: ReportLine,
         poller: Poller,
         closure: (@Sendable (WorkerOutput) -> Void)?
     ) {
         self.worker = worker
-        self.publisher = publisher
+        self.reports = reports
         self.poller = poller
         self.closure = closure
         meter = OutputMeter(rate: rate, at: MonotonicClock.now())
@@ -40,7 +41,7 @@ final class OutputGate: @unchecked Sendable {
         }
         if passes {
             let output = WorkerOutput(worker: worker, isError: isError, line: line.text)
-            if let closure { closure(output) } else { publisher.publish(output) }
+            if let closure { closure(output) } else { reports.publish(output, bytes: line.bytes.count) }
         }
         if isFirst { poller.schedule(after: Self.interval) { [weak self] in self?.tell() } }
     }
@@ -52,6 +53,6 @@ final class OutputGate: @unchecked Sendable {
             return meter.takeDropped()
         }
         guard let dropped else { return }
-        publisher.publish(WorkerOutputDropped(worker: worker, lines: dropped.lines, bytes: dropped.bytes))
+        reports.publish(WorkerOutputDropped(worker: worker, lines: dropped.lines, bytes: dropped.bytes))
     }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import DomainEvents
+import EventRouting
 import Locks
 import Supervision
 
@@ -101,13 +102,23 @@ final class StatusFeed: @unchecked Sendable {
     private var line: [Entry] = []
     /// From the beginning: the snapshot is handed over by whoever asked for it.
     private var isDelivering = true
+    /// Whether an update was handed over to which nobody listened.
+    private var isUnheard = false
+    /// On which the updates behind the snapshot are handed over; nil for the thread of the change.
+    private let reports: ReportLine?
     private let sink: @Sendable (WorkerStatusUpdate) -> Bool
     private let end: @Sendable () -> Void
 
     /// - Parameters:
+    ///   - reports: where updates are handed over if `sink` may take long; nil if it never does.
     ///   - sink: takes an update, and says whether anybody still listens.
     ///   - end: called when nothing follows any more.
-    init(sink: @escaping @Sendable (WorkerStatusUpdate) -> Bool, end: @escaping @Sendable () -> Void = {}) {
+    init(
+        on reports: ReportLine? = nil,
+        sink: @escaping @Sendable (WorkerStatusUpdate) -> Bool,
+        end: @escaping @Sendable () -> Void = {}
+    ) {
+        self.reports = reports
         self.sink = sink
         self.end = end
     }
@@ -122,35 +133,36 @@ final class StatusFeed: @unchecked Sendable {
 
     /// Hands over what waits for the first time.
     func begin() {
-        _ = handOver()
+        handOver()
     }
 
     /// Hands over what waits, unless another thread does, which then takes this along.
     ///
-    /// - Returns: False if nobody listens any more.
+    /// - Returns: False if it was found that nobody listens any more.
     @discardableResult
     func deliver() -> Bool {
         let isMine = lock.withLock {
             defer { isDelivering = true }
             return !isDelivering
         }
-        return !isMine || handOver()
+        if isMine {
+            if let reports { reports.perform { self.handOver() } } else { handOver() }
+        }
+        return lock.withLock { !isUnheard }
     }
 
-    private func handOver() -> Bool {
+    private func handOver() {
         guard !DeliveryThread.current.isDelivering else {
             // Whatever is published here comes behind the event whose handler is running, and so behind what other threads are told meanwhile.
-            DispatchQueue.global().async { _ = self.handOver() }
-            return true
+            DispatchQueue.global().async { self.handOver() }
+            return
         }
-        var isHeard = true
         while let entry = next() {
             switch entry {
-            case .update(let update): isHeard = sink(update)
+            case .update(let update): if !sink(update) { lock.withLock { isUnheard = true } }
             case .end: end()
             }
         }
-        return isHeard
     }
 
     private func next() -> Entry? {

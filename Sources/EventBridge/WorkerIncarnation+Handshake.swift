@@ -57,7 +57,7 @@ extension WorkerIncarnation {
             isReady = true
             return (self.isSuccessor, keepsEvents)
         }
-        if !isSuccessor, !isKept { link.releaseEvents() }
+        if !isSuccessor, !isKept { route.releaseEvents(over: link) }
         owner.incarnationBecameReady(self)
         watchHeartbeat()
         watchHandlers()

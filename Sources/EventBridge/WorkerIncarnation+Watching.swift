@@ -7,13 +7,6 @@ import Supervision
 
 /// Looks now and then whether a worker lives, is idle, or is too long at an event.
 extension WorkerIncarnation {
-    /// Why the process is ended by its handlers' deadline.
-    struct Overrun {
-        let reason: ExitReason
-        /// The event, if it must have been that one; nil if several were begun, of which any may keep the others waiting.
-        let suspects: [EventID]?
-    }
-
     /// Looks once each interval whether the worker has been silent for too long.
     ///
     /// Silence counts only while the reading thread waits for the worker: what the worker has written and nobody has read yet says
@@ -80,8 +73,7 @@ extension WorkerIncarnation {
                 return look(watch, deadline)
             }
             if isBeingDebugged { return watchFrames() }
-            let text = "a frame that it has begun made no progress for \(deadline.text), which is the limit"
-            owner?.incarnationViolated(self, .protocolViolation(text))
+            violated("a frame that it has begun made no progress for \(deadline.text), which is the limit")
         }
     }
 
@@ -110,11 +102,11 @@ extension WorkerIncarnation {
         guard let event = link.unsettledEvent(overdue.event) else { return false }
         let text = "\(event.name) (\(event.id))"
         let isNews = lock.withLock {
-            guard !isEndedByHost, !hasSaidGoodbye, exit == nil else { return false }
-            var suspects: [EventID]?
-            if case .inline = overdue { suspects = [event.id] }
-            overrun = Overrun(reason: .handlerTimedOut(event: text, after: deadline), suspects: suspects)
-            return true
+            guard exit == nil else { return false }
+            var fault = EndRecord.Fault(reason: .handlerTimedOut(event: text, after: deadline))
+            // Of several that were begun any may keep the others waiting.
+            if case .inline = overdue { fault.suspects = [event.id] }
+            return end.faultWasFound(fault)
         }
         if isNews { owner?.incarnationOverran(self, event: text, after: deadline) }
         return true

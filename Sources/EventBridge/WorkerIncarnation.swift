@@ -25,6 +25,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration)
         /// Told once, before the end.
         func incarnationLostEvents(_ lost: EventsLost)
+        /// Its process is gone, and what it has said is read; its link, and handlers of what came over it, may not be gone.
+        func incarnationProcessEnded(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
         /// Link and process are both gone.
         func incarnationEnded(
             _ incarnation: WorkerIncarnation,
@@ -51,14 +53,14 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     private var processIdentifier: Int32?
     /// On the monotonic clock, in nanoseconds.
     private var processBegan: UInt64?
+    /// Whether the link has nothing more to say; handlers of what came over it may still run.
+    private var isReadToEnd = false
+    private var hasToldProcessEnd = false
     private var isLinkEnded = false
     private(set) var exit: ExitReason?
     private var resourceUsage: ResourceUsage?
-    private(set) var hasSaidGoodbye = false
-    /// Whether the host has asked for its end, or brought it about: then no event is to blame for it.
-    private(set) var isEndedByHost = false
-    /// The event whose handlers took too long, for which the host then ends the process.
-    var overrun: Overrun?
+    /// Who asked for its end, or what led to it, as far as that is known.
+    var end = EndRecord()
     /// Whether it waits for the end of the process before it: until then it gets no events.
     var isSuccessor: Bool
     /// Whether it has finished its handshake and has said that it is ready.
@@ -144,18 +146,16 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     func signal(_ signal: ChildSignal) {
         let process = lock.withLock {
-            isEndedByHost = true
+            end.signalWasSent()
             return self.process
         }
         process?.signal(signal)
     }
 
     func drain(grace: Duration) {
-        lock.withLock {
-            isEndedByHost = true
-            // Somebody has asked for its end in the same moment, and came first.
-            overrun = nil
-        }
+        lock.withLock { end.endWasRequested() }
+        // What it has not got by now is for its next start, for the first time.
+        _ = keepEvents()
         link.send(.drain(graceMilliseconds: grace.milliseconds))
     }
 
@@ -165,13 +165,16 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         guard case .sender = head.id else {
             throw LinkViolation("event \(head.sequence) bears the identity of another process")
         }
-        if let allowed = mayPublish {
-            let name = router.name(of: head.name) ?? ""
-            guard allowed.contains(name) else {
-                return .refused(.forbidden, text: "worker \"\(specification.name)\" may not publish \(name)")
-            }
+        let disposition: EventDisposition
+        if let allowed = mayPublish, case let name = router.name(of: head.name) ?? "", !allowed.contains(name) {
+            disposition = .refused(.forbidden, text: "worker \"\(specification.name)\" may not publish \(name)")
+        } else {
+            disposition = try router.eventReceived(head, payload: payload, from: route, over: link)
         }
-        return try router.eventReceived(head, payload: payload, from: route, over: link)
+        if case .refused(.forbidden, let text) = disposition {
+            router.eventWasForbidden(head, over: link, because: text)
+        }
+        return disposition
     }
 
     func link(_ link: Link, received gap: GapFrame) throws {
@@ -202,7 +205,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
                 because: reason.shortened(toScalars: Self.longestReason)
             )
         case .goodbye:
-            lock.withLock { hasSaidGoodbye = true }
+            lock.withLock { end.goodbyeReceived() }
             owner?.incarnationSaidGoodbye(self)
         default: return
         }
@@ -219,9 +222,11 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     // MARK: - The end
 
     func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {
+        lock.withLock { isReadToEnd = true }
+        tellProcessEnd()
         switch end {
         case .orderly: break
-        case .violation(let text): owner?.incarnationViolated(self, .protocolViolation(text))
+        case .violation(let text): violated(text)
         case .failed(let text):
             poller.schedule(after: Self.exitDelay) { [weak self] in self?.violateIfAlive(text) }
         case .endOfStream, .closed:
@@ -241,7 +246,14 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     private func violateIfAlive(_ text: String) {
         let isAlive = lock.withLock { exit == nil }
-        if isAlive { owner?.incarnationViolated(self, .protocolViolation(text)) }
+        if isAlive { violated(text) }
+    }
+
+    /// It has broken the protocol, for which the host ends it: an event that it was at may have led to that.
+    func violated(_ text: String) {
+        let reason = ExitReason.protocolViolation(text)
+        _ = lock.withLock { end.faultWasFound(EndRecord.Fault(reason: reason)) }
+        owner?.incarnationViolated(self, reason)
     }
 
     private func processExited(_ reason: ExitReason) {
@@ -251,33 +263,42 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             exit = reason
             resourceUsage = usage
         }
+        tellProcessEnd()
         // What it wrote is still read to the end; somebody else who holds the socket cannot delay that.
         link.peerIsGone()
         reportEnd()
     }
 
+    /// Tells of the end of the process as soon as it is known and what the process has said is read: that it is ready, for one.
+    private func tellProcessEnd() {
+        let ended: ExitReason? = lock.withLock {
+            guard isReadToEnd, let exit, !hasToldProcessEnd else { return nil }
+            hasToldProcessEnd = true
+            return exit
+        }
+        if let ended { owner?.incarnationProcessEnded(self, ended) }
+    }
+
     private func reportEnd() {
-        let ended: (reason: ExitReason, isOrderly: Bool, isCrash: Bool, overrun: Overrun?, hadEvents: Bool)? =
-            lock.withLock {
-                guard isLinkEnded, let exit, !hasReported else { return nil }
-                hasReported = true
-                // Nothing is left of it to be signalled.
-                process = nil
-                let isCrash = !hasSaidGoodbye && (overrun != nil || !isEndedByHost)
-                return (exit, hasSaidGoodbye, isCrash, overrun, !isSuccessor)
-            }
+        let ended: (exit: ExitReason, record: EndRecord, hadEvents: Bool)? = lock.withLock {
+            guard isLinkEnded, let exit, !hasReported else { return nil }
+            hasReported = true
+            // Nothing is left of it to be signalled.
+            process = nil
+            return (exit, end, !isSuccessor)
+        }
         guard let ended, let owner else { return }
         let verdict: CrashLedger.Verdict
-        let reason = ended.overrun?.reason ?? ended.reason
+        let reason = ended.record.fault?.reason ?? ended.exit
         if !ended.hadEvents {
             // It was never the route's: nothing is known of the peer by it.
             verdict = .worker
-        } else if ended.isCrash {
+        } else if ended.record.isCrash {
             verdict = owner.router.workerCrashed(
                 route,
                 over: link,
                 because: reason.description,
-                suspects: ended.overrun?.suspects
+                suspects: ended.record.fault?.suspects
             )
         } else {
             route.incarnationEnded(link)
@@ -286,7 +307,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         if let loss = link.loss {
             owner.incarnationLostEvents(EventsLost(worker: specification.name, incarnation: incarnation, loss))
         }
-        owner.incarnationEnded(self, reason, isOrderly: ended.isOrderly, verdict: verdict)
+        owner.incarnationEnded(self, reason, isOrderly: ended.record.hasSaidGoodbye, verdict: verdict)
     }
 
     /// Kills the process and closes the link, without a word to anybody.

@@ -23,6 +23,8 @@ public struct WorkerLimits: Sendable, Hashable {
     public var frame: Int
 
     /// After how many crashes of the worker over one event that event is dead-lettered; 3 by default.
+    ///
+    /// To break the protocol over it counts as a crash.
     public var strikes: Int
 
     /// How long the worker may have one event in its handlers; nil, the default, for as long as they like.

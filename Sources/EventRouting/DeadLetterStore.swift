@@ -1,20 +1,20 @@
 import BridgePlatform
 import BridgeTransport
-package import DomainEvents
+import DomainEvents
 import Locks
 
 /// Keeps the dead letters of a bridge, announces them, and holds up whoever makes more of them than can be kept.
 package final class DeadLetterStore: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, which is taken before any route's or link's.
-    private let publisher: EventPublisher
+    private let reports: ReportLine
     private let lock = Lock()
     private var shelf: DeadLetterShelf
     private var lastNumber: UInt64 = 0
     /// Those that get nothing until there is room again.
     private var paused: [Route] = []
 
-    package init(bounds: DeadLetterBounds, publisher: EventPublisher) {
-        self.publisher = publisher
+    package init(bounds: DeadLetterBounds, reports: ReportLine) {
+        self.reports = reports
         shelf = DeadLetterShelf(bounds: bounds)
     }
 
@@ -36,7 +36,7 @@ package final class DeadLetterStore: @unchecked Sendable {
         announce(letter, evicted)
         guard let full else { return }
         route.pauseChanged()
-        publisher.publish(full)
+        reports.publish(full)
     }
 
     /// Keeps an event, if there is room.
@@ -79,7 +79,7 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     private func announce(_ letter: DeadLetterRecord, _ evicted: [DeadLetterRecord]) {
         for gone in evicted {
-            publisher.publish(
+            reports.publish(
                 DeadLetterEvicted(
                     event: gone.event.name,
                     id: gone.event.context.id.description,
@@ -89,7 +89,7 @@ package final class DeadLetterStore: @unchecked Sendable {
                 causedBy: gone.event.context
             )
         }
-        publisher.publish(
+        reports.publish(
             EventDeadLettered(
                 event: letter.event.name,
                 id: letter.event.context.id.description,

@@ -8,6 +8,15 @@ enum LocalOutcome {
     case pending
     case refused(Refusal.Reason, text: String)
 
+    init(_ outcome: IncomingOutcome) {
+        switch outcome {
+        case .handled(let handlers): self = .handled(handlers: handlers)
+        case .unwanted: self = .unwanted
+        case .pending: self = .pending
+        case .failed(let error): self = .refused(.handlerFailed, text: String(describing: error))
+        }
+    }
+
     /// Whether handlers were called, or were to be, and none is at it any more.
     var isOver: Bool {
         switch self {
@@ -24,10 +33,13 @@ enum LocalOutcome {
 
 /// Decodes the events of one name and hands them to the subscribers here.
 protocol EventReceiver: Sendable {
+    /// - Parameter passOn: puts the event into the outboxes of other processes, held if there is a place to say so; returns whether the
+    ///   subscribers here get it too. Called once, whatever becomes of the event here.
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
         lane: (any InlineLane)?,
+        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome
 }
@@ -36,7 +48,8 @@ protocol EventReceiver: Sendable {
 final class TypedReceiver<E: DomainEvent>: EventReceiver {
     private let channel: EventChannel<E>
     private let coder: PayloadCoder<E>
-    // Unmanaged: the router that owns the receiver holds the publisher, and weak references to it make every counted one dear.
+    // Unmanaged: the router alone calls the receiver, in methods of its own, and holds the publisher for good; weak references to it make
+    // every counted one dear.
     private let publisher: Unmanaged<EventPublisher>
 
     init(channel: EventChannel<E>, coder: PayloadCoder<E>, publisher: EventPublisher) {
@@ -49,28 +62,40 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
         lane: (any InlineLane)?,
+        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome {
-        guard channel.hasSubscribers else { return .unwanted }
-        let event: E
-        do {
-            event = try PayloadScratch.current.decode(payload, by: coder)
-        } catch {
-            return .refused(.undecodable, text: String(describing: error))
+        publisher._withUnsafeGuaranteedRef { publisher in
+            do {
+                let outcome = try channel.deliverIncoming(
+                    { try read(payload) },
+                    context: context,
+                    from: publisher,
+                    lane: lane,
+                    passOn: passOn,
+                    completion: completion
+                )
+                return LocalOutcome(outcome)
+            } catch let invalid as Invalid {
+                return .refused(.invalid, text: String(describing: invalid.reason))
+            } catch {
+                return .refused(.undecodable, text: String(describing: error))
+            }
         }
+    }
+
+    /// An event that its own type says is none.
+    private struct Invalid: Error {
+        let reason: any Error
+    }
+
+    private func read(_ payload: UnsafeRawBufferPointer) throws -> E {
+        let event = try PayloadScratch.current.decode(payload, by: coder)
         do {
             try event.validate()
         } catch {
-            return .refused(.invalid, text: String(describing: error))
+            throw Invalid(reason: error)
         }
-        let outcome = publisher._withUnsafeGuaranteedRef { publisher in
-            channel.deliverIncoming(event, context: context, from: publisher, lane: lane, completion: completion)
-        }
-        switch outcome {
-        case .handled(let handlers): return .handled(handlers: handlers)
-        case .unwanted: return .unwanted
-        case .pending: return .pending
-        case .failed(let error): return .refused(.handlerFailed, text: String(describing: error))
-        }
+        return event
     }
 }

@@ -46,10 +46,9 @@ extension EventRouter {
         guard name != EventRefused.eventName else { return }
         let context = link.sentContext(of: head)
         // Whoever waits for the event gets the error, at once: the peer's receipt follows the refusal, if nobody kills it in between.
-        if head.wantsReceipt, isAwaited(context.id) {
-            return tell(context.id, .refused, at: route, because: refusal.text)
-        }
-        publisher.publish(
+        // Only of a caller in this process is it known that it still waits.
+        if head.wantsReceipt, tell(context.id, .refused, at: route, because: refusal.text) { return }
+        reports.publish(
             EventRefused(
                 event: name,
                 id: context.id.description,
@@ -68,6 +67,21 @@ extension EventRouter {
                 payload: payload
             )
         }
+    }
+
+    /// A peer has published what it may not: one that is gone cannot be told, and cannot tell others.
+    package func eventWasForbidden(_ head: EventHead, over link: Link, because text: String) {
+        guard link.wasReadToEnd, let name = name(of: head.name), let context = link.context(of: head) else { return }
+        reports.publish(
+            EventRefused(
+                event: name,
+                id: context.id.description,
+                worker: Self.ownName,
+                reason: text,
+                code: Refusal.Reason.forbidden.rawValue
+            ),
+            causedBy: context
+        )
     }
 
     /// What is to be done if a handler that has not returned yet throws: the event's bytes are gone by then, and kept for it.
@@ -110,22 +124,28 @@ extension EventRouter {
 
     /// An event was published for a worker that takes nothing.
     ///
-    /// - Returns: Whether it is kept: the worker was given up, its specification subscribes to the event, and there is room.
-    func keepsUndeliverable(
+    /// - Returns: What is to be kept of it, if the worker was given up and its specification subscribes to the event.
+    func undeliverable(
         _ payload: UnsafeRawBufferPointer,
         name: String,
         context: EventContext,
         for route: Route,
         because error: DeliveryError
-    ) -> Bool {
-        guard let deadLetters, error.code == .workerUnavailable, route.isGivenUp, !isSelfReport(name),
+    ) -> UndeliveredEvent? {
+        guard deadLetters != nil, error.code == .workerUnavailable, route.isGivenUp, !isSelfReport(name),
             route.isSpecified(name, isSelfReport: false)
-        else { return false }
+        else { return nil }
+        return UndeliveredEvent(name: name, context: context, attempts: 0, payload: payload)
+    }
+
+    /// Whether a lost event is kept as a dead letter: it is one to be kept, and there is room.
+    func keeps(_ loss: NamedEvents.Loss) -> Bool {
+        guard let deadLetters, let event = loss.event else { return false }
         return deadLetters.addIfRoom(
-            UndeliveredEvent(name: name, context: context, attempts: 0, payload: payload),
-            for: route.peerName,
+            event,
+            for: loss.peerName,
             cause: .workerUnavailable,
-            reasons: [error.description]
+            reasons: [loss.error.description]
         )
     }
 
@@ -149,7 +169,7 @@ extension EventRouter {
 
     private func offer(_ letter: DeadLetterRecord) throws(DeliveryError) {
         let (event, attempt) = (letter.event, letter.event.attempts + 1)
-        guard letter.receiver != Self.ownName else { return handleHere(event, attempt: attempt) }
+        guard letter.receiver != Self.ownName else { return try handleHere(event, attempt: attempt) }
         guard let route = route(to: letter.receiver) else {
             throw DeliveryError(
                 .workerUnavailable,
@@ -182,11 +202,15 @@ extension EventRouter {
         context: EventContext,
         completion: () -> any HandlingCompletion
     ) -> LocalOutcome {
-        named(name)?.fanout.deliverHere(payload, context: context, lane: nil, completion: { _ in completion() })
-            ?? .unwanted
+        let outcome = named(name)?.fanout.deliverHere(payload, context: context, lane: nil) { _ in
+            true
+        } completion: { _ in
+            completion()
+        }
+        return outcome ?? .unwanted
     }
 
-    private func handleHere(_ event: UndeliveredEvent, attempt: Int) {
+    private func handleHere(_ event: UndeliveredEvent, attempt: Int) throws(DeliveryError) {
         let context = EventContext(
             id: event.context.id,
             nanosecondsSinceEpoch: event.context.nanosecondsSinceEpoch,
@@ -201,10 +225,18 @@ extension EventRouter {
                 RedeliveryCompletion(router: self, event: again)
             }
         }
-        guard case .refused(_, let reason) = outcome else { return }
-        refusalSettled(event.name, by: nil, reason: reason) {
-            event.payload.withUnsafeBytes {
-                UndeliveredEvent(name: event.name, context: context, attempts: attempt, payload: $0)
+        switch outcome {
+        case .handled, .pending: return
+        case .unwanted:
+            throw DeliveryError(
+                .nobodySubscribed,
+                "\(event.name) cannot be put back: nobody here subscribes to it any more"
+            )
+        case .refused(_, let reason):
+            refusalSettled(event.name, by: nil, reason: reason) {
+                event.payload.withUnsafeBytes {
+                    UndeliveredEvent(name: event.name, context: context, attempts: attempt, payload: $0)
+                }
             }
         }
     }

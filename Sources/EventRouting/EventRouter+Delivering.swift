@@ -18,46 +18,51 @@ extension EventRouter {
         within limit: Duration
     ) async throws -> DeliveryReceipt {
         let entry = try entry(toPublish: name)
-        return try await publisher.awaitReceipts(of: name, context: context, within: limit) { [self] ledger in
+        return try await publisher.awaitReceipts(of: name, context: context, within: limit) { [self] ledger, wait in
             await waitForRoom(name: name)
-            // Nobody waits any more.
-            try Task.checkCancellation()
+            try wait.beginLeaving()
             if let refusal = refusal(of: name, context) { throw refusal }
             let start = trace.start(of: entry)
             defer { if start != 0 { trace.recorder.note(.publish, of: name, context, from: start) } }
             try payload.withUnsafeBytes { payload in
                 tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
-                let fanout = entry.fanout
-                let outcome = entry.sendToAll(
-                    payload,
-                    context: context,
-                    receipts: ledger,
-                    to: fanout.targets(of: payload, except: nil),
-                    attached: fanout.attached
-                )
-                if case .failed(let failure) = outcome { throw failure }
-                deliverHere(payload, name: name, context: context, to: fanout, ledger)
+                try handOut(payload, of: entry, context: context, ledger, hasLeft: wait.hasLeft)
             }
         }
     }
 
-    private func deliverHere(
+    private func handOut(
         _ payload: UnsafeRawBufferPointer,
-        name: String,
+        of entry: NamedEvents,
         context: EventContext,
-        to fanout: NamedEvents.Fanout,
-        _ ledger: ReceiptLedger
-    ) {
+        _ ledger: ReceiptLedger,
+        hasLeft: () -> Void
+    ) throws(DeliveryError) {
         let own = publisher.source.origin
-        let outcome = fanout.deliverHere(payload, context: context, lane: nil) { handlers in
+        let fanout = entry.fanout
+        var sent = Forwarded.taken
+        let outcome = fanout.deliverHere(payload, context: context, lane: nil) { held in
+            sent = entry.sendToAll(
+                payload,
+                context: context,
+                receipts: ledger,
+                to: fanout.targets(of: payload, except: nil),
+                attached: fanout.attached,
+                held: &held,
+                by: self
+            )
+            hasLeft()
+            return sent.isTaken
+        } completion: { handlers in
             LedgerCompletion(ledger: ledger, process: own, handlers: handlers)
         }
+        if case .failed(let failure) = sent { throw failure }
         switch outcome {
         case .pending: return
         case .handled(let handlers): ledger.receive(ProcessReceipt(process: own, handlers: handlers))
         case .unwanted: ledger.receive(ProcessReceipt(process: own, handlers: 0))
         case .refused(_, let text):
-            let failure = DeliveryError(.refused, "\(name) was refused here: \(text)")
+            let failure = DeliveryError(.refused, "\(entry.name) was refused here: \(text)")
             ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: failure))
         }
     }

@@ -103,8 +103,13 @@ extension EventRouter: InterestObserver {
                 let targets = routes.filter {
                     $0.wants(entry.name, isSelfReport: isSelfReport) && entry.passage.reaches($0)
                 }
-                entry.setTargets(targets, isSelfReport: isSelfReport)
-                publisher.setForwarding(of: entry.name, to: entry, wanted: !targets.isEmpty || isTapped(entry.name))
+                entry.setTargets(targets, isSelfReport: isSelfReport, reports: reports)
+                let isForwarded = !targets.isEmpty || isTapped(entry.name)
+                publisher.setForwarding(
+                    of: entry.name,
+                    by: self,
+                    to: isForwarded ? NamedForwarder(entry, of: self) : nil
+                )
             }
             if let entry = entries.first(where: \.isTrace) { updateTrace(entry) }
             return updateInterest(in: entries)
@@ -173,7 +178,10 @@ extension EventRouter: InterestObserver {
     package func channelWasMade(_ channel: AnyEventChannel) {
         guard let entry = named(channel.name) else { return }
         if channel.eventType is any SelfReport.Type {
-            lock.withLock { _ = selfReports.insert(channel.name) }
+            lock.withLock {
+                selfReports.insert(channel.name)
+                for route in routes where route.isLeaving { route.leave(but: selfReports) }
+            }
         }
         if channel.hasSubscribers { entry.setReceiver(for: channel, publisher: publisher) }
         updateTargets(of: [entry])

@@ -17,7 +17,7 @@ extension EventRouter {
             for name in new.flatMap(\.specified) where name != Self.everything { _ = named(name) }
         }
         updateTargets()
-        for route in gone { route.leave() }
+        lock.withLock { for route in gone { route.leave(but: selfReports) } }
     }
 
     /// Forgets a peer of which nothing is left, and keeps what it has not handled as dead letters; what they have no room for is announced.

@@ -18,8 +18,9 @@ extension EventRouter {
     package func receiptReceived(_ receipt: Receipt, over link: Link) {
         guard let id = link.eventID(of: receipt.id) else { return }
         if receipts.receive(ProcessReceipt(receipt), of: id) { return }
-        // Whoever does not wait any more is not told.
-        self.link(to: id)?.sendReceipt(
+        // A publisher that does not wait any more is not told, nor is a peer what it says itself.
+        guard let publisher = self.link(to: id), publisher !== link else { return }
+        publisher.sendReceipt(
             of: id,
             process: receipt.process,
             outcome: Receipt.Outcome(rawValue: receipt.outcome) ?? .refused,
@@ -46,17 +47,18 @@ extension EventRouter {
     }
 
     /// Tells whoever waits to hear of an event what a peer will not say of it any more.
-    func tell(_ id: EventID, _ outcome: Receipt.Outcome, at route: Route, because text: String) {
+    ///
+    /// - Returns: Whether somebody in this process waited. Of another process it is not known.
+    @discardableResult
+    func tell(_ id: EventID, _ outcome: Receipt.Outcome, at route: Route, because text: String) -> Bool {
         let receipt = Receipt(
             id: .sender(number: id.number),
             process: route.peerName,
             outcome: outcome.rawValue,
             text: text
         )
-        if receipts.receive(ProcessReceipt(receipt), of: id) { return }
+        if receipts.receive(ProcessReceipt(receipt), of: id) { return true }
         link(to: id)?.sendReceipt(of: id, process: route.peerName, outcome: outcome, text: text)
+        return false
     }
-
-    /// Whether the publisher of a refused event waits to hear of it, and so need not be told otherwise.
-    func isAwaited(_ id: EventID) -> Bool { receipts.isAwaited(id) || link(to: id) != nil }
 }

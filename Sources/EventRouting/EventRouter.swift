@@ -17,10 +17,13 @@ package final class EventRouter: @unchecked Sendable {
 
     package let publisher: EventPublisher
     package let poller: Poller
+    /// On which everything goes that is reported of this process's bridge.
+    package let reports: ReportLine
     let losses: LossReporter
     let trace: TraceReporter
     let receipts = PendingReceipts()
-    private let takeOverGate = TakeOverGate()
+    let takeOverGate = TakeOverGate()
+    private let backlogs = BacklogWaits()
     private let isIntakeClosed = Atomic<Bool>(false)
     /// Sees every event that passes.
     ///
@@ -54,10 +57,13 @@ package final class EventRouter: @unchecked Sendable {
     /// The same, for the event path.
     private let numbers = NumberTable(capacity: EventRouter.maximumNames)
 
-    /// - Parameter processName: what the process calls itself in its trace; the publisher's origin without it.
+    /// - Parameters:
+    ///   - reports: the line of the bridge's reports; nil for one of the router's own.
+    ///   - processName: what the process calls itself in its trace; the publisher's origin without it.
     package init(
         publisher: EventPublisher,
         poller: Poller,
+        reports: ReportLine? = nil,
         wantsEverything: Bool = false,
         watchedNames: Set<String> = [],
         deadLetters: DeadLetterStore? = nil,
@@ -74,14 +80,18 @@ package final class EventRouter: @unchecked Sendable {
         self.watchedNames = watchedNames
         self.tap = tap
         self.gapTap = gapTap
-        losses = LossReporter(publisher: publisher, poller: poller)
+        let reports = reports ?? ReportLine(publisher: publisher, poller: poller)
+        self.reports = reports
+        losses = LossReporter(publisher: publisher, reports: reports, poller: poller)
         let process = processName ?? publisher.source.origin
-        trace = TraceReporter(process: process, publisher: publisher, poller: poller)
+        trace = TraceReporter(process: process, publisher: publisher, reports: reports, poller: poller)
     }
 
     /// Begins to forward what the publisher publishes.
     package func start() {
         publisher.addInterestObserver(self)
+        // Stopped meanwhile: nobody else would take it out of the publisher.
+        if lock.withLock({ isStopped }) { publisher.removeInterestObserver(self) }
     }
 
     /// Takes nothing more that nothing has caused: only what handlers publish passes from now on.
@@ -94,21 +104,47 @@ package final class EventRouter: @unchecked Sendable {
     /// Whether nothing is taken any more that nothing has caused.
     package var hasClosedIntake: Bool { isIntakeClosed.load(ordering: .relaxed) }
 
+    /// What keeps the link of a peer that is gone from its end, as a phrase such as `a handler of BoxProvisioned`; nil if it is nothing in particular.
+    package func whatKeeps(_ link: Link, of route: Route) -> String? {
+        if let target = takeOverGate.awaited(by: route) { return "room at worker \"\(target.peerName)\"" }
+        return named(link.nameInHand).map { "a handler of \($0.name)" }
+    }
+
     /// Why an event of this process is not taken; nil if it is.
     func refusal(of name: String, _ context: EventContext) -> DeliveryError? {
         guard isIntakeClosed.load(ordering: .relaxed), context.cause == nil else { return nil }
         return DeliveryError(.shuttingDown, "\(name) was not taken: the bridge is shutting down")
     }
 
-    /// Lets go of the publisher.
-    package func stop() {
+    /// Calls `body` once all that was reported and lost so far has been told: at once if it has been, and after
+    /// ``ReportLine/patience`` at the latest.
+    package func whenReported(_ body: @escaping @Sendable () -> Void) {
+        losses.announce()
+        reports.whenPassed(body)
+    }
+
+    /// Nothing is heard of the only peer any more: callers that wait to hear of an event wait no longer.
+    ///
+    /// What is published goes on to the peer's link, which takes it as long as it reaches the peer, and refuses it otherwise.
+    package func hostHasGone() {
         receipts.failAll(DeliveryError(.workerUnavailable, "the bridge has ended"))
+        takeOverGate.open()
         losses.announce()
         trace.turn(on: nil)
-        publisher.removeInterestObserver(self)
+    }
+
+    /// Lets go of the publisher; no takeover waits at the gate any more.
+    ///
+    /// - Parameter refusal: what callers are told from now on who publish what the peers wanted; nil if the publisher is of use without
+    ///   the peers.
+    package func stop(refusing refusal: DeliveryError? = nil) {
+        hostHasGone()
+        reports.end()
         lock.withLock { isStopped = true }
+        publisher.removeInterestObserver(self)
         for named in tableLock.withLock({ namesByNumber }) {
-            publisher.setForwarding(of: named.name, to: named, wanted: false)
+            let isRefused = !named.targets.isEmpty
+            publisher.setForwarding(of: named.name, by: self, to: isRefused ? refusal.map(RefusingForwarder.init) : nil)
         }
     }
 
@@ -124,7 +160,8 @@ package final class EventRouter: @unchecked Sendable {
         tableLock.withLock {
             if let known = namesByText[name] { return known }
             guard namesByNumber.count < Self.maximumNames else { return nil }
-            let made = NamedEvents(name: name, number: UInt64(namesByNumber.count + 1), router: self)
+            let number = UInt64(namesByNumber.count + 1)
+            let made = NamedEvents(name: name, number: number, passage: control.passage(of: name))
             namesByText[name] = made
             namesByNumber.append(made)
             numbers.append(made)
@@ -132,19 +169,11 @@ package final class EventRouter: @unchecked Sendable {
         }
     }
 
-    /// The entry of a name that an event brings: one that is new may be wanted by a peer that wants everything.
-    private func routed(_ name: String) -> NamedEvents? {
-        if let known = tableLock.withLock({ namesByText[name] }) { return known }
-        guard let entry = named(name) else { return nil }
-        updateTargets(of: [entry])
-        return entry
-    }
-
-    private func routed(_ name: String, broughtBy route: Route) throws(LinkViolation) -> NamedEvents? {
-        if let known = tableLock.withLock({ namesByText[name] }) { return known }
-        guard let entry = try named(name, broughtBy: route) else { return nil }
-        updateTargets(of: [entry])
-        return entry
+    /// Finds out who gets the events of a name that has just come up: those who want everything want it too.
+    ///
+    /// For each event: whoever has made the name's entry may not have come to that yet.
+    func ensureTargets(of entry: NamedEvents) {
+        if !entry.hasTargets { updateTargets(of: [entry]) }
     }
 
     /// The entry of a name that a peer brings, be it new; nil if peers have made up more than any program has.
@@ -196,11 +225,12 @@ package final class EventRouter: @unchecked Sendable {
             guard entry != nil else {
                 throw LinkViolation("event \(head.sequence) has name number \(number), which nobody gave out")
             }
-        case .text(let name): entry = try routed(name, broughtBy: route)
+        case .text(let name): entry = try named(name, broughtBy: route)
         }
         guard let entry else {
             throw LinkViolation("more than \(Self.maximumNames) event names are in use")
         }
+        ensureTargets(of: entry)
         if entry.passage != .open, let refusal = entry.passage.refusal(of: entry.name, from: route) { return refusal }
         guard let context = link.context(of: head) else { return .handled }
         return dispatch(entry, head, payload: payload, context: context, from: route, over: link)
@@ -216,18 +246,27 @@ package final class EventRouter: @unchecked Sendable {
     ) -> EventDisposition {
         let fanout = entry.fanout
         let arrival = trace.start(of: entry)
+        link.tookInHand(name: entry.number)
         tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: route.peerName))
-        let sent =
-            fanout.isWanted(otherThan: route)
-            ? passOn(entry, head, payload, context, from: route, over: link, to: fanout) : nil
-        if arrival != 0, sent != nil || deadLetters != nil {
-            trace.recorder.note(.passing, of: entry.name, context, from: arrival, peer: route.peerName)
-        }
-        let beginning = arrival == 0 ? 0 : MonotonicClock.now()
-        let outcome = fanout.deliverHere(payload, context: context, lane: link.lane) { handlers in
-            let completion = settlement(of: head, context, sent, over: link).completion(
+        var sent: NamedEvents.Sent?
+        var beginning: UInt64 = 0
+        var crowded: [Route] = []
+        let outcome = fanout.deliverHere(payload, context: context, lane: link.lane) { held in
+            if fanout.isWanted(otherThan: route) {
+                var passed = passOn(entry, head, payload, context, from: route, to: fanout, held: &held)
+                if !passed.crowded.isEmpty, link.wasReadToEnd { swap(&crowded, &passed.crowded) }
+                sent = passed
+            }
+            if arrival == 0 { return true }
+            if sent != nil || deadLetters != nil {
+                trace.recorder.note(.passing, of: entry.name, context, from: arrival, peer: route.peerName)
+            }
+            beginning = MonotonicClock.now()
+            return true
+        } completion: { handlers in
+            let completion = settlement(of: head, context, sent, from: route, over: link).completion(
                 handlers: handlers,
-                refused: head.wantsReceipt ? nil : refusedLater(entry, payload: payload, context: context)
+                refused: refusedLater(entry, payload: payload, context: context)
             )
             if beginning == 0 { return completion }
             return trace.noting(completion, of: entry.name, context, from: beginning, peer: route.peerName)
@@ -235,7 +274,9 @@ package final class EventRouter: @unchecked Sendable {
         if beginning != 0, outcome.isOver {
             trace.recorder.note(.handling, of: entry.name, context, from: beginning, peer: route.peerName)
         }
-        return settled(outcome, entry, head, payload, context, sent, over: link)
+        // No window slows a peer that is gone: what it has left behind waits here, and its events are settled.
+        for target in crowded { takeOverGate.wait(route, for: target) }
+        return settled(outcome, entry, head, payload, context, sent, from: route, over: link)
     }
 
     /// Passes an event on to the other peers that want it.
@@ -245,37 +286,35 @@ package final class EventRouter: @unchecked Sendable {
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
         from route: Route,
-        over link: Link,
-        to fanout: NamedEvents.Fanout
+        to fanout: NamedEvents.Fanout,
+        held: inout [any HeldEvent]?
     ) -> NamedEvents.Sent {
-        var sent = entry.send(
+        entry.send(
             payload,
             context: context,
             except: route,
             wantsReceipt: head.wantsReceipt,
             to: fanout.targets(of: payload, except: route),
-            attached: fanout.attached
+            attached: fanout.attached,
+            held: &held,
+            by: self
         )
-        if !sent.crowded.isEmpty, link.wasReadToEnd {
-            // No window slows a peer that is gone: what it has left behind waits here, and its events are settled.
-            for target in sent.crowded { takeOverGate.wait(route, for: target) }
-            sent.crowded = []
-        }
-        for loss in sent.losses { announce(loss, of: entry.name) }
-        return sent
     }
 
     private func settlement(
         of head: EventHead,
         _ context: EventContext,
         _ sent: NamedEvents.Sent?,
+        from route: Route,
         over link: Link
     ) -> Settlement {
         Settlement(
             link: link,
+            from: route,
             sequence: head.sequence,
             receipt: head.wantsReceipt ? receipt(of: context.id, sent) : nil,
-            crowded: sent?.crowded ?? []
+            crowded: sent?.crowded ?? [],
+            backlogs: backlogs
         )
     }
 
@@ -287,6 +326,7 @@ package final class EventRouter: @unchecked Sendable {
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
         _ sent: NamedEvents.Sent?,
+        from route: Route,
         over link: Link
     ) -> EventDisposition {
         switch outcome {
@@ -296,23 +336,22 @@ package final class EventRouter: @unchecked Sendable {
             if !head.wantsReceipt, sent?.crowded.isEmpty ?? true {
                 return outcome.handlers == 0 && isUnwanted ? .unwanted : .handled
             }
-            settlement(of: head, context, sent, over: link).handled(handlers: outcome.handlers, isUnwanted: isUnwanted)
+            settlement(of: head, context, sent, from: route, over: link).handled(
+                handlers: outcome.handlers,
+                isUnwanted: isUnwanted
+            )
             return .pending
         case .refused(let reason, let text):
-            if !head.wantsReceipt {
-                refusalSettled(entry.name, by: nil, reason: text) {
-                    UndeliveredEvent(name: entry.name, context: context, attempts: context.attempt, payload: payload)
-                }
-                return .refused(reason, text: text)
+            refusalSettled(entry.name, by: nil, reason: text) {
+                UndeliveredEvent(name: entry.name, context: context, attempts: context.attempt, payload: payload)
             }
-            settlement(of: head, context, sent, over: link).refused(reason, text: text)
+            if !head.wantsReceipt { return .refused(reason, text: text) }
+            settlement(of: head, context, sent, from: route, over: link).refused(reason, text: text)
             return .pending
         }
     }
 
     func announce(_ loss: NamedEvents.Loss, of name: String) {
-        // A dead letter has been announced.
-        if loss.isKept { return }
         losses.add(event: name, id: loss.id, link: loss.peerName, reason: loss.error.description)
         guard loss.error.code == .outboxFull else { return }
         loss.route.link.note(Gap(loss.id, name: name, reason: .full))
@@ -340,17 +379,26 @@ package final class EventRouter: @unchecked Sendable {
         if let refusal = refusal(of: name, context) { return .failure(refusal) }
         let start = trace.start(of: entry)
         defer { if start != 0 { trace.recorder.note(.publish, of: name, context, from: start) } }
-        let peers = entry.fanout.targets(of: payload, except: nil)
-        let attached = entry.fanout.attached
-        let targets = peers.count + attached.count
-        let outcome = entry.sendToAll(payload, context: context, receipts: nil, to: peers, attached: attached)
-        if case .failed(let failure) = outcome { return .failure(failure) }
-        switch entry.fanout.deliverHere(
-            payload,
-            context: context,
-            lane: nil,
-            completion: { _ in UnwatchedCompletion() }
-        ) {
+        let fanout = entry.fanout
+        let peers = fanout.targets(of: payload, except: nil)
+        let targets = peers.count + fanout.attached.count
+        var sent = Forwarded.taken
+        let outcome = fanout.deliverHere(payload, context: context, lane: nil) { held in
+            sent = entry.sendToAll(
+                payload,
+                context: context,
+                receipts: nil,
+                to: peers,
+                attached: fanout.attached,
+                held: &held,
+                by: self
+            )
+            return sent.isTaken
+        } completion: { _ in
+            UnwatchedCompletion()
+        }
+        if case .failed(let failure) = sent { return .failure(failure) }
+        switch outcome {
         case .handled, .pending: return .success(targets + 1)
         case .unwanted: return .success(targets)
         case .refused(_, let text): return .failure(DeliveryError(.notEncodable, "\(name) was refused here: \(text)"))
@@ -365,9 +413,10 @@ package final class EventRouter: @unchecked Sendable {
                 "an event name has 1 to \(EventNames.maximumBytes) bytes and is not \"*\"; found \(name.utf8.count)"
             )
         }
-        guard let entry = routed(name) else {
+        guard let entry = named(name) else {
             throw DeliveryError(.outboxFull, "more than \(Self.maximumNames) event names are in use")
         }
+        ensureTargets(of: entry)
         return entry
     }
 

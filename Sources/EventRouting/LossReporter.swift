@@ -14,6 +14,7 @@ final class LossReporter: @unchecked Sendable {
     private static let interval: UInt64 = 100_000_000
 
     private let publisher: EventPublisher
+    private let reports: ReportLine
     private let poller: Poller
     private let lock = Lock()
     private struct Losses {
@@ -25,9 +26,12 @@ final class LossReporter: @unchecked Sendable {
 
     private var losses: [Key: Losses] = [:]
     private var isScheduled = false
+    /// Whether the announcement waits in the line of the reports; what is lost meanwhile it takes along.
+    private var isInLine = false
 
-    init(publisher: EventPublisher, poller: Poller) {
+    init(publisher: EventPublisher, reports: ReportLine, poller: Poller) {
         self.publisher = publisher
+        self.reports = reports
         self.poller = poller
     }
 
@@ -47,12 +51,28 @@ final class LossReporter: @unchecked Sendable {
         _ = poller.schedule(after: Self.interval) { self.announce() }
     }
 
-    /// Announces what was gathered so far.
+    /// Has what was gathered so far announced, behind what was reported before.
     func announce() {
+        let isWanted = publisher.isReached(by: EventsDropped.self)
+        let hasNews = lock.withLock {
+            guard isWanted else {
+                losses = [:]
+                isScheduled = isInLine
+                return false
+            }
+            guard !losses.isEmpty, !isInLine else { return false }
+            isInLine = true
+            return true
+        }
+        if hasNews { reports.perform { self.tell() } }
+    }
+
+    private func tell() {
         let gathered = lock.withLock {
             defer {
                 losses = [:]
                 isScheduled = false
+                isInLine = false
             }
             return losses
         }

@@ -2,9 +2,10 @@ import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 import Locks
+import Synchronization
 
 /// Everything the router knows of one event name: who wants it, and how it is delivered here.
-final class NamedEvents: EventForwarder, @unchecked Sendable {
+final class NamedEvents: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     let name: String
     /// By which this process's interest names it on every link.
@@ -13,8 +14,6 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
     let passage: ControlNames.Passage
     /// Whether these are the events that tell of the traced, and leave no trace themselves.
     let isTrace: Bool
-    // Unsafe: `router` outlives its names, as it owns them, and takes them out of the publisher when it stops.
-    private unowned(unsafe) let router: EventRouter
 
     /// Who gets the events, as one immutable value: a change puts another in its place.
     final class Fanout: Sendable {
@@ -55,16 +54,25 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
             pooled?.targets(of: payload, except: origin) ?? targets
         }
 
-        /// Hands an event to the subscribers of this process.
+        /// Hands an event to the subscribers of this process, and to others as ``EventReceiver`` says.
         func deliverHere(
             _ payload: UnsafeRawBufferPointer,
             context: EventContext,
             lane: (any InlineLane)?,
+            passOn: (_ held: inout [any HeldEvent]?) -> Bool,
             completion: (_ handlers: Int) -> any HandlingCompletion
         ) -> LocalOutcome {
-            receiver?.receive(payload, context: context, lane: lane, completion: completion) ?? .unwanted
+            if let receiver {
+                return receiver.receive(payload, context: context, lane: lane, passOn: passOn, completion: completion)
+            }
+            var atOnce: [any HeldEvent]?
+            _ = passOn(&atOnce)
+            return .unwanted
         }
     }
+
+    /// Whether it was found out who wants the events.
+    private let wasTargeted = Atomic<Bool>(false)
 
     private let lock = Lock()
     @exclusivity(unchecked) private var current = Fanout(
@@ -75,11 +83,10 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         coder: nil
     )
 
-    init(name: String, number: UInt64, router: EventRouter) {
+    init(name: String, number: UInt64, passage: ControlNames.Passage) {
         self.name = name
         self.number = number
-        self.router = router
-        passage = router.control.passage(of: name)
+        self.passage = passage
         isTrace = name == EventsTraced.eventName
     }
 
@@ -87,10 +94,13 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
 
     var targets: [Route] { fanout.targets }
 
-    func setTargets(_ routes: [Route], isSelfReport: Bool) {
+    /// Whether ``setTargets(_:isSelfReport:reports:)`` has been called.
+    var hasTargets: Bool { wasTargeted.load(ordering: .acquiring) }
+
+    func setTargets(_ routes: [Route], isSelfReport: Bool, reports: ReportLine) {
         let targets = routes.filter { !$0.isAttached }
         let attached = routes.filter(\.isAttached)
-        let pooled = PooledTargets(targets, name: name, isSelfReport: isSelfReport, router: router)
+        let pooled = PooledTargets(targets, name: name, isSelfReport: isSelfReport, reports: reports)
         lock.withLock {
             current = Fanout(
                 targets: targets,
@@ -100,6 +110,7 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                 coder: current.coder
             )
         }
+        wasTargeted.store(true, ordering: .releasing)
     }
 
     /// Hands the events to the subscribers of a channel from now on.
@@ -146,11 +157,13 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         _ event: E,
         context: EventContext,
         intake: Intake,
-        receipts: ReceiptLedger?
+        receipts: ReceiptLedger?,
+        held: inout [any HeldEvent]?,
+        by router: EventRouter
     ) -> Forwarded {
         let refusal = router.refusal(of: name, context)
         // Reports about the end itself still reach those for whom nobody waits; a worker could no longer handle them all.
-        if let refusal, !router.isSelfReport(name) { return refused(refusal, context, intake) }
+        if let refusal, !router.isSelfReport(name) { return refused(refusal, context, intake, by: router) }
         let start = router.trace.start(of: self)
         defer { if start != 0 { router.trace.recorder.note(.publish, of: name, context, from: start) } }
         do {
@@ -173,7 +186,9 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                         receipts: receipts,
                         to: targets,
                         attached: attached,
-                        ifThereIsRoom: intake == .awaited
+                        ifThereIsRoom: intake == .awaited,
+                        held: &held,
+                        by: router
                     )
                 case .announced:
                     let sent = send(
@@ -181,18 +196,25 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                         context: context,
                         wantsReceipt: false,
                         to: targets,
-                        attached: attached
+                        attached: attached,
+                        held: &held,
+                        by: router
                     )
-                    for loss in sent.losses { router.announce(loss, of: name) }
                     return sent.losses.first.map { .failed($0.error) } ?? .taken
                 }
             }
         } catch {
-            return refused(DeliveryError(.notEncodable, "\(name) cannot be encoded: \(error)"), context, intake)
+            let failure = DeliveryError(.notEncodable, "\(name) cannot be encoded: \(error)")
+            return refused(failure, context, intake, by: router)
         }
     }
 
-    private func refused(_ failure: DeliveryError, _ context: EventContext, _ intake: Intake) -> Forwarded {
+    private func refused(
+        _ failure: DeliveryError,
+        _ context: EventContext,
+        _ intake: Intake,
+        by router: EventRouter
+    ) -> Forwarded {
         if case .announced = intake {
             router.losses.add(event: name, id: context.id, link: "every link", reason: failure.description)
         }
@@ -215,15 +237,17 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         let route: Route
         let id: EventID
         let error: DeliveryError
-        /// Whether it was dead-lettered.
-        let isKept: Bool
+        /// The event, if it is to be dead-lettered.
+        let event: UndeliveredEvent?
 
         var peerName: String { route.peerName }
     }
 
     /// Into the outboxes of all peers that want it, or of none.
     ///
-    /// - Parameter ifThereIsRoom: whether none gets it if waiting has begun at one.
+    /// - Parameters:
+    ///   - ifThereIsRoom: whether none gets it if waiting has begun at one.
+    ///   - held: as in ``EventForwarder``.
     /// - Returns: Why none has got it. If somebody waits for receipts, also why one that was given up just now will not handle it.
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
@@ -231,74 +255,120 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         receipts: ReceiptLedger?,
         to targets: [Route],
         attached: [Route],
-        ifThereIsRoom: Bool = false
+        ifThereIsRoom: Bool = false,
+        held: inout [any HeldEvent]?,
+        by router: EventRouter
     ) -> Forwarded {
-        if targets.count == 1, attached.isEmpty, receipts == nil, !targets[0].hasPolicies {
-            let target = targets[0]
-            let sent = target.send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
+        if targets.count == 1, attached.isEmpty, receipts == nil, held == nil, !targets[0].hasPolicies {
+            let sent = targets[0].send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
             if let sent { return sent }
-            // It is leaving: those who get such events now do not have it among them.
-            return sendToAll(
+            return sendToThoseWhoStay(
                 payload,
-                context: context,
-                receipts: nil,
-                to: fanout.targets(of: payload, except: nil).filter { $0 !== target },
+                context,
+                receipts,
                 attached: attached,
-                ifThereIsRoom: ifThereIsRoom
+                ifThereIsRoom: ifThereIsRoom,
+                held: &held,
+                by: router
             )
         }
-        let reservations: [Link.Reservation]
+        let kept: Kept
         do throws(DeliveryError) {
-            guard let kept = try reserve(for: payload, at: targets, ifThereIsRoom: ifThereIsRoom) else {
-                return .awaitsRoom
-            }
-            reservations = kept
+            kept = try reserve(for: payload, at: targets, ifThereIsRoom: ifThereIsRoom)
         } catch {
             return .failed(error)
         }
-        if let receipts, !targets.isEmpty {
-            router.receipts.add(receipts)
-            for target in targets { receipts.expect(target.peerName) }
+        let reservations: [Link.Reservation]
+        switch kept {
+        case .everywhere(let all): reservations = all
+        case .awaitsRoom: return .awaitsRoom
+        case .somebodyLeft:
+            return sendToThoseWhoStay(
+                payload,
+                context,
+                receipts,
+                attached: attached,
+                ifThereIsRoom: ifThereIsRoom,
+                held: &held,
+                by: router
+            )
         }
+        if let receipts, !targets.isEmpty { router.receipts.add(receipts) }
         let sent = send(
             payload,
             context: context,
             wantsReceipt: receipts != nil,
             to: targets,
             attached: attached,
-            reservations: reservations
+            reservations: reservations,
+            // A worker that was given up between the two has lost it as it has lost all that lies in its outbox.
+            announcesLosses: receipts == nil,
+            held: &held,
+            by: router
         )
-        if receipts != nil { return sent.losses.first.map { .failed($0.error) } ?? .taken }
-        // A worker that was given up between the two has lost it as it has lost all that lies in its outbox.
-        for loss in sent.losses { router.announce(loss, of: name) }
-        return .taken
+        guard let receipts else { return .taken }
+        for process in sent.reached { receipts.expect(process) }
+        return sent.losses.first.map { .failed($0.error) } ?? .taken
+    }
+
+    /// The same, if one of those who were to get it has left meanwhile: those who get such events now are found out anew.
+    private func sendToThoseWhoStay(
+        _ payload: UnsafeRawBufferPointer,
+        _ context: EventContext,
+        _ receipts: ReceiptLedger?,
+        attached: [Route],
+        ifThereIsRoom: Bool,
+        held: inout [any HeldEvent]?,
+        by router: EventRouter
+    ) -> Forwarded {
+        sendToAll(
+            payload,
+            context: context,
+            receipts: receipts,
+            to: fanout.targets(of: payload, except: nil).filter { !$0.hasLeft(name) },
+            attached: attached,
+            ifThereIsRoom: ifThereIsRoom,
+            held: &held,
+            by: router
+        )
+    }
+
+    /// Where room was kept for an event.
+    private enum Kept {
+        case everywhere([Link.Reservation])
+        /// Nowhere: it was to be kept only if there is room, and waiting has begun at one.
+        case awaitsRoom
+        /// Nowhere: such events do not go to one of them any more.
+        case somebodyLeft
     }
 
     /// Keeps room at all of them, or at none.
-    ///
-    /// - Returns: Nil if it is to be kept only if there is room, and waiting has begun at one.
     private func reserve(
         for payload: UnsafeRawBufferPointer,
         at targets: [Route],
         ifThereIsRoom: Bool
-    ) throws(DeliveryError) -> [Link.Reservation]? {
+    ) throws(DeliveryError) -> Kept {
         var kept: [Link.Reservation] = []
         kept.reserveCapacity(targets.count)
         defer { if kept.count < targets.count { for reservation in kept { reservation.cancel() } } }
         for target in targets {
-            let reservation = try target.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom)
-            guard let reservation else { return nil }
-            kept.append(reservation)
+            switch try target.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom) {
+            case .reserved(let reservation): kept.append(reservation)
+            case .refused(.left): return .somebodyLeft
+            case .refused: return .awaitsRoom
+            }
         }
-        return kept
+        return .everywhere(kept)
     }
 
-    /// Into every outbox first, then written: nobody sees an effect before its cause.
+    /// Into every outbox first, then written, if it is not held: nobody sees an effect before its cause.
     ///
     /// - Parameters:
     ///   - origin: which does not get its own events back.
     ///   - attached: those who get it besides, as far as they keep up.
     ///   - reservations: the room that was kept at each target, or none at all.
+    ///   - announcesLosses: whether it is announced who has not taken it; otherwise the caller tells.
+    ///   - held: as in ``EventForwarder``.
     func send(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -306,13 +376,15 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
         wantsReceipt: Bool,
         to targets: [Route],
         attached: [Route],
-        reservations: [Link.Reservation] = []
+        reservations: [Link.Reservation] = [],
+        announcesLosses: Bool = true,
+        held: inout [any HeldEvent]?,
+        by router: EventRouter
     ) -> Sent {
-        // With one receiver there is nobody who could be overtaken.
-        let isHeld = targets.count + attached.count > 1
+        // With one receiver, and none here, there is nobody who could be overtaken.
+        let isHeld = held != nil || targets.count + attached.count > 1
         var sent = Sent()
-        var places: [Route.Place] = []
-        var displaced: [(Route, Link.Displaced)] = []
+        var departure = Departure(of: name, context, by: router)
         var hasSomebodyLeft = false
         func enqueue(at target: Route, isHeld: Bool, _ reservation: Link.Reservation?) {
             sent.isUnwanted = false
@@ -329,51 +401,50 @@ final class NamedEvents: EventForwarder, @unchecked Sendable {
                     payload: payload
                 )
                 guard let place else {
-                    if wantsReceipt { throw target.leaving(name) }
                     hasSomebodyLeft = true
                     return
                 }
-                for event in place.displaced { displaced.append((target, event)) }
+                if wantsReceipt, let origin { router.takeOverGate.wasAsked(target, by: origin) }
+                for event in place.displaced { departure.displaced.append((target, event)) }
                 if place.isCrowded { sent.crowded.append(target) }
                 if wantsReceipt { sent.reached.append(target.peerName) }
                 if isHeld {
-                    places.append(place)
+                    departure.places.append(place)
                 } else {
                     place.link.flush(at: context.nanosecondsSinceEpoch)
                 }
             } catch {
-                let isKept = router.keepsUndeliverable(
-                    payload,
-                    name: name,
-                    context: context,
-                    for: target,
-                    because: error
-                )
-                sent.losses.append(Loss(route: target, id: context.id, error: error, isKept: isKept))
+                let event = router.undeliverable(payload, name: name, context: context, for: target, because: error)
+                sent.losses.append(Loss(route: target, id: context.id, error: error, event: event))
             }
         }
         for (index, target) in targets.enumerated() where target !== origin {
             enqueue(at: target, isHeld: isHeld, index < reservations.count ? reservations[index] : nil)
         }
-        if hasSomebodyLeft {
-            // Since it was found out who gets the event others have taken somebody's place.
-            for target in fanout.targets(of: payload, except: origin)
-            where target !== origin && !targets.contains(where: { $0 === target }) {
-                enqueue(at: target, isHeld: true, nil)
+        var asked = targets
+        while hasSomebodyLeft {
+            // Since it was found out who gets the event others have taken somebody's place. Of a pool one member was among them, and has it.
+            hasSomebodyLeft = false
+            let others = fanout.targets(of: payload, except: origin).filter { other in
+                other !== origin && !asked.contains { $0 === other || $0.pool != nil && $0.pool === other.pool }
             }
+            asked += others
+            for target in others { enqueue(at: target, isHeld: true, nil) }
         }
         for receiver in attached where receiver !== origin {
             sent.isUnwanted = false
             let place = receiver.offer(context, name: name, number: number, isHeld: isHeld, payload: payload)
             guard let place else { continue }
-            if isHeld { places.append(place) } else { place.link.flush(at: context.nanosecondsSinceEpoch) }
+            if isHeld { departure.places.append(place) } else { place.link.flush(at: context.nanosecondsSinceEpoch) }
         }
-        let now = context.nanosecondsSinceEpoch
-        // Whoever writes to one after the other comes back to the first when its last write is long past: one busy line makes all busy.
-        var isGathered = false
-        for place in places where place.link.release(place.sequence, at: now) { isGathered = true }
-        for place in places { place.link.flush(at: now, isGathered: isGathered) }
-        for (target, event) in displaced { router.wasDisplaced(event, at: target) }
+        departure.losses = sent.losses
+        departure.announcesLosses = announcesLosses
+        if held == nil {
+            departure.release()
+            departure.flush()
+        } else {
+            held?.append(departure)
+        }
         return sent
     }
 

@@ -18,9 +18,6 @@ final class PendingReceipts: @unchecked Sendable {
         withExtendedLifetime(removed) {}
     }
 
-    /// Whether somebody here waits to hear of the event.
-    func isAwaited(_ id: EventID) -> Bool { lock.withLock { ledgers[id] } != nil }
-
     /// - Returns: Whether somebody here waits for it.
     func receive(_ receipt: ProcessReceipt, of id: EventID) -> Bool {
         guard let ledger = lock.withLock({ ledgers[id] }) else { return false }

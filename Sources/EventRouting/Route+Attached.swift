@@ -30,7 +30,7 @@ extension Route {
         case .full, .tooLarge:
             link.note(Gap(context.id, name: name, reason: .full))
             return nil
-        case .ended, .dropped, .crowded, .left:
+        case .ended, .finished, .dropped, .crowded, .left:
             return nil
         }
     }

@@ -22,7 +22,6 @@ extension Route {
         lock.withLock {
             guard successor === link else { return }
             successor = nil
-            departed = []
             past.add(link.tally.tally)
         }
     }
@@ -34,35 +33,19 @@ extension Route {
     ///
     /// If the link has ended in this moment nothing is moved: its process was the last one, and the next start gets it all.
     package func succeed(by next: Link) {
-        let moved: (retired: Link, left: [Link])? = lock.withLock {
+        let retired: Link? = lock.withLock {
             guard successor === next, !next.hasEnded else { return nil }
             successor = nil
             let retired = current
             _ = retired.retire(movingTo: next)
-            past.add(retired.tally.tally)
             next.setPaused(isPaused)
-            current = next
-            defer { departed = [] }
-            return (retired, departed + [retired])
+            putInPlace(next)
+            return retired
         }
-        guard let moved else { return }
-        moved.retired.wakeWaiters()
-        release(next, after: moved.left)
+        guard let retired else { return }
+        retired.wakeWaiters()
+        releaseEvents(over: next)
     }
-
-    /// Lets events leave as soon as nobody is between the outboxes of several peers any more with one that has come from here.
-    ///
-    /// The links that it was put into have ended, so no others follow: a thread that publishes needs microseconds.
-    private func release(_ next: Link, after left: [Link]) {
-        if left.contains(where: \.isHolding) {
-            poller.schedule(after: Self.holdingTime) { [self] in release(next, after: left) }
-        } else {
-            next.releaseEvents()
-        }
-    }
-
-    /// After how many nanoseconds it is looked again whether an event lies in all outboxes.
-    private static let holdingTime: UInt64 = 50_000
 
     /// The link of the process that has offered an event, the present one or the one beside it; nil if it does not run.
     func link(toPeerOf id: EventID) -> Link? {

@@ -20,7 +20,7 @@ package final class Route: @unchecked Sendable {
 
     let lock = Lock()
     @exclusivity(unchecked) var current: Link
-    @exclusivity(unchecked) private var closedBecause: String?
+    @exclusivity(unchecked) var closedBecause: String?
     /// With whom the peer shares events; set before the router knows the route.
     package var pool: RoutePool?
     /// What became of the events of links that have ended.
@@ -49,8 +49,8 @@ package final class Route: @unchecked Sendable {
 
     /// The link of a process that is to take the place of the present one, and over which no event leaves yet.
     var successor: Link?
-    /// The links that have ended since there was a ``successor``, with what lay in them: see `Route+Replacing.swift`.
-    var departed: [Link] = []
+    /// Links that have ended while somebody was between them and other outboxes with an event: see ``releaseEvents(over:)``.
+    private(set) var departed: [Link] = []
     private var specifiedNow: Set<String>
 
     /// Whether it gets nothing more of what its specification says, as it is about to go for good.
@@ -58,7 +58,10 @@ package final class Route: @unchecked Sendable {
     /// Guarded by the router's lock.
     var isLeaving = false
     /// What its links take no more; nil as long as it is to stay.
-    private var leftNames: Set<String>?
+    @exclusivity(unchecked) private var leftNames: LeftNames?
+    /// The peers that wait for an answer of this one, and for whose room the takeover of what it has left does not wait; see
+    /// `TakeOverGate`.
+    var askers: Set<ObjectIdentifier> = []
 
     /// What was said over the link of the present incarnation, or the last one.
     ///
@@ -122,9 +125,27 @@ package final class Route: @unchecked Sendable {
     /// With the lock held.
     func putInPlace(_ next: Link) {
         past.add(current.tally.tally)
-        if successor != nil { departed.append(current) }
+        // It has ended: nobody puts anything more into it.
+        if current.isHolding { departed.append(current) }
+        askers = []
         current = next
     }
+
+    /// Lets events leave as soon as nobody is between the outboxes of several peers any more with one that was put into a link before this.
+    ///
+    /// It was moved here without being held, and whoever handles it could answer before the others have it. A thread that publishes needs
+    /// microseconds, unless it loses its processor.
+    package func releaseEvents(over link: Link) {
+        let isHeld = lock.withLock {
+            departed.removeAll { !$0.isHolding }
+            return !departed.isEmpty
+        }
+        guard isHeld else { return link.releaseEvents() }
+        poller.schedule(after: Self.holdingTime) { [self] in releaseEvents(over: link) }
+    }
+
+    /// After how many nanoseconds it is looked again whether an event lies in all outboxes.
+    private static let holdingTime: UInt64 = 50_000
 
     /// What has become of the peer's events so far.
     package var statistics: RouteStatistics {
@@ -156,13 +177,23 @@ package final class Route: @unchecked Sendable {
     /// Takes nothing more of what its specification says, not even from those who looked up before that it was wanted.
     ///
     /// Behind the change of the targets: whoever is told so finds out anew who gets the event.
-    func leave() {
+    ///
+    /// - Parameter reports: the bridge's reports about itself, for which ``EventRouter/everything`` does not stand.
+    func leave(but reports: Set<String>) {
         lock.withLock {
-            leftNames = specifiedNow
-            current.leave(specifiedNow)
-            successor?.leave(specifiedNow)
+            let isEverything = specifiedNow.contains(EventRouter.everything)
+            let left = LeftNames(specifiedNow, andAllBut: isEverything ? reports : nil)
+            leftNames = left
+            current.leave(left)
+            successor?.leave(left)
         }
     }
+
+    /// Whether events of this name go to others now, as the peer is leaving or has gone.
+    func hasLeft(_ name: String) -> Bool { lock.withLock { hasLeftNow(name) } }
+
+    /// With the lock held.
+    private func hasLeftNow(_ name: String) -> Bool { leftNames?.contains(name) ?? false }
 
     /// Begins to note how events get on, or ceases to.
     ///
@@ -199,9 +230,6 @@ package final class Route: @unchecked Sendable {
 
     package var closedReason: String? { lock.withLock { closedBecause } }
 
-    /// With the lock held.
-    var closedReasonNow: String? { closedBecause }
-
     /// Whether the peer was given up: nothing is taken for it until somebody asks for its restart.
     var isGivenUp: Bool { lock.withLock { isGivenUpNow } }
 
@@ -217,18 +245,21 @@ package final class Route: @unchecked Sendable {
 
     /// Keeps room for an event in the outbox.
     ///
-    /// - Returns: Nil if it is to be kept only if there is room, and waiting has begun.
+    /// - Returns: The room, or that there is none: as such events go to others now, or as it is to be kept only if there is room, and
+    ///   waiting has begun.
     func reserve(
         for payload: UnsafeRawBufferPointer,
         name: String,
         ifThereIsRoom: Bool
-    ) throws(DeliveryError) -> Link.Reservation? {
+    ) throws(DeliveryError) -> Link.Reserving {
         while true {
-            let (link, closed) = lock.withLock { (current, closedBecause) }
+            let (link, closed, hasLeft) = lock.withLock { (current, closedBecause, hasLeftNow(name)) }
+            // Also if it is down for good by now.
+            if hasLeft { return .refused(.left) }
             if let closed { throw unavailable(name, closed) }
-            switch link.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom) {
-            case .reserved(let reservation): return reservation
-            case .refused(.crowded): return nil
+            let kept = link.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom)
+            switch kept {
+            case .reserved, .refused(.crowded): return kept
             case .refused(.ended) where isRenewed: renew(after: link)
             case .refused(let problem): throw refusal(of: name, problem)
             }
@@ -254,7 +285,7 @@ package final class Route: @unchecked Sendable {
                 .outboxFull,
                 "\(name) was not taken: the outbox to \(peerName) is at its limit of \(limit) bytes"
             )
-        case .ended, .accepted, .dropped, .crowded, .left:
+        case .ended, .finished, .accepted, .dropped, .crowded, .left:
             DeliveryError(.workerUnavailable, "\(name) was not sent: the link to \(peerName) has ended")
         }
     }
@@ -275,7 +306,11 @@ package final class Route: @unchecked Sendable {
         payload: UnsafeRawBufferPointer
     ) throws(DeliveryError) -> Place? {
         while true {
-            let (link, closed) = lock.withLock { (current, closedBecause) }
+            let (link, closed, hasLeft) = lock.withLock { (current, closedBecause, hasLeftNow(name)) }
+            if hasLeft {
+                reservation?.cancel()
+                return nil
+            }
             if let closed {
                 reservation?.cancel()
                 countRejected()
@@ -323,8 +358,9 @@ package final class Route: @unchecked Sendable {
         ifThereIsRoom: Bool
     ) -> Forwarded? {
         while true {
-            let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
-            if isClosed { return .failed(unavailable(name.name, closedReason ?? "")) }
+            let (link, closed, hasLeft) = lock.withLock { (current, closedBecause, hasLeftNow(name.name)) }
+            if hasLeft { return nil }
+            if let closed { return .failed(unavailable(name.name, closed)) }
             let outcome = link.send(
                 context,
                 name: name.name,
@@ -359,12 +395,16 @@ package final class Route: @unchecked Sendable {
     func waitForRoom(for name: String) async throws {
         while !hasRoom(for: name) {
             let link = self.link
-            try await link.waitForRoom()
+            try await link.waitForRoom {
+                // Closed just now: nobody else would wake whoever waits here.
+                if self.closedReason != nil { link.wakeWaiters() }
+            }
             // Its turn has come, though others may have filled the room since.
             if !link.hasEnded { break }
             renew(after: link)
         }
-        if let closed = closedReason {
+        // Where such events go to others now, they are found when it is published.
+        if let closed = lock.withLock({ hasLeftNow(name) ? nil : closedBecause }) {
             throw DeliveryError(.workerUnavailable, "worker \"\(peerName)\" is unavailable: \(closed)")
         }
     }
@@ -385,6 +425,20 @@ package final class Route: @unchecked Sendable {
             guard link.hasEnded, isRenewed else { return body() }
             renew(after: link)
         }
+    }
+
+    /// Whether what the peer has published piles up in its own outbox; not if nothing is taken for it any more.
+    var isBackedUp: Bool {
+        let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
+        return !isClosed && link.hasBacklog
+    }
+
+    /// Calls `body` once what the peer has published gets through, the peer has ended, or nothing is taken for it any more.
+    func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) {
+        let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
+        if isClosed || !link.whenNotBackedUp(body) { return body() }
+        // Closed just now: no other call would wake what waits here.
+        if closedReason != nil { link.wakeWaiters() }
     }
 
     /// Calls `body` once when something lies here for the peer, which is down; at once if it does already.

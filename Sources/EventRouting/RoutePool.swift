@@ -74,13 +74,13 @@ final class PooledTargets: Sendable {
     /// Those who get each of the events.
     private let plain: [Route]
     private let groups: [Group]
-    // Unsafe: the router owns its names, and they this.
-    private unowned(unsafe) let router: EventRouter
+    /// Publishes what is to be said of the events.
+    private let reports: ReportLine
 
     /// Nil if nobody among them shares the events.
     ///
     /// - Parameter targets: those who want the events.
-    init?(_ targets: [Route], name: String, isSelfReport: Bool, router: EventRouter) {
+    init?(_ targets: [Route], name: String, isSelfReport: Bool, reports: ReportLine) {
         var plain: [Route] = []
         var groups: [Group] = []
         for target in targets {
@@ -98,7 +98,7 @@ final class PooledTargets: Sendable {
         self.eventName = name
         self.plain = plain
         self.groups = groups
-        self.router = router
+        self.reports = reports
     }
 
     /// Whether a peer wants the events that does not share them with this one.
@@ -166,7 +166,7 @@ final class PooledTargets: Sendable {
 
     /// Of the name, not of the event, which has not been taken yet, and may never be.
     private func report(_ group: Group) {
-        router.publisher.publish(
+        reports.publish(
             EventKeyMissing(event: eventName, worker: group.pool.name, member: group.members[0].peerName)
         )
     }
@@ -184,7 +184,7 @@ extension Route {
 
     /// How much waits for the peer or is with it; nil if it takes nothing.
     fileprivate var load: RoutePool.Load? {
-        let (link, isClosed) = lock.withLock { (current, closedReasonNow != nil) }
+        let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
         if isClosed { return nil }
         let (isFull, events) = link.load
         return RoutePool.Load(isFull: isFull, events: events)

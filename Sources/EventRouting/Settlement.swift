@@ -27,13 +27,26 @@ final class Settlement: @unchecked Sendable {
     private var wasUnwanted = false
     private var refusal: (reason: Refusal.Reason, text: String)?
 
-    /// - Parameter crowded: those that have to have room again.
-    init(link: Link, sequence: UInt64, receipt: Receipt?, crowded: [Route]) {
+    /// - Parameters:
+    ///   - origin: the peer that offered the event over `link`.
+    ///   - crowded: those that have to have room again, and to get rid of what they publish.
+    ///   - backlogs: what waits for the latter.
+    init(
+        link: Link,
+        from origin: Route,
+        sequence: UInt64,
+        receipt: Receipt?,
+        crowded: [Route],
+        backlogs: BacklogWaits
+    ) {
         self.link = link
         self.sequence = sequence
         self.receipt = receipt
         openParts = crowded.count + 1
-        for route in crowded { route.whenRoom { self.finishPart() } }
+        for route in crowded {
+            // First the one and then the other: handlers always return, so that no circle comes of the first.
+            route.whenRoom { backlogs.wait(origin, for: route) { self.finishPart() } }
+        }
     }
 
     /// For handlers that have not returned yet.

@@ -5,28 +5,32 @@ import Locks
 
 /// Publishes what was noted of the ways of events, together and now and then, while somebody wants to know.
 ///
-/// On the poller's thread; nobody who notes something waits for it.
+/// On the thread of the reports; nobody who notes something waits for it.
 final class TraceReporter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     let recorder = SpanRecorder()
     private let process: String
     private let publisher: EventPublisher
+    private let reports: ReportLine
     private let poller: Poller
 
     private let lock = Lock()
     /// The name's entry, while somebody wants its events.
     private var entry: NamedEvents?
     private var hasTimer = false
+    /// Whether what was noted waits in the line of the reports; what is noted meanwhile it takes along.
+    private var isInLine = false
     /// Who offers this process's events to the others; nil where they know that as it is known here.
     private var knownSource: EventSource?
 
     /// How long spans are gathered.
     private static let interval: UInt64 = 20_000_000
 
-    init(process: String, publisher: EventPublisher, poller: Poller) {
+    init(process: String, publisher: EventPublisher, reports: ReportLine, poller: Poller) {
         self.process = process
         self.publisher = publisher
+        self.reports = reports
         self.poller = poller
     }
 
@@ -61,8 +65,20 @@ final class TraceReporter: @unchecked Sendable {
                 return self.entry
             }
             guard let entry else { return }
-            report(to: entry)
+            putInLine(entry)
             schedule()
+        }
+    }
+
+    private func putInLine(_ entry: NamedEvents) {
+        let isFirst = lock.withLock {
+            defer { isInLine = true }
+            return !isInLine
+        }
+        guard isFirst else { return }
+        reports.perform { [self] in
+            lock.withLock { isInLine = false }
+            report(to: entry)
         }
     }
 

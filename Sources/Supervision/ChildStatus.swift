@@ -24,6 +24,15 @@ public struct ChildStatus: Hashable, Sendable {
     /// What it is being ended for, while it is: it did what it must not do, or showed no sign of life.
     public var fault: ExitReason?
 
+    /// How its process has ended, while what that has left is still being seen to; nil otherwise.
+    ///
+    /// That may be events that wait for their handlers. When it is done the child is down, and may be started again.
+    public var ended: ExitReason?
+
+    /// What is waited for while there is an ``ended`` process, as a phrase such as `a handler of BoxProvisioned` or `room at worker "store"`; nil
+    /// if it is nothing in particular.
+    public var waitsFor: String?
+
     /// The process that comes up beside the present one, to take its place; nil if none does.
     public var replacement: ChildReplacement?
 
@@ -40,6 +49,8 @@ public struct ChildStatus: Hashable, Sendable {
         lastExit: ExitReason? = nil,
         deaths: [ChildDeath] = [],
         fault: ExitReason? = nil,
+        ended: ExitReason? = nil,
+        waitsFor: String? = nil,
         replacement: ChildReplacement? = nil
     ) {
         self.name = name
@@ -50,6 +61,8 @@ public struct ChildStatus: Hashable, Sendable {
         self.lastExit = lastExit
         self.deaths = deaths
         self.fault = fault
+        self.ended = ended
+        self.waitsFor = waitsFor
         self.replacement = replacement
     }
 }

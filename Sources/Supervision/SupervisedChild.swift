@@ -11,6 +11,8 @@ struct SupervisedChild: Sendable {
     /// The process that is to take the place of the present one.
     var replacement: Replacement?
     var pid: Int32?
+    /// How its present process has ended, while what that has left is still being seen to.
+    var ended: ExitReason?
     /// A fault found in the present incarnation, which is then the reason for its death whatever it dies of.
     var verdict: ExitReason?
     var saidGoodbye = false
@@ -73,6 +75,9 @@ struct SupervisedChild: Sendable {
         var current: ShutdownSequence.Step?
         var timer: TimerToken?
         var isKilled = false
+
+        /// Of a process that is gone: nothing more is to be done about it.
+        static let ended = Stopping(remaining: [], isKilled: true)
 
         var isDraining: Bool {
             if case .drain = current { true } else { false }
@@ -172,12 +177,13 @@ struct SupervisedChild: Sendable {
         ChildStatus(
             name: specification.name,
             state: state(groupRestart: groupRestart),
-            pid: pid,
+            pid: ended == nil ? pid : nil,
             starts: incarnation,
             restarts: restarts,
             lastExit: lastExit,
             deaths: deaths,
             fault: isLive ? verdict : nil,
+            ended: ended,
             replacement: replacement?.status
         )
     }

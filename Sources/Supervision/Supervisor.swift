@@ -108,6 +108,11 @@ package final class Supervisor: @unchecked Sendable {
         take(.childBecameReady(index: index, incarnation: incarnation))
     }
 
+    /// Its process has ended, and what it has left is still being seen to: it is not started again before ``childExited(index:incarnation:reason:isOrderly:blame:)``.
+    package func childProcessEnded(index: Int, incarnation: Int, reason: ExitReason) {
+        take(.childProcessEnded(index: index, incarnation: incarnation, reason: reason))
+    }
+
     /// Its process has ended; to be told for each one that was spawned, and when nothing is left of it.
     ///
     /// - Parameters:

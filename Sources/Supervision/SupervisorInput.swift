@@ -7,7 +7,9 @@ package enum SupervisorInput: Hashable, Sendable {
     case childSpawned(index: Int, incarnation: Int, pid: Int32)
     case childSpawnFailed(index: Int, incarnation: Int, reason: ExitReason)
     case childBecameReady(index: Int, incarnation: Int)
-    /// Its process has ended. `isOrderly`: it had said goodbye.
+    /// Its process has ended, and what it has left is still being seen to; its `childExited` follows.
+    case childProcessEnded(index: Int, incarnation: Int, reason: ExitReason)
+    /// Nothing is left of it. `isOrderly`: it had said goodbye.
     case childExited(index: Int, incarnation: Int, reason: ExitReason, isOrderly: Bool, blame: ExitBlame)
     /// It did what it must not do; it is ended, and this is the reason that is remembered.
     case childViolated(index: Int, incarnation: Int, reason: ExitReason)
@@ -47,7 +49,8 @@ extension SupervisorInput {
     var subject: (index: Int, incarnation: Int)? {
         switch self {
         case .childSpawned(let index, let incarnation, _), .childSpawnFailed(let index, let incarnation, _),
-            .childBecameReady(let index, let incarnation), .childExited(let index, let incarnation, _, _, _),
+            .childBecameReady(let index, let incarnation), .childProcessEnded(let index, let incarnation, _),
+            .childExited(let index, let incarnation, _, _, _),
             .childViolated(let index, let incarnation, _), .heartbeatMissed(let index, let incarnation, _, _),
             .handlerTimedOut(let index, let incarnation, _, _), .childDrained(let index, let incarnation),
             .childAskedForTime(let index, let incarnation, _, _), .childIdled(let index, let incarnation):

@@ -75,6 +75,17 @@ extension SupervisorStateMachine {
         }
     }
 
+    /// The process is gone, and what it has left is still being seen to: there is nobody to be ended any more, and nothing to wait for with a timer.
+    mutating func noteProcessEnd(_ index: Int, _ reason: ExitReason) {
+        switch children[index].phase {
+        case .starting, .ready, .stopping:
+            cancelTimer(of: index)
+            children[index].phase = .stopping(.ended)
+            children[index].ended = reason
+        case .idle, .queued, .spawning, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
+        }
+    }
+
     // MARK: Requests
 
     mutating func stopForGood(_ index: Int) {

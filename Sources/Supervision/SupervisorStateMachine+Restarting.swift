@@ -6,6 +6,7 @@ extension SupervisorStateMachine {
         let isNormal = reason.isNormal || (child.verdict == nil && (isOrderly || child.saidGoodbye))
         cancelTimer(of: index)
         children[index].pid = nil
+        children[index].ended = nil
         children[index].recordDeath(of: reason, at: now, wasAsked: child.intent != .run)
         switch child.intent {
         case .giveUp(let why):

@@ -11,6 +11,7 @@ extension SupervisorStateMachine {
         case .childSpawnFailed(_, _, let reason):
             if children[index].replacement?.phase == .spawning { noteSuccessorEnd(index, reason) }
         case .childBecameReady: noteSuccessorReady(index)
+        case .childProcessEnded(_, _, let reason): noteSuccessorProcessEnd(index, reason)
         case .childExited(_, _, let reason, _, _): noteSuccessorEnd(index, reason)
         case .childViolated(_, _, let reason): failSuccessor(index, reason)
         case .heartbeatMissed(_, _, let time, let busyWith):
@@ -83,6 +84,16 @@ extension SupervisorStateMachine {
     private mutating func noteSuccessorGoodbye(_ index: Int) {
         guard let next = children[index].replacement, next.outcome == nil else { return }
         settleReplacement(index, .failed("its new process said goodbye before it took over"), endingBy: .unready)
+    }
+
+    /// Its process is gone: it takes nobody's place any more, and there is nobody to be ended.
+    private mutating func noteSuccessorProcessEnd(_ index: Int, _ reason: ExitReason) {
+        guard let next = children[index].replacement, next.phase != .spawning else { return }
+        cancelTimerOfSuccessor(index)
+        if next.outcome == nil { children[index].replacement?.outcome = next.failure(reason) }
+        if children[index].intent == .handOver { children[index].intent = .restart }
+        children[index].replacement?.pid = nil
+        children[index].replacement?.phase = .stopping(.ended)
     }
 
     private mutating func noteSuccessorEnd(_ index: Int, _ reason: ExitReason) {

@@ -88,6 +88,8 @@ package struct SupervisorStateMachine: Sendable {
             }
         case .childBecameReady(let index, let incarnation):
             if isCurrent(index, incarnation) { noteReady(index) }
+        case .childProcessEnded(let index, let incarnation, let reason):
+            if isCurrent(index, incarnation) { noteProcessEnd(index, reason) }
         case .childExited(let index, let incarnation, let reason, let isOrderly, let blame):
             if isCurrent(index, incarnation) { noteEnd(index, reason, isOrderly: isOrderly, blame: blame) }
         case .childViolated(let index, let incarnation, let reason):

@@ -94,6 +94,26 @@ struct LineMessageTests {
         arguments: [
             ("nonsense", #"a line of 8 bytes is not JSON: byte 0: found "nonsense", expected a value"#),
             (#"{"a":1,}"#, #"a line of 8 bytes is not JSON: byte 7: found "}" after a comma, expected a key"#),
+            (
+                #"{"type":"A","data":{"n":-Infinity}}"#,
+                "a line of 35 bytes is not JSON: byte 25: found Infinity, expected a finite number"
+            ),
+            (
+                #"{"type":"A","data":{"n":1e400}}"#,
+                "a line of 31 bytes is not JSON: byte 24: number out of range: found 1e400, expected one that a double can hold"
+            ),
+            (
+                #"{"type":"A","data":{"n":-18446744073709551617}}"#,
+                """
+                a line of 47 bytes is not JSON: byte 24: number out of range: found -18446744073709551617, \
+                expected an integer from -2^64 to 2^64 - 1
+                """
+            ),
+            (
+                #"{"type":"A","data":{"n":1,"n":2}}"#,
+                #"a line of 33 bytes is not JSON: byte 26: found the key "n" a second time, it stands first at line 1, column 21"#
+            ),
+            (#"{"type":""}"#, "a name has 1 to 256 bytes; this one has 0"),
             ("[1]", "a line holds an array, expected an object"),
             (#"{"a":1}"#, #"a line has neither "type", as an event has, nor "bridge", as a message has"#),
             (

@@ -280,13 +280,24 @@ struct OutboxTests {
         #expect(throws: LinkViolation.self) { _ = try sender.refuse(0) }
         #expect(throws: LinkViolation.self) { _ = try sender.refuse(4) }
         #expect(sender.write() == 1)
-        // Refused and let go before it was acknowledged: the acknowledgement that follows gives no credit twice.
-        _ = try sender.refuse(4)
-        sender.release()
-        #expect(sender.isEmpty)
-        #expect(try sender.acknowledge(4) == 0)
+    }
+
+    @Test("a refused event leaves the window with the acknowledgement that covers it, and not before")
+    func refusedInWindow() throws {
+        let sender = Sender(windowEvents: 2)
         for _ in 1...4 { sender.append() }
-        #expect(sender.write() == 3)
+        #expect(sender.write() == 2)
+        _ = try sender.refuse(1)
+        sender.release()
+        #expect(!sender.hasWritable)
+        #expect(sender.write() == 0)
+        // Once, though it is settled already.
+        #expect(try sender.acknowledge(1) == 0)
+        #expect(sender.write() == 1)
+        #expect(try sender.acknowledge(3) == 2)
+        #expect(sender.write() == 1)
+        #expect(try sender.acknowledge(4) == 1)
+        #expect(sender.isEmpty && sender.chargedBytes == 0)
     }
 
     @Test("the lowest number of a source is that of its oldest unsettled event")
@@ -432,6 +443,71 @@ struct OutboxTests {
             let kept = events.drop { $0.isSettled }
             #expect(sender.count == kept.count, comment)
             #expect(sender.chargedBytes == kept.reduce(0) { $0 + $1.charge }, comment)
+        }
+    }
+
+    @Test("ranges that are announced again and again cost what is new in them", .timeLimit(.minutes(1)))
+    func repeatedRanges() throws {
+        let sender = Sender()
+        let count: UInt64 = 200_000
+        for _ in 1...count { sender.append() }
+        #expect(sender.write() == count)
+        // The first event is never handled, the others from the back: each range is announced with all that came before.
+        var settled = 0
+        for first in stride(from: count, to: 2, by: -10) {
+            settled += try sender.acknowledge(0, [first...count])
+            // A peer may begin and end where it likes.
+            settled += try sender.acknowledge(0, [(first + (count - first) / 2)...count])
+            settled += try sender.acknowledge(0, [])
+        }
+        settled += try sender.acknowledge(0, [2...count])
+        #expect(settled == Int(count) - 1)
+        #expect(sender.unhandledBytes == LinkLimits.minimumCharge)
+        #expect(sender.count == Int(count))
+        #expect(try sender.acknowledge(count) == 1)
+        #expect(sender.isEmpty && sender.chargedBytes == 0 && sender.unhandledBytes == 0)
+    }
+
+    @Test("whatever is acknowledged, refused and announced anew, each event is credited and settled once")
+    func randomAcknowledgements() throws {
+        var random = SeededGenerator.announced()
+        for _ in 1...40 {
+            let sender = Sender(windowEvents: Int.random(in: 4...300, using: &random))
+            var (mark, known, open): (UInt64, Set<UInt64>, Int) = (0, [], 0)
+            for _ in 1...200 {
+                for _ in 0..<Int.random(in: 0...20, using: &random) {
+                    sender.append()
+                    open += 1
+                }
+                _ = sender.write()
+                guard sender.lastWritten > mark else { continue }
+                // What is known and something new, in at most as many ranges as there may be.
+                for _ in 0..<Int.random(in: 0...10, using: &random) {
+                    let event = UInt64.random(in: (mark + 1)...sender.lastWritten, using: &random)
+                    if Bool.random(using: &random), try sender.refuse(event) != nil {
+                        known.insert(event)
+                        open -= 1
+                    } else {
+                        known.insert(event)
+                    }
+                }
+                while known.contains(mark + 1) { mark += 1 }
+                var ranges: [ClosedRange<UInt64>] = []
+                for event in known.sorted() where event > mark {
+                    if let last = ranges.last, last.upperBound + 1 == event {
+                        ranges[ranges.count - 1] = last.lowerBound...event
+                    } else {
+                        ranges.append(event...event)
+                    }
+                }
+                open -= try sender.acknowledge(mark, ranges.filter { _ in Int.random(in: 0...9, using: &random) > 0 })
+                var unsettled = 0
+                sender.forEachUnsettled { _ in unsettled += 1 }
+                #expect(unsettled == open)
+            }
+            _ = try sender.acknowledge(sender.lastWritten)
+            while sender.write() > 0 { _ = try sender.acknowledge(sender.lastWritten) }
+            #expect(sender.isEmpty && sender.chargedBytes == 0 && sender.unhandledBytes == 0)
         }
     }
 }

@@ -110,6 +110,29 @@ struct OverflowTests {
         pair.shutDown()
     }
 
+    @Test("that drops the oldest drops only the new one where all older ones are not enough")
+    func dropOldestInVain() throws {
+        let poller = try Poller(name: "test")
+        defer { poller.stop() }
+        let limits = Self.limits(["BoxSaved": .dropOldest])
+        let link = Link(peerName: "canvas", role: .host, ownSource: Self.source, limits: limits, poller: poller)
+        func put(_ number: Int, _ name: String) -> (outcome: Link.Enqueued, gone: [UInt64]) {
+            var displaced: [Link.Displaced] = []
+            let id = EventID(source: Self.source, number: UInt64(number))
+            let context = EventContext(id: id, nanosecondsSinceEpoch: 1)
+            let outcome = payload(number).withUnsafeBytes {
+                link.enqueue(context, name: name, payload: $0, displaced: &displaced)
+            }
+            return (outcome, displaced.map(\.context.id.number))
+        }
+        for number in 1...4 { #expect(put(number, "BoxSaved").gone.isEmpty) }
+        // What others publish waits for room, and goes beyond the limit meanwhile.
+        for number in 5...20 { #expect(put(number, "Else").gone.isEmpty) }
+        let (outcome, gone) = put(21, "BoxSaved")
+        #expect(outcome == .dropped && gone == [21])
+        #expect(link.outboxDepth.bytes == 20 * LinkLimits.minimumCharge)
+    }
+
     @Test(
         "refuses what has to fail beyond the limit, and takes what waits up to the hard one",
         arguments: Carrier.allCases
@@ -208,7 +231,8 @@ struct OverflowTests {
         isOpen.change { $0 = true }
         for event in pair.workerDelegate.events.value { pair.worker.eventHandled(event.sequence) }
         Self.waitUntilQuiet(pair.host)
-        #expect(pair.workerDelegate.gaps.value.count == 2)
+        // One, if the writer was held up until all had come.
+        #expect(pair.workerDelegate.gaps.value.count <= 2)
         #expect(pair.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count } == 84)
         pair.shutDown()
     }

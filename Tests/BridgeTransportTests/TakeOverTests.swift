@@ -59,7 +59,7 @@ struct TakeOverTests {
     }
 
     @Test(
-        "an acknowledgement that waits for an event in the memory stands once that is found",
+        "an event whose answers lie in shared memory is let go at once, and they are found there",
         .timeLimit(.minutes(5))
     )
     func acknowledgementIsSettled() throws {
@@ -78,7 +78,10 @@ struct TakeOverTests {
         pair.worker.eventHandled(1)
         pair.worker.acknowledgeNow()
         pair.hostDelegate.events.wait { $0.count == 4 }
-        #expect(pair.host.outboxDepth.events == 1)
+        // Behind the acknowledgement.
+        pair.worker.send(.moreTime(milliseconds: 1, reason: ""))
+        pair.hostDelegate.messages.wait { $0.last == .moreTime(milliseconds: 1, reason: "") }
+        #expect(pair.host.outboxDepth.events == 0)
         pair.worker.close()
         pair.host.peerIsGone()
         pair.hostDelegate.end.wait { $0 != nil }
@@ -113,6 +116,26 @@ struct TakeOverTests {
         #expect(suspects.map(\.isInline) == [false, false, true])
         #expect(suspects.allSatisfy { $0.name == "BoxSaved" && $0.attempt == 1 })
         isReleased.change { $0 = true }
+        pair.shutDown()
+    }
+
+    @Test("events that it may not publish are counted by themselves", .timeLimit(.minutes(5)))
+    func forbidden() throws {
+        let pair = try LinkPair(
+            .socket,
+            limits: narrow,
+            takesOver: true,
+            hostDispose: { _, head in head.sequence == 7 ? .refused(.forbidden, text: "not that") : .pending }
+        )
+        for number in 1...10 { pair.worker.publish(number, from: Self.source) }
+        pair.hostDelegate.events.wait { $0.count == 4 }
+        pair.worker.close()
+        pair.host.peerIsGone()
+        pair.hostDelegate.end.wait { $0 != nil }
+        #expect(pair.host.takenOver?.events == 6)
+        #expect(pair.host.takenOver?.forbidden == 1)
+        #expect(pair.host.takenOver?.missing == 0)
+        #expect(pair.host.loss == nil)
         pair.shutDown()
     }
 

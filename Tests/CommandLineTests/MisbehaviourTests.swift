@@ -99,16 +99,18 @@ struct MisbehaviourTests {
             status: 69,
             sentences: [
                 ready, lost, dies("broke the protocol: a frame of # bytes was announced; the limit is #" + again),
-                givenUp("broke the protocol: #"),
-            ]
+                givenUp("broke the protocol: #"), gone,
+            ],
+            hasWork: false
         ),
         MisbehaviourCase(
             name: "flood-window",
             status: 69,
             sentences: [
                 ready, lost, dies("broke the protocol: event # exceeds the window: #" + again),
-                givenUp("broke the protocol: #"),
-            ]
+                givenUp("broke the protocol: #"), gone,
+            ],
+            hasWork: false
         ),
         MisbehaviourCase(
             name: "torn-frame",
@@ -191,6 +193,15 @@ struct MisbehaviourTests {
         deadly("crash-unless:/nonexistent", "killed by SIGABRT (6)#"),
         deadly("trap-on:t1", "killed by SIG#"),
         deadly("exit-on:t1", "exited with status 0, unasked"),
+        // What was left unfinished it could only have said in the memory that is not read.
+        MisbehaviourCase(
+            name: "violate-on:t1",
+            status: 75,
+            sentences: [
+                ready, lost, dies("broke the protocol: a frame of # bytes was announced; the limit is #" + again),
+                "WorkRequested (#) for worker \"w\" is put aside as dead letter 1 after 3 crashes over it: #", leaves,
+            ]
+        ),
         MisbehaviourCase(
             name: "throw-on:t1",
             status: 75,

@@ -1,3 +1,4 @@
+import Dispatch
 import DomainEvents
 import Synchronization
 import TestSupport
@@ -166,10 +167,12 @@ private final class Carrier: EventForwarder {
         _ event: E,
         context: EventContext,
         intake: Intake,
-        receipts: ReceiptLedger?
+        receipts: ReceiptLedger?,
+        held: inout [any HeldEvent]?
     ) -> Forwarded {
         if intake == .awaited, !room.isSet { return .awaitsRoom }
         log.add("\(name) \(event) \(intake == .announced)")
+        held?.append(Kept(name: name, log: log))
         return failure.current.map { .failed($0) } ?? .taken
     }
 
@@ -181,6 +184,16 @@ private final class Carrier: EventForwarder {
     }
 }
 
+/// What a carrier holds.
+private struct Kept: HeldEvent {
+    let name: String
+    let log: Collected<String>
+
+    mutating func release() { log.add("\(name) lets it leave") }
+
+    func flush() { log.add("\(name) writes") }
+}
+
 @Suite("What a link wants goes into its outbox first", .timeLimit(.minutes(5)))
 struct ForwarderTests {
     private let publisher = EventPublisher()
@@ -188,8 +201,8 @@ struct ForwarderTests {
     @Test func beforeAnyHandlerRunsAndAtOnceForWhatAHandlerPublishes() {
         let log = Collected<String>()
         let carrier = Carrier(log: log)
-        publisher.setForwarding(of: "Ping", to: carrier, wanted: true)
-        publisher.setForwarding(of: "Pong", to: carrier, wanted: true)
+        publisher.setForwarding(of: "Ping", by: carrier, to: carrier)
+        publisher.setForwarding(of: "Pong", by: carrier, to: carrier)
         let subscriptions = [
             publisher.subscribe(to: Ping.self) { [publisher] _ in
                 log.add("ping begins")
@@ -207,20 +220,71 @@ struct ForwarderTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
+    @Test func andStaysThereUntilAllHaveItAndTheQueuesHereToo() {
+        let works = Collected<@Sendable () -> Void>()
+        let log = Collected<String>()
+        let (carrier, other) = (Carrier("first", log: log), Carrier("second", log: log))
+        publisher.setForwarding(of: "Ping", by: carrier, to: carrier)
+        publisher.setForwarding(of: "Ping", by: other, to: other)
+        let inline = publisher.subscribe(to: Ping.self) { _ in log.add("ping") }
+        publisher.publish(Ping(1))
+        let held = ["first lets it leave", "second lets it leave", "first writes", "second writes", "ping"]
+        #expect(log.all == ["first Ping(number: 1) true", "second Ping(number: 1) true"] + held)
+        // With one way out and handlers on this thread there is nobody to be waited for.
+        publisher.setForwarding(of: "Ping", by: other, to: nil)
+        publisher.publish(Ping(2))
+        #expect(log.all.suffix(2) == ["first Ping(number: 2) true", "ping"])
+        // The queue is woken between the two: what it runs is there before the event is written.
+        let executor = LineExecutor(works) { work in
+            log.add("queue wakes")
+            works.add(work)
+        }
+        let subscription = publisher.subscribe(to: Ping.self, on: QueueDelivery(executor: executor)) {
+            log.add("queue \($0.number)")
+        }
+        publisher.publish(Ping(3))
+        #expect(
+            log.all.suffix(5) == [
+                "first Ping(number: 3) true", "first lets it leave", "queue wakes", "first writes", "ping",
+            ]
+        )
+        for work in works.all { work() }
+        #expect(log.all.last == "queue 3")
+        for subscription in [inline, subscription] { subscription.cancel() }
+    }
+
+    @Test func andIsInNoQueueHereIfItWasNotTaken() async {
+        let log = Collected<String>()
+        let carrier = Carrier(log: log)
+        carrier.room.set()
+        carrier.failure.swap(DeliveryError(.outboxFull, "full"))
+        publisher.setForwarding(of: "Ping", by: carrier, to: carrier)
+        let queue = DispatchQueue(label: "queue")
+        let subscription = publisher.subscribe(to: Ping.self, on: .queue(queue)) { log.add("queue \($0.number)") }
+        await #expect(throws: DeliveryError.self) { try await publisher.send(Ping(1)) }
+        await #expect(throws: DeliveryError.self) { try await publisher.deliver(Ping(2), within: .seconds(240)) }
+        publisher.publish(Ping(3))
+        let all = await log.wait { $0.contains("queue 3") }
+        #expect(all.filter { $0.hasPrefix("queue") } == ["queue 3"])
+        // What some outbox has taken nevertheless does not stay there.
+        #expect(all.filter { $0 == "carrier lets it leave" }.count == 3)
+        subscription.cancel()
+    }
+
     @Test func fromWhenItIsWantedUntilItIsNot() {
         let carrier = Carrier("first")
         let other = Carrier("second", log: carrier.log)
-        publisher.setForwarding(of: "Ping", to: carrier, wanted: true)
-        publisher.setForwarding(of: "Ping", to: carrier, wanted: true)
+        publisher.setForwarding(of: "Ping", by: carrier, to: carrier)
+        publisher.setForwarding(of: "Ping", by: carrier, to: carrier)
         publisher.publish(Ping(1))
-        publisher.setForwarding(of: "Ping", to: other, wanted: true)
+        publisher.setForwarding(of: "Ping", by: other, to: other)
         publisher.publish(Ping(2))
-        publisher.setForwarding(of: "Ping", to: carrier, wanted: false)
+        publisher.setForwarding(of: "Ping", by: carrier, to: nil)
         publisher.publish(Ping(3))
-        publisher.setForwarding(of: "Ping", to: other, wanted: false)
+        publisher.setForwarding(of: "Ping", by: other, to: nil)
         publisher.publish(Ping(4))
         #expect(
-            carrier.log.all == [
+            carrier.log.all.filter { $0.contains("Ping") } == [
                 "first Ping(number: 1) true", "first Ping(number: 2) true", "second Ping(number: 2) true",
                 "second Ping(number: 3) true",
             ]
@@ -230,7 +294,7 @@ struct ForwarderTests {
     @Test func sendWaitsForRoomAndThrowsWhatTheOutboxSays() async throws {
         let carrier = Carrier()
         let handled = Collected<Int>()
-        publisher.setForwarding(of: "Ping", to: carrier, wanted: true)
+        publisher.setForwarding(of: "Ping", by: carrier, to: carrier)
         let subscription = publisher.subscribe(to: Ping.self) { handled.add($0.number) }
         try await publisher.send(Ping(1))
         #expect(carrier.waits.count == 1)
@@ -247,7 +311,7 @@ struct ForwarderTests {
 
     @Test func sendDoesNotWaitInsideAHandlerAndNotPublishWhenCancelled() async throws {
         let carrier = Carrier()
-        publisher.setForwarding(of: "Pong", to: carrier, wanted: true)
+        publisher.setForwarding(of: "Pong", by: carrier, to: carrier)
         let sent = Collected<Bool>()
         let subscription = publisher.subscribe(to: Ping.self) { [publisher] _ in
             try await publisher.send(Pong(1))

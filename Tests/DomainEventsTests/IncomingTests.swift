@@ -32,7 +32,13 @@ struct IncomingTests {
 
     private func deliver(_ number: Int = 0) -> String {
         publisher.channel(of: Ping.self)
-            .deliverIncoming(Ping(number), context: context, from: publisher) { _ in completion }
+            .deliverIncoming(
+                { Ping(number) },
+                context: context,
+                from: publisher,
+                passOn: { _ in true },
+                completion: { _ in completion }
+            )
             .text
     }
 

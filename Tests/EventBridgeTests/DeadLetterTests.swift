@@ -175,6 +175,110 @@ struct DeadLetterTests {
         subscription.cancel()
     }
 
+    @Test("What nobody in the host subscribes to any more is not put back, and stays", .timeLimit(.minutes(5)))
+    func nobodySubscribes() async throws {
+        let picky = Picky { _ in true }
+        let subscription = publisher.subscribe(to: Outcome.self) { event in try picky.handle(event.number) }
+        let bridge = try await BridgeHost.inMemory(publisher) { publisher in
+            [publisher.subscribe(to: Job.self) { publisher.publish(Outcome(number: $0.number)) }]
+        }
+        publisher.publish(Job(number: 1))
+        await bridge.waitUntilIdle()
+        let letter = try #require(bridge.deadLetters.first)
+        subscription.cancel()
+        let error = #expect(throws: DeliveryError.self) { try bridge.redeliver(letter.id) }
+        #expect(error?.code == .nobodySubscribed)
+        #expect(bridge.deadLetters.map(\.id) == [letter.id])
+        picky.isWilling.store(true, ordering: .relaxed)
+        let again = publisher.subscribe(to: Outcome.self) { event in try picky.handle(event.number) }
+        #expect(try bridge.redeliver(letter.id))
+        #expect(picky.handled.all.map(\.attempt) == [2])
+        #expect(bridge.deadLetters.isEmpty)
+        await bridge.shutdown()
+        again.cancel()
+    }
+
+    // MARK: - Whoever waits in another process
+
+    /// Who refuses what a worker delivers.
+    enum Refuser: CaseIterable {
+        case worker
+        case host
+    }
+
+    @Test(
+        "What is refused when the worker that delivered it has ceased to wait is kept",
+        .timeLimit(.minutes(5)),
+        arguments: Refuser.allCases
+    )
+    func callerHasGone(refuser: Refuser) async throws {
+        let errors = Collected<DeliveryError.Code?>()
+        let letters = try await refusal(by: refuser, within: .milliseconds(50), errors: errors) {
+            await errors.wait(for: 1)
+        }
+        #expect(errors.all == [.timedOut])
+        #expect(letters.count == 1)
+    }
+
+    @Test(
+        "A worker that waits for what it has delivered gets the error, and what was refused is kept as well",
+        .timeLimit(.minutes(5)),
+        arguments: Refuser.allCases
+    )
+    func callerWaits(refuser: Refuser) async throws {
+        let errors = Collected<DeliveryError.Code?>()
+        let letters = try await refusal(by: refuser, within: .seconds(240), errors: errors) {}
+        #expect(errors.all == [.refused])
+        #expect(letters.count == 1)
+    }
+
+    /// A worker delivers an event that is refused, after `waiting` has returned.
+    private func refusal(
+        by refuser: Refuser,
+        within limit: Duration,
+        errors: Collected<DeliveryError.Code?>,
+        after waiting: @escaping @Sendable () async -> Void
+    ) async throws -> [DeadLetter] {
+        let deadLettered = Collected<EventDeadLettered>()
+        let reports = publisher.subscribe(to: EventDeadLettered.self) { deadLettered.add($0) }
+        @Sendable func refuses(_ publisher: EventPublisher) -> Subscription {
+            publisher.subscribe(to: Outcome.self) { _ async throws in
+                await waiting()
+                throw Unwilling()
+            }
+        }
+        var workers = [
+            InMemoryWorker("caller", subscribes: [Job.self]) { publisher in
+                [
+                    publisher.subscribe(to: Job.self) { _ async in
+                        do {
+                            try await publisher.deliver(Outcome(number: 1), within: limit)
+                        } catch {
+                            errors.add((error as? DeliveryError)?.code)
+                        }
+                    }
+                ]
+            }
+        ]
+        if refuser == .worker {
+            workers.append(InMemoryWorker("refuser", subscribes: [Outcome.self]) { publisher in [refuses(publisher)] })
+        }
+        let own = refuser == .host ? refuses(publisher) : nil
+        let bridge = try await BridgeHost.inMemory(publisher, workers: workers)
+        publisher.publish(Job(number: 1))
+        await deadLettered.wait(for: 1)
+        await errors.wait(for: 1)
+        await bridge.waitUntilIdle()
+        let letters = bridge.deadLetters
+        #expect(letters.map(\.worker) == [refuser == .host ? "host" : "refuser"])
+        #expect(letters.map(\.eventID.origin) == ["caller"])
+        #expect(deadLettered.all.map(\.letter) == letters.map(\.id))
+        await bridge.shutdown()
+        own?.cancel()
+        reports.cancel()
+        return letters
+    }
+
     // MARK: - Bounds
 
     @Test("When the letters are full their worker gets nothing, until there is room again", .timeLimit(.minutes(5)))

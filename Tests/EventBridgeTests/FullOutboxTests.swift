@@ -1,4 +1,5 @@
 import BridgeWorker
+import Dispatch
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
@@ -370,6 +371,7 @@ struct FullOutboxTests {
     @Test("N9: what a handler publishes comes behind its cause, for two subscribers here and two workers")
     func causeFirstEverywhere() async throws {
         let seen = (0..<3).map { _ in Collected<String>() }
+        let (queued, queue) = (Collected<String>(), DispatchQueue(label: "here"))
         @Sendable func watch(_ publisher: EventPublisher, _ log: Collected<String>) -> [Subscription] {
             [
                 publisher.subscribe(to: CrateAnnounced.self) { log.add("announced \($0.number)") },
@@ -382,7 +384,11 @@ struct FullOutboxTests {
                 InMemoryWorker("worker-\(index)", subscribes: [CrateAnnounced.self, CrateSent.self]) {
                     watch($0, seen[index])
                 }
-            }
+            } + [
+                InMemoryWorker("stowing", subscribes: [CrateAnnounced.self]) { publisher in
+                    [publisher.subscribe(to: CrateAnnounced.self) { publisher.publish(CrateStowed(number: $0.number)) }]
+                }
+            ]
         )
         let publisher = publisher
         let subscriptions =
@@ -391,10 +397,27 @@ struct FullOutboxTests {
                     publisher.publish(CrateSent(number: $0.number, filler: ""))
                 }
             ] + watch(publisher, seen[2])
+            + [
+                publisher.subscribe(to: CrateAnnounced.self, on: .queue(queue)) {
+                    queued.add("announced \($0.number)")
+                },
+                publisher.subscribe(to: CrateSent.self, on: .queue(queue)) { queued.add("sent \($0.number)") },
+                publisher.subscribe(to: CrateStowed.self, on: .queue(queue)) { queued.add("stowed \($0.number)") },
+            ]
         for number in 0..<500 { publisher.publish(CrateAnnounced(number: number)) }
         await bridge.waitUntilIdle()
         let expected = (0..<500).flatMap { ["announced \($0)", "sent \($0)"] }
         for log in seen { #expect(log.all == expected) }
+        // What comes back from a worker, too, lies on a queue here behind what has led to it.
+        let all = await queued.wait(for: 1_500)
+        #expect(all.filter { !$0.hasPrefix("stowed") } == expected)
+        var announced: Set<Substring> = []
+        let early = all.filter { entry in
+            let words = entry.split(separator: " ")
+            if words[0] == "announced" { announced.insert(words[1]) }
+            return words[0] == "stowed" && !announced.contains(words[1])
+        }
+        #expect(early.isEmpty)
         await bridge.shutdown()
         for subscription in subscriptions { subscription.cancel() }
     }
@@ -427,6 +450,10 @@ struct FullOutboxTests {
 }
 
 private struct CrateAnnounced: DomainEvent {
+    let number: Int
+}
+
+private struct CrateStowed: DomainEvent {
     let number: Int
 }
 

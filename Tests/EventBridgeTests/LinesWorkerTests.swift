@@ -218,7 +218,10 @@ struct LinesWorkerTests {
     @Test(
         "one that breaks the protocol is named, stopped and started again",
         arguments: [
-            ("garbage", #"broke the protocol: a line of 19 bytes is not JSON: byte 19: found the end of the text"#),
+            (
+                #"line {"type":"WorkDone","#,
+                #"broke the protocol: a line of 19 bytes is not JSON: byte 19: found the end of the text"#
+            ),
             ("long", "broke the protocol: a line of more than 16777216 bytes arrived; the limit is 16777216 bytes"),
         ]
     )
@@ -230,6 +233,60 @@ struct LinesWorkerTests {
         let exit = try #require(await reports.exits.wait { !$0.isEmpty }.first)
         #expect(exit.worker == "python" && exit.reason.hasPrefix(reason), "\(exit.reason)")
         await reports.ready.wait { $0.count >= 2 }
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test(
+        "A4: an event that makes every worker break the protocol is dead-lettered after three strikes",
+        arguments: [
+            (#"{"type":"WorkDone","data":{"number":NaN}}"#, "found NaN, expected a finite number"),
+            (#"{"type":"WorkDone","data":{"number":18446744073709551616}}"#, "number out of range"),
+            (#"{"type":"Other"}"#, #"it published "Other", which its hello does not name"#),
+            (#"{"bridge":"pong"}"#, "expected the name of a message"),
+        ]
+    )
+    func poisonousLine(line: String, found: String) async throws {
+        let reports = WorkerReports(publisher)
+        let outcomes = Collected<String>()
+        let subscriptions = [
+            publisher.subscribe(to: EventDeadLettered.self) { _ in outcomes.add("dead-lettered") },
+            publisher.subscribe(to: WorkerGaveUp.self) { outcomes.add("given up: \($0.reason)") },
+        ]
+        // The first violation counts if events waited behind this one, as nobody knows which it was. The strikes do not.
+        let bridge = try bridge(worker(), restarts: 1)
+        try await bridge.start()
+        publish(1...40) { $0 == 10 ? "line \(line)" : "" }
+        let outcome = await outcomes.wait { !$0.isEmpty }
+        #expect(outcome == ["dead-lettered"])
+        await bridge.waitUntilIdle()
+        #expect(firsts(reports.done.all) == (1...40).filter { $0 != 10 })
+        let letters = bridge.deadLetters
+        #expect(letters.map(\.cause) == [.crashes] && letters.map(\.strikes) == [3])
+        let reasons = letters.flatMap(\.reasons)
+        #expect(reasons.count == 3)
+        #expect(reasons.allSatisfy { $0.hasPrefix("broke the protocol: ") && $0.contains(found) }, "\(reasons)")
+        #expect(bridge.status.first?.state == .ready)
+        let books = try #require(bridge.statistics.first)
+        #expect(books.violations == reports.exits.all.count && (3...4).contains(books.violations))
+        #expect(books.sent.isBalanced)
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
+    }
+
+    @Test("the sample refuses an event whose answer JSON cannot say, in a sentence, and lives on")
+    func unwritable() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try bridge(worker())
+        try await bridge.start()
+        publish(1...20) { $0 == 10 ? "no number" : "" }
+        await reports.done.wait { $0.last?.number == 20 }
+        await bridge.waitUntilIdle()
+        #expect(reports.done.all.map(\.number) == (1...20).filter { $0 != 10 })
+        let letter = try #require(bridge.deadLetters.first)
+        #expect(letter.cause == .refused && letter.reasons.contains { $0.contains("not JSON compliant") })
+        #expect(reports.exits.all.isEmpty)
         await bridge.shutdown()
         reports.end()
     }

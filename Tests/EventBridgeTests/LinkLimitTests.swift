@@ -83,6 +83,34 @@ struct LinkLimitTests {
         reports.end()
     }
 
+    @Test("F14: what a worker may not publish and has left behind at its death is announced, and was not delivered")
+    func forbiddenEventLeft() async throws {
+        let reports = WorkerReports(publisher)
+        let refused = Collected<(event: EventRefused, origin: String?)>()
+        let subscription = publisher.subscribe(to: EventRefused.self) {
+            refused.add(($0, EventContext.current?.id.origin))
+        }
+        var specification = faulty("burst", restart: .temporary, subscribes: [WorkRequested.self])
+        specification.publishes = ["SomethingElse"]
+        let bridge = try BridgeHost(publisher: publisher, workers: [specification])
+        try await bridge.start()
+        publisher.publish(WorkRequested(number: 20_000, text: ""))
+        let exit = try #require(await reports.exits.wait { $0.count == 1 }.first)
+        // It fills its window at once; nobody else could tell of what it has left.
+        #expect(refused.all.contains { $0.origin == "host" })
+        // What it had heard and told of itself was delivered, and nothing else.
+        #expect(exit.outbox.map { $0.delivered <= refused.all.count { $0.origin == "faulty" } } == true)
+        #expect(exit.outbox?.lost == 0)
+        #expect(refused.all.allSatisfy { $0.event.event == "WorkDone" && $0.event.worker == "host" })
+        #expect(
+            refused.all.allSatisfy { $0.event.reason.contains("worker \"faulty\" may not publish WorkDone") }
+        )
+        #expect(reports.done.all.isEmpty)
+        await bridge.shutdown()
+        subscription.cancel()
+        reports.end()
+    }
+
     @Test("A worker that answers as fast as it is asked passes no limit of control messages, however low")
     func fastWorker() async throws {
         let reports = WorkerReports(publisher)

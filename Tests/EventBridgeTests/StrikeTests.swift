@@ -201,6 +201,38 @@ struct StrikeTests {
         reports.end()
     }
 
+    @Test(
+        "A4: an event in whose handler every worker breaks the protocol is dead-lettered after three strikes, too",
+        .timeLimit(.minutes(5))
+    )
+    func violation() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty("violate-on:poison", subscribes: [WorkRequested.self])],
+            // The first may count, as more than one event may have been open. The strikes do not.
+            intensity: Self.atMost(1)
+        )
+        try await bridge.start()
+        for number: Int64 in 1...40 {
+            publisher.publish(WorkRequested(number: number, text: number == 10 ? "poison" : ""))
+        }
+        await bridge.waitUntilIdle()
+        var seen: Set<Int64> = []
+        let numbers = reports.done.all.map(\.number).filter { seen.insert($0).inserted }
+        #expect(numbers.filter { $0 != 10 } == (1...40).filter { $0 != 10 })
+        let letters = bridge.deadLetters
+        #expect(letters.map(\.cause) == [.crashes] && letters.map(\.strikes) == [3])
+        #expect(
+            letters.flatMap(\.reasons).allSatisfy { $0.hasPrefix("broke the protocol: a frame of 4294967295 bytes ") }
+        )
+        #expect((3...4).contains(reports.exits.all.count))
+        #expect(reports.gaveUp.all.isEmpty)
+        #expect(bridge.status.first?.state == .ready)
+        await bridge.shutdown()
+        reports.end()
+    }
+
     @Test("An end that was asked for strikes nobody", .timeLimit(.minutes(5)))
     func restartStrikesNobody() async throws {
         let reports = WorkerReports(publisher)

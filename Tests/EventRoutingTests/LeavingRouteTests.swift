@@ -1,59 +1,201 @@
-import BridgePlatform
 import BridgeProtocol
-import DomainEvents
 import Testing
 
+@testable import DomainEvents
 @testable import EventRouting
 
-@Suite("Who looked up who gets an event, and was held up until one of them was leaving")
+@Suite("Who looked up who gets an event, and was held up until one of them was leaving", .timeLimit(.minutes(1)))
 struct LeavingRouteTests {
     private static let name = "ParcelSaved"
-    private let publisher = EventPublisher()
-    private let poller: Poller
-    private let router: EventRouter
+    private let bench: RoutingBench
 
     init() throws {
-        poller = try Poller(name: "leaving")
-        router = EventRouter(publisher: publisher, poller: poller)
+        bench = try RoutingBench()
     }
 
-    /// A peer that is down, and whose specification says that it wants the event.
-    private func route(_ name: String) -> Route {
-        let route = Route(
-            peerName: name,
-            role: .host,
-            ownSource: publisher.source,
-            limits: LinkLimits(),
-            isRenewed: true,
-            poller: poller
-        )
-        route.specify([Self.name])
-        return route
+    /// How the one that leaves wants the event.
+    enum Wish: CaseIterable {
+        case byName
+        case amongAll
     }
 
-    @Test("finds those who have taken its place", arguments: [[], ["stays"]])
-    func heldUp(others: [String]) throws {
-        let (goes, new) = (route("goes"), route("new"))
-        let staying = others.map(route)
-        for route in [goes] + staying { router.add(route) }
-        let entry = try #require(router.named(Self.name))
+    /// How far it has got meanwhile.
+    enum Progress: CaseIterable {
+        case leaving
+        case stopped
+        case retired
+    }
+
+    private func route(_ name: String) -> Route { bench.route(name, wants: [Self.name]) }
+
+    private func go(_ route: Route, _ progress: Progress) {
+        if progress == .leaving { return }
+        route.close(because: "it was stopped")
+        if progress == .retired { bench.router.retire(route) }
+    }
+
+    @Test(
+        "finds those who have taken its place, however far it has got",
+        arguments: [[], ["stays"]],
+        Progress.allCases
+    )
+    func heldUp(others: [String], progress: Progress) throws {
+        for wish in Wish.allCases {
+            let bench = try RoutingBench()
+            let goes = bench.route("goes", wants: [wish == .byName ? Self.name : EventRouter.everything])
+            let new = bench.route("new", wants: [Self.name])
+            let staying = others.map { bench.route($0, wants: [Self.name]) }
+            for route in [goes] + staying { bench.router.add(route) }
+            let entry = try #require(bench.router.named(Self.name))
+            bench.router.ensureTargets(of: entry)
+            let lookedUp = entry.targets
+            #expect(lookedUp.count == 1 + others.count)
+            bench.router.exchange(adding: [new], leaving: [goes])
+            if progress != .leaving { goes.close(because: "it was stopped") }
+            if progress == .retired { bench.router.retire(goes) }
+            let ledger = ReceiptLedger(id: bench.makeContext().id) { _, _ in }
+            ledger.expect("here")
+            for receipts in [nil, ledger] {
+                let sent = entry.sendToAll(
+                    UnsafeRawBufferPointer(start: nil, count: 0),
+                    context: receipts.map { EventContext(id: $0.id, nanosecondsSinceEpoch: 1) } ?? bench.makeContext(),
+                    receipts: receipts,
+                    to: lookedUp,
+                    attached: [],
+                    by: bench.router
+                )
+                guard case .taken = sent else {
+                    Issue.record("\(wish): \(sent)")
+                    continue
+                }
+            }
+            #expect(goes.statistics.waiting == 0, "\(wish)")
+            for route in [new] + staying { #expect(route.statistics.waiting == 2, "\(wish): \(route.peerName)") }
+            // Whoever waits to hear of it waits for those who have got it.
+            #expect(ledger.unheard == (["here", "new"] + others).sorted())
+        }
+    }
+
+    @Test("finds them for an event of a peer too", arguments: Progress.allCases)
+    func peersEvent(progress: Progress) throws {
+        let (goes, new, sender) = (route("goes"), route("new"), bench.route("sender"))
+        for route in [goes, sender] { bench.router.add(route) }
+        let entry = try #require(bench.router.named(Self.name))
         let lookedUp = entry.targets
-        #expect(lookedUp.count == 1 + others.count)
-        router.exchange(adding: [new], leaving: [goes])
-        let context = publisher.makeContext(causedBy: nil)
-        let sent = entry.sendToAll(
-            UnsafeRawBufferPointer(start: nil, count: 0),
-            context: context,
-            receipts: nil,
-            to: lookedUp,
-            attached: []
-        )
-        guard case .taken = sent else {
-            Issue.record("\(sent)")
-            return
+        bench.router.exchange(adding: [new], leaving: [goes])
+        go(goes, progress)
+        for wantsReceipt in [false, true] {
+            let sent = entry.send(
+                UnsafeRawBufferPointer(start: nil, count: 0),
+                context: bench.makeContext(),
+                except: sender,
+                wantsReceipt: wantsReceipt,
+                to: lookedUp,
+                attached: [],
+                by: bench.router
+            )
+            #expect(sent.losses.isEmpty)
+            #expect(sent.reached == (wantsReceipt ? ["new"] : []))
         }
         #expect(goes.statistics.waiting == 0)
-        for route in [new] + staying { #expect(route.statistics.waiting == 1, "\(route.peerName)") }
-        poller.stop()
+        #expect(new.statistics.waiting == 2)
+    }
+
+    @Test("is not kept waiting for its room once it has gone, nor told that it is unavailable")
+    func waitingForRoom() async throws {
+        var limits = LinkLimits()
+        limits.outboxBytes = LinkLimits.minimumCharge
+        let goes = bench.route("goes", wants: [Self.name], limits: limits)
+        bench.router.add(goes)
+        try goes.put(bench.makeContext(), Self.name)
+        #expect(!goes.hasRoom(for: Self.name))
+        bench.router.exchange(adding: [route("new")], leaving: [goes])
+        goes.close(because: "it was stopped")
+        try await goes.waitForRoom(for: Self.name)
+        await #expect(throws: DeliveryError.self) { try await goes.waitForRoom(for: "ElseSaved") }
+    }
+
+    @Test("goes on with those after them, if they leave in their turn")
+    func heldUpAgain() throws {
+        let (goes, next, last) = (route("goes"), route("next"), route("last"))
+        let key = HeldKey()
+        let pool = RoutePool(name: "pool", count: 2, keys: [Self.name: .found(key)])
+        let members = (1...2).map { bench.route("pool.\($0)", wants: [Self.name], pool: pool) }
+        bench.router.exchange(adding: [goes] + members)
+        let entry = try #require(bench.router.named(Self.name))
+        let payload: [UInt8] = [1]
+        let lookedUp = payload.withUnsafeBytes { entry.fanout.targets(of: $0, except: nil) }
+        bench.router.exchange(adding: [next], leaving: [goes])
+        // Those who get it now are found out anew while the next one still is among them.
+        key.onLook = { [bench] in bench.router.exchange(adding: [last], leaving: [next]) }
+        let sent = payload.withUnsafeBytes {
+            entry.send(
+                $0,
+                context: bench.makeContext(),
+                wantsReceipt: false,
+                to: lookedUp,
+                attached: [],
+                by: bench.router
+            )
+        }
+        #expect(sent.losses.isEmpty)
+        #expect([goes, next, last].map(\.statistics.waiting) == [0, 0, 1])
+        #expect(members.map(\.statistics.waiting).reduce(0, +) == 1)
+    }
+
+    @Test("gives it to one member of a pool, and to no second one when another is leaving")
+    func oneMember() throws {
+        let (goes, new) = (route("goes"), route("new"))
+        let pool = RoutePool(name: "pool", count: 3, keys: [:])
+        let members = (1...3).map { bench.route("pool.\($0)", wants: [Self.name], pool: pool) }
+        bench.router.exchange(adding: [goes] + members)
+        let entry = try #require(bench.router.named(Self.name))
+        let lookedUp = entry.fanout.targets(of: UnsafeRawBufferPointer(start: nil, count: 0), except: nil)
+        #expect(lookedUp.count == 2)
+        bench.router.exchange(adding: [new], leaving: [goes])
+        // As what is published without waiting, and what peers publish: no room is kept beforehand.
+        let sent = entry.send(
+            UnsafeRawBufferPointer(start: nil, count: 0),
+            context: bench.makeContext(),
+            wantsReceipt: false,
+            to: lookedUp,
+            attached: [],
+            by: bench.router
+        )
+        #expect(sent.losses.isEmpty)
+        #expect([goes, new].map(\.statistics.waiting) == [0, 1])
+        #expect(members.map(\.statistics.waiting).reduce(0, +) == 1)
+    }
+
+    @Test("leaves it the reports for which it has asked by name, though it subscribes to everything")
+    func reports() throws {
+        bench.router.start()
+        defer { bench.router.stop() }
+        let goes = bench.route("goes", wants: [EventRouter.everything])
+        bench.router.add(goes)
+        let told = LinkInterest(goes.link)
+        told.asked = [EventsDropped.eventName, Self.name]
+        bench.router.withRoutes { _ in goes.interest = told }
+        bench.router.exchange(adding: [], leaving: [goes])
+        _ = try goes.put(bench.makeContext(), Self.name)
+        #expect(goes.statistics.waiting == 0)
+        // The first of its kind: that it is a report is known only now.
+        bench.publisher.publish(
+            EventsDropped(event: "ElseSaved", link: "host", count: 1, first: "1", last: "1", reason: "a test")
+        )
+        #expect(goes.statistics.waiting == 1)
+    }
+}
+
+/// Says the same key of every event, and acts on the first look.
+private final class HeldKey: EventKeyFinder, @unchecked Sendable {
+    // Sendable: one thread looks at a time.
+    var onLook: (() -> Void)?
+
+    var eventType: any DomainEvent.Type { EventsDropped.self }
+
+    func place(of payload: UnsafeRawBufferPointer) -> KeyPlace? {
+        onLook.take()?()
+        return [UInt8]([7]).withUnsafeBytes { KeyPlace($0) }
     }
 }

@@ -81,7 +81,7 @@ struct TakeOverGateTests {
         let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
         let passers = Passers()
         try passers.start { gate.wait(sender, for: target) }
-        while !gate.isWaiting(sender) { yieldThread() }
+        while gate.awaited(by: sender) == nil { yieldThread() }
         #expect(passers.count == 0)
         target.close(because: "it was given up", isGivenUp: true)
         passers.join()
@@ -94,7 +94,7 @@ struct TakeOverGateTests {
         let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
         let passers = Passers()
         try passers.start { gate.wait(sender, for: target) }
-        while !gate.isWaiting(sender) { yieldThread() }
+        while gate.awaited(by: sender) == nil { yieldThread() }
         target.setPaused(true)
         target.pauseChanged()
         passers.join()
@@ -106,7 +106,7 @@ struct TakeOverGateTests {
         let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
         let passers = Passers()
         try passers.start { gate.wait(sender, for: target) }
-        while !gate.isWaiting(sender) { yieldThread() }
+        while gate.awaited(by: sender) == nil { yieldThread() }
         target.setStartsByItself(false)
         passers.join()
         gate.wait(sender, for: target)
@@ -124,10 +124,71 @@ struct TakeOverGateTests {
         }
         // Whoever would have closed it.
         while passers.count == 0 { yieldThread() }
-        while routes.count(where: gate.isWaiting) != count - 1 { yieldThread() }
+        while routes.count(where: { gate.awaited(by: $0) != nil }) != count - 1 { yieldThread() }
         #expect(passers.count == 1)
         for route in routes { route.close(because: "it was stopped") }
         passers.join()
+    }
+
+    private static let process = EventSource(origin: "target", incarnation: 7)
+
+    /// A peer whose process lives, and for which so many events are kept, of room for four.
+    private func livingRoute(holding count: Int) throws -> Route {
+        let route = try route("target", holding: count)
+        route.link.establish(as: Self.process)
+        return route
+    }
+
+    /// An event whose publisher, of this source, waits to hear of it.
+    private func request(of source: EventSource) -> EventContext {
+        EventContext(id: EventID(source: source, number: 1), nanosecondsSinceEpoch: 1)
+    }
+
+    @Test("do not wait for one that itself waits for an answer of the dead one, for the rest of what that has left")
+    func asked() throws {
+        let (sender, target) = (try route("sender", holding: 2), try livingRoute(holding: 4))
+        try sender.put(request(of: Self.process), "Asked", wantsReceipt: true)
+        for _ in 1...3 {
+            #expect(target.isOverfull)
+            gate.wait(sender, for: target)
+            try put(into: target)
+        }
+        // The next takeover is another matter: nothing asks any more.
+        _ = sender.incarnationCrashed(sender.link, because: "a crash", suspects: [])
+        #expect(sender.askers.isEmpty)
+    }
+
+    @Test("wait no more once it does, and not before")
+    func askedMeanwhile() throws {
+        let bench = try RoutingBench()
+        let gate = bench.router.takeOverGate
+        let (sender, target) = (try route("sender", holding: 0), try livingRoute(holding: 4))
+        bench.router.exchange(adding: [sender, target])
+        // Of a process that is gone nobody waits.
+        try sender.put(request(of: EventSource(origin: "target", incarnation: 6)), "Asked", wantsReceipt: true)
+        // Nor is this a question.
+        try sender.put(request(of: Self.process), "Told")
+        let passers = Passers()
+        try passers.start { gate.wait(sender, for: target) }
+        while gate.awaited(by: sender) == nil { yieldThread() }
+        let entry = try #require(bench.router.named("Asked"))
+        func send(from origin: Route, wantsReceipt: Bool) {
+            _ = entry.send(
+                UnsafeRawBufferPointer(start: nil, count: 0),
+                context: request(of: Self.process),
+                except: origin,
+                wantsReceipt: wantsReceipt,
+                to: [sender],
+                attached: [],
+                by: bench.router
+            )
+        }
+        send(from: target, wantsReceipt: false)
+        send(from: try route("other", holding: 0), wantsReceipt: true)
+        #expect(passers.count == 0 && gate.awaited(by: sender) === target)
+        send(from: target, wantsReceipt: true)
+        passers.join()
+        #expect(target.isOverfull)
     }
 
     @Test("wait no more once the gate is open")
@@ -135,9 +196,27 @@ struct TakeOverGateTests {
         let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
         let passers = Passers()
         try passers.start { gate.wait(sender, for: target) }
-        while !gate.isWaiting(sender) { yieldThread() }
+        while gate.awaited(by: sender) == nil { yieldThread() }
         gate.open()
         passers.join()
         gate.wait(sender, for: target)
+    }
+
+    @Test("keep no peer beyond their wait")
+    func letGoOf() throws {
+        weak var kept: Route?
+        do {
+            let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
+            kept = target
+            let passers = Passers()
+            try passers.start { [gate] in gate.wait(sender, for: target) }
+            while gate.awaited(by: sender) == nil { yieldThread() }
+            gate.open()
+            passers.join()
+            // As a bridge does with all its workers in the end: what waits for the room of this one is called.
+            target.close(because: "it was stopped")
+        }
+        // The thread has ended, and what it was told to do is let go of with it.
+        while kept != nil { yieldThread() }
     }
 }

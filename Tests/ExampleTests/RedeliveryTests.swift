@@ -39,6 +39,14 @@ struct RedeliveryTests {
         #expect(boxIDs(successor.deliver(order, id: id(2))) != boxIDs(first))
     }
 
+    @Test("A worker that was started beside the one before it remembers what that one has done since")
+    func remembersAcrossReplacement() throws {
+        let successor = try Scene(in: scene.directory)
+        let first = scene.deliver(order, id: id(1))
+        #expect(boxIDs(first).count == 1)
+        #expect(boxIDs(successor.deliver(order, id: id(1))) == boxIDs(first))
+    }
+
     @Test("All answers of a removal come again, in order")
     func repeatsAllAnswers() throws {
         scene.box(1)

@@ -64,8 +64,14 @@ final class Scene: Sendable {
     /// Hands in an event as a link does.
     func deliver<E: DomainEvent>(_ event: E, id: EventID, settledBelow: UInt64? = nil) -> [any DomainEvent] {
         let context = EventContext(id: id, nanosecondsSinceEpoch: 0, settledBelow: settledBelow)
-        _ = publisher.channel(of: E.self).deliverIncoming(event, context: context, from: publisher) { _ in NobodyWaits()
-        }
+        _ = publisher.channel(of: E.self)
+            .deliverIncoming(
+                { event },
+                context: context,
+                from: publisher,
+                passOn: { _ in true },
+                completion: { _ in NobodyWaits() }
+            )
         return recorder.take()
     }
 

@@ -24,12 +24,40 @@ struct StoreTests {
         #expect(answer is ItemRemoved)
     }
 
+    @Test("A process that was started beside the one before it goes on with all that this one had saved at its end")
+    func replacement() throws {
+        let old = try Scene()
+        old.box(1)
+        let new = try Scene(in: old.directory)
+        // The old one goes on until the new one takes over, with its first request.
+        old.box(2)
+        new.box(3)
+        let next = try Scene(in: old.directory)
+        for id in 1...3 as ClosedRange<Int64> {
+            #expect(next.publish(BoxRemovalRequested(boxID: BoxID(id))).first is BoxRemoved, "box \(id)")
+        }
+    }
+
+    @Test("A store that is damaged between the start and the first request is left as it is, and the request fails")
+    func damagedBeforeFirstRequest() throws {
+        let scene = try Scene()
+        try scene.directory.write("not JSON", to: Scene.storeName)
+        let id = EventID(origin: "host", incarnation: 1, number: 1)
+        let order = BoxOrdered(label: "Books", capacity: 5)
+        let failure = try #require(scene.deliver(order, id: id).first as? BoxProvisioningFailed)
+        #expect(failure.reason.hasPrefix("the store could not be loaded: "))
+        #expect(failure.reason.contains("is corrupt: "))
+        #expect(scene.directory.text(Scene.storeName) == "not JSON")
+        try FileManager.default.removeItem(atPath: scene.store)
+        #expect(scene.deliver(order, id: id).first is BoxProvisioned)
+    }
+
     @Test("An answer goes out when its effect is already in the file")
     func publishesAfterSaving() throws {
         let scene = try Scene()
         // Subscribers hear of it when the request's handler has returned, in any case; a link to another process does not wait.
         let link = SpyingLink(scene.directory)
-        scene.publisher.setForwarding(of: BoxProvisioned.eventName, to: link, wanted: true)
+        scene.publisher.setForwarding(of: BoxProvisioned.eventName, by: link, to: link)
         _ = scene.publish(BoxOrdered(label: "Books", capacity: 5))
         #expect(link.wasSaved == true)
     }
@@ -182,7 +210,8 @@ private final class SpyingLink: EventForwarder, @unchecked Sendable {
         _ event: E,
         context: EventContext,
         intake: Intake,
-        receipts: ReceiptLedger?
+        receipts: ReceiptLedger?,
+        held: inout [any HeldEvent]?
     ) -> Forwarded {
         guard let box = event as? BoxProvisioned else { return .taken }
         let isInFile = directory.text(Scene.storeName)?.contains("\(box.boxID)") == true

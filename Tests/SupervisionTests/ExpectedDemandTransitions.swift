@@ -29,6 +29,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "hurry -> stopping",
     ],
     "ready": [
+        "process ended -> stopping",
         "exit 0 -> backing off",
         "crash -> backing off",
         "crash over an event -> backing off",
@@ -48,6 +49,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "hurry -> stopping; SIGTERM a",
     ],
     "idle, draining": [
+        "process ended -> stopping",
         "exit 0 -> waiting for something to do; watch a",
         "crash -> waiting for something to do; watch a",
         "crash over an event -> waiting for something to do; watch a",
@@ -58,6 +60,14 @@ let expectedDemandTransitions: [String: [String]] = [
         "timer -> stopping; SIGTERM a",
         "replace -> draining; adopt a; exchanged",
         "hurry -> stopping; SIGTERM a",
+    ],
+    "idle, process gone": [
+        "exit 0 -> waiting for something to do; watch a",
+        "crash -> waiting for something to do; watch a",
+        "crash over an event -> waiting for something to do; watch a",
+        "last crash -> waiting for something to do; watch a",
+        "orderly end -> waiting for something to do; watch a",
+        "replace -> stopping; adopt a; exchanged",
     ],
     "idle, leaving": [
         "exit 0 -> waiting for something to do; watch a",

@@ -55,6 +55,7 @@ let expectedMembershipTransitions: [String: [String]] = [
         "replace -> stopping; not replaced: it was removed",
     ],
     "removed, draining": [
+        "process ended -> stopping",
         "exit 0 -> stopped; removed a",
         "crash -> stopped; removed a",
         "crash over an event -> stopped; removed a",
@@ -67,6 +68,7 @@ let expectedMembershipTransitions: [String: [String]] = [
         "hurry -> stopping; SIGTERM a",
     ],
     "removed while it is replaced": [
+        "process ended -> stopping",
         "exit 0 -> stopped",
         "crash -> stopped",
         "crash over an event -> stopped",
@@ -88,6 +90,7 @@ let expectedMembershipTransitions: [String: [String]] = [
         "new violation -> stopped; SIGKILL the one beside a",
     ],
     "removed, all stopping": [
+        "process ended -> stopping",
         "exit 0 -> stopped; removed a; all stopped",
         "crash -> stopped; removed a; all stopped",
         "crash over an event -> stopped; removed a; all stopped",
@@ -125,6 +128,8 @@ let expectedMembership: [String: [String]] = [
     "leaving": [],
     "terminating": [],
     "killed": [],
+    "process gone": [],
+    "process gone, to be stopped": [],
     "restarting": [],
     "being given up": [],
     "down for now": [
@@ -150,6 +155,7 @@ let expectedMembership: [String: [String]] = [
         "remove -> draining; drain a"
     ],
     "on demand: idle, draining": [],
+    "on demand: idle, process gone": [],
     "on demand: idle, leaving": [],
     "on demand: down for now": [
         "remove -> stopped; removed a"
@@ -172,6 +178,16 @@ let expectedMembership: [String: [String]] = [
     "being replaced: coming up, the present one killed": [
         "remove -> stopping; SIGTERM the one beside a"
     ],
+    "being replaced: coming up, the present one's process gone": [
+        "remove -> stopping; SIGTERM the one beside a"
+    ],
+    "being replaced: coming up, its process gone": [
+        "remove -> draining; drain a"
+    ],
+    "being replaced: handing over, the present one's process gone": [
+        "remove -> stopping; SIGTERM the one beside a"
+    ],
+    "being replaced: handing over, its process gone": [],
     "being replaced: handing over": [
         "remove -> draining; SIGTERM the one beside a"
     ],

@@ -38,6 +38,7 @@ let expectedTransitions: [String: [String]] = [
     ],
     "starting": [
         "ready -> ready; all ready",
+        "process ended -> stopping",
         "exit 0 -> backing off",
         "crash -> backing off",
         "crash over an event -> backing off",
@@ -55,6 +56,7 @@ let expectedTransitions: [String: [String]] = [
         "hurry -> stopping; SIGTERM a; failed: child \"a\" did not become ready: it was stopped on request before it was ready",
     ],
     "ready": [
+        "process ended -> stopping",
         "exit 0 -> backing off",
         "crash -> backing off",
         "crash over an event -> backing off",
@@ -73,6 +75,7 @@ let expectedTransitions: [String: [String]] = [
         "hurry -> stopping; SIGTERM a",
     ],
     "draining": [
+        "process ended -> stopping",
         "exit 0 -> stopped",
         "crash -> stopped",
         "crash over an event -> stopped",
@@ -112,7 +115,24 @@ let expectedTransitions: [String: [String]] = [
         "orderly end -> backing off",
         "replace -> stopping; adopt a; exchanged",
     ],
+    "process gone": [
+        "exit 0 -> backing off",
+        "crash -> backing off",
+        "crash over an event -> backing off",
+        "last crash -> gave up",
+        "orderly end -> backing off",
+        "replace -> stopping; adopt a; exchanged",
+    ],
+    "process gone, to be stopped": [
+        "exit 0 -> stopped",
+        "crash -> stopped",
+        "crash over an event -> stopped",
+        "last crash -> stopped",
+        "orderly end -> stopped",
+        "replace -> stopping; adopt a; exchanged",
+    ],
     "restarting": [
+        "process ended -> stopping",
         "exit 0 -> starting; spawn a 2",
         "crash -> starting; spawn a 2",
         "crash over an event -> starting; spawn a 2",
@@ -125,6 +145,7 @@ let expectedTransitions: [String: [String]] = [
         "hurry -> stopping; SIGTERM a",
     ],
     "being given up": [
+        "process ended -> stopping",
         "exit 0 -> gave up",
         "crash -> gave up",
         "crash over an event -> gave up",
@@ -159,6 +180,7 @@ let expectedTransitions: [String: [String]] = [
         "hurry -> gave up; all stopped",
     ],
     "stopping all": [
+        "process ended -> stopping",
         "exit 0 -> stopped; all stopped",
         "crash -> stopped; all stopped",
         "crash over an event -> stopped; all stopped",

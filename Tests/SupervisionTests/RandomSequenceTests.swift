@@ -95,6 +95,7 @@ import Darwin
                 isOrderly: .random(using: &random),
                 blame: [.child, .elsewhere, .beyondHelp("useless")].randomElement(using: &random) ?? .child
             )
+        case 45, 51: return .childProcessEnded(index: index, incarnation: incarnation, reason: reason)
         case 24:
             return .childViolated(index: index, incarnation: incarnation, reason: .protocolViolation("bad frame"))
         case 25:

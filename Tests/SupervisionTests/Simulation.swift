@@ -7,6 +7,8 @@ final class Simulation {
         case none
         case asked
         case alive
+        /// Its process has ended, and what that has left is still being seen to.
+        case ended
     }
 
     private(set) var machine: SupervisorStateMachine
@@ -150,6 +152,15 @@ final class Simulation {
     }
 
     @discardableResult
+    func processEnded(
+        _ index: Int,
+        _ reason: ExitReason = .exited(status: 1),
+        successor: Bool = false
+    ) -> [SupervisorAction] {
+        give(.childProcessEnded(index: index, incarnation: number(index, successor), reason: reason))
+    }
+
+    @discardableResult
     func spawnFails(_ index: Int, errno: Int32) -> [SupervisorAction] {
         give(
             .childSpawnFailed(
@@ -234,6 +245,10 @@ final class Simulation {
             } else if let index = successors.indices.first(where: { successorsKilled[$0] && successors[$0] == .alive })
             {
                 exit(index, .signaled(number: 9, coreDumped: false), successor: true)
+            } else if let index = successors.firstIndex(of: .ended) {
+                exit(index, successor: true)
+            } else if let index = processes.firstIndex(of: .ended) {
+                exit(index)
             } else if let index = processes.indices.first(where: { killed[$0] && processes[$0] == .alive }) {
                 exit(index, .signaled(number: 9, coreDumped: false))
             } else if !fireNext() {
@@ -301,6 +316,8 @@ final class Simulation {
             if isCurrent(index, incarnation), processes[index] == .asked { processes[index] = .alive }
         case .childSpawnFailed(let index, let incarnation, _):
             if isCurrent(index, incarnation), processes[index] == .asked { processes[index] = .none }
+        case .childProcessEnded(let index, let incarnation, _):
+            if isCurrent(index, incarnation), processes[index] == .alive { processes[index] = .ended }
         case .childExited(let index, let incarnation, _, _, _):
             if isCurrent(index, incarnation) { processes[index] = .none }
         case .stopRequested: isStopping = !isStopped
@@ -322,7 +339,8 @@ final class Simulation {
     private func subject(of input: SupervisorInput) -> (index: Int, incarnation: Int)? {
         switch input {
         case .childSpawned(let index, let incarnation, _), .childBecameReady(let index, let incarnation),
-            .childSpawnFailed(let index, let incarnation, _), .childExited(let index, let incarnation, _, _, _):
+            .childSpawnFailed(let index, let incarnation, _), .childProcessEnded(let index, let incarnation, _),
+            .childExited(let index, let incarnation, _, _, _):
             (index, incarnation)
         default: nil
         }
@@ -330,7 +348,8 @@ final class Simulation {
 
     private func noteSuccessorInput(_ index: Int, _ input: SupervisorInput) {
         switch input {
-        case .childSpawned, .childBecameReady: successors[index] = .alive
+        case .childSpawned, .childBecameReady: if successors[index] == .asked { successors[index] = .alive }
+        case .childProcessEnded: if successors[index] == .alive { successors[index] = .ended }
         case .childSpawnFailed: if successors[index] == .asked { successors[index] = .none }
         case .childExited: successors[index] = .none
         default: break
@@ -343,7 +362,8 @@ final class Simulation {
     ) {
         switch action {
         case .spawnSuccessor(let index, let incarnation, let request):
-            check(processes[index] != .none, "spawned one beside \(index), which is down")
+            let isThere = processes[index] == .asked || processes[index] == .alive
+            check(isThere, "spawned one beside \(index), which is \(processes[index])")
             check(!removed.contains(index), "spawned one beside \(index), which was removed")
             check(successors[index] == .none, "spawned two beside \(index)")
             check(incarnation == launches[index] + 1, "incarnation \(incarnation) of \(index) is out of turn")
@@ -451,6 +471,12 @@ final class Simulation {
             if (child.replacement != nil) != (successors[index] != .none) {
                 breaches.append("the one beside \(index) is \(successors[index]), after \(input)")
             }
+            if (child.ended != nil) != (processes[index] == .ended) {
+                breaches.append("child \(index) has ended: \(String(describing: child.ended)), after \(input)")
+            }
+            if child.replacement?.isReady == true, successors[index] != .alive {
+                breaches.append("the one beside \(index) is ready and \(successors[index]), after \(input)")
+            }
             if child.deaths.count > ChildStatus.deathTallyLimit { breaches.append("too many deaths are kept") }
         }
     }
@@ -463,9 +489,10 @@ final class Simulation {
         case .starting where processes[index] == .none:
             // Its turn in a sequence has not come: one before it is under way.
             child.pid == nil && all[..<index].contains { !$0.state.isAtRest && $0.state != .ready }
-        case .starting: processes[index] == .asked || !timers.isEmpty
+        case .starting: processes[index] == .asked || processes[index] == .alive && !timers.isEmpty
         case .ready: processes[index] == .alive
         case .draining: processes[index] == .alive && !timers.isEmpty
+        case .stopping where processes[index] == .ended: child.pid == nil && child.ended != nil
         case .stopping: processes[index] == .asked || processes[index] == .alive && (killed[index] || !timers.isEmpty)
         case .backingOff(_, .some): processes[index] == .none && !timers.isEmpty
         case .backingOff(_, nil):

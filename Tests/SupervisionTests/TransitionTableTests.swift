@@ -52,6 +52,21 @@ import Testing
             }
         ),
         (
+            "process gone",
+            {
+                $0.startAll()
+                $0.processEnded(0, segmentationFault)
+            }
+        ),
+        (
+            "process gone, to be stopped",
+            {
+                $0.startAll()
+                $0.processEnded(0, segmentationFault)
+                $0.give(.stopChildRequested(index: 0))
+            }
+        ),
+        (
             "restarting",
             {
                 $0.startAll()
@@ -131,6 +146,16 @@ import Testing
             }
         ),
         (
+            "idle, process gone",
+            {
+                $0.startAll()
+                $0.demanded(0)
+                $0.allComeUp()
+                $0.idled(0)
+                $0.processEnded(0, .exited(status: 0))
+            }
+        ),
+        (
             "idle, leaving",
             {
                 $0.startAll()
@@ -202,6 +227,40 @@ import Testing
             }
         ),
         (
+            "coming up, the present one's process gone",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.processEnded(0, segmentationFault)
+            }
+        ),
+        (
+            "coming up, its process gone",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.processEnded(0, segmentationFault, successor: true)
+            }
+        ),
+        (
+            "handing over, the present one's process gone",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.ready(0, successor: true)
+                $0.processEnded(0, .exited(status: 0))
+            }
+        ),
+        (
+            "handing over, its process gone",
+            {
+                $0.startAll()
+                $0.replace(0)
+                $0.ready(0, successor: true)
+                $0.processEnded(0, segmentationFault, successor: true)
+            }
+        ),
+        (
             "handing over",
             {
                 $0.startAll()
@@ -268,6 +327,10 @@ import Testing
             }
         ),
         ("ready", { .childBecameReady(index: 0, incarnation: $0.incarnation(0)) }),
+        (
+            "process ended",
+            { .childProcessEnded(index: 0, incarnation: $0.incarnation(0), reason: segmentationFault) }
+        ),
         ("exit 0", { exited($0, .exited(status: 0), isOrderly: false) }),
         ("crash", { exited($0, segmentationFault, isOrderly: false) }),
         ("crash over an event", { exited($0, segmentationFault, isOrderly: false, blame: .elsewhere) }),
@@ -315,6 +378,10 @@ import Testing
                     )
                 }
             }
+        ),
+        (
+            "new process ended",
+            { beside($0) { .childProcessEnded(index: 0, incarnation: $0, reason: segmentationFault) } }
         ),
         (
             "new violation",
@@ -606,6 +673,7 @@ import Testing
                 .childSpawned(index: index, incarnation: incarnation, pid: 9),
                 .childSpawnFailed(index: index, incarnation: incarnation, reason: segmentationFault),
                 .childBecameReady(index: index, incarnation: incarnation),
+                .childProcessEnded(index: index, incarnation: incarnation, reason: segmentationFault),
                 .childExited(
                     index: index,
                     incarnation: incarnation,

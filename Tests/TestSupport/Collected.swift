@@ -16,11 +16,16 @@ package final class Collected<Value: Sendable>: @unchecked Sendable {
     package func add(_ value: Value) {
         let ready = lock.withLock {
             values.append(value)
-            let ready = waiters.filter { $0.isMet(values) }
-            waiters.removeAll { $0.isMet(values) }
+            // Each is asked once: what it looks at beside the values may change meanwhile, and it would be taken out and not told.
+            var ready: [CheckedContinuation<Void, Never>] = []
+            waiters.removeAll { waiter in
+                guard waiter.isMet(values) else { return false }
+                ready.append(waiter.continuation)
+                return true
+            }
             return ready
         }
-        for waiter in ready { waiter.continuation.resume() }
+        for continuation in ready { continuation.resume() }
     }
 
     /// Waits until the values are as wanted.

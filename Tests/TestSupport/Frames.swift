@@ -16,6 +16,13 @@ package func frame(_ head: EventHead, payload: [UInt8]) -> [UInt8] {
     return buffer.copied()
 }
 
+/// A gap as a whole frame.
+package func frame(_ gap: GapFrame) -> [UInt8] {
+    let buffer = CBORBuffer()
+    gap.encode(into: buffer)
+    return buffer.copied()
+}
+
 /// What names an event in memory, as a whole frame.
 package func frame(_ placed: PlacedFrame) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: PlacedFrame.maximumBytes) { buffer, count in

@@ -1,0 +1,21 @@
+/// What is promised about the events of a kind on their way from one party to another: the one place that says so.
+package enum ChaosPromise: Sendable, Hashable {
+    /// Each is handled, or dead-lettered, or announced as dropped by name and count; in order.
+    case settled
+    /// The same, and dropping is what its policy is for: far too many to remember each.
+    case droppable
+    /// The newest is handled; older ones may be left out for it.
+    case latest
+    /// In order while attached: an event that is missing between two is marked as a gap. Nothing else.
+    case attached
+
+    package init(_ kind: ChaosKind, from origin: Party, to receiver: Party) {
+        self =
+            switch (kind, receiver) {
+            case (_, .witness), (.oldest, _), (.newest, _): .droppable
+            case _ where origin == .client || receiver == .client: .attached
+            case (.latest, _): .latest
+            default: .settled
+            }
+    }
+}

@@ -1,0 +1,30 @@
+import BridgePlatform
+
+/// A process beside the workers that belongs to the run: the checker, which sees nothing but the ledgers, and the client.
+struct CompanionProcess {
+    private let child: ChildProcess
+
+    /// The checker of a run.
+    static func checker(folder: String) throws -> CompanionProcess {
+        try CompanionProcess("chaos-checker", [folder])
+    }
+
+    /// Attaches and detaches until the board says that nobody publishes any more.
+    static func client(folder: String, seed: UInt64, socket: String) throws -> CompanionProcess {
+        try CompanionProcess("chaos-worker", [folder, "\(seed)", socket])
+    }
+
+    private init(_ program: String, _ arguments: [String]) throws {
+        var request = SpawnRequest(executable: try CurrentProcess.executableDirectory() + "/" + program)
+        request.arguments = arguments
+        request.environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+        request.standardOutput = .inherit
+        request.standardError = .inherit
+        child = try ChildProcess.spawn(request)
+    }
+
+    /// - Returns: Whether it has ended with status 0; of the checker that it has found everything as promised.
+    func waitForEnd() -> Bool {
+        child.waitForExit().status == .exited(code: 0)
+    }
+}

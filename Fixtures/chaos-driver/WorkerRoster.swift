@@ -1,0 +1,115 @@
+import BridgePlatform
+import ChaosLedger
+import DomainEvents
+import EventBridge
+import Supervision
+
+/// The workers of a run as a list of specifications, which reloads change.
+struct WorkerRoster: Sendable {
+    /// How long a worker on demand has nothing to do before it ends.
+    private static let idleTime = Duration.milliseconds(60)
+    private static let poolMembers = 3
+    /// How long a worker has to finish what it has; then it is ended by SIGTERM, and has died.
+    static let grace = Duration.seconds(10)
+    /// For one that never has nothing on its way, and so never says goodbye.
+    private static let shortGrace = Duration.seconds(2)
+    /// Where the overflow policies act.
+    private static let lossyOutbox = 128 << 10
+    private static let slowOutbox = 1 << 20
+
+    private let options: DriverOptions
+    private let folder: String
+    private(set) var specifications: [WorkerSpecification] = []
+    private var changes = 0
+    private var guests = 1
+
+    init(_ options: DriverOptions, folder: String) {
+        self.options = options
+        self.folder = folder
+        specifications = Party.allCases.compactMap { specification($0) }
+    }
+
+    /// The names of the specifications, as a reload tells them.
+    var names: Set<String> { Set(specifications.map(\.name)) }
+
+    /// The names of all workers, of a pool those of its members.
+    var workers: [String] {
+        specifications.flatMap { specification in
+            specification.pool.map { $0.memberNames(of: specification.name) } ?? [specification.name]
+        }
+    }
+
+    /// Gives a worker another environment.
+    mutating func change(_ worker: String) {
+        changes += 1
+        for index in specifications.indices where specifications[index].name == worker {
+            specifications[index].child.environment["CHAOS_CHANGE"] = "\(changes)"
+        }
+    }
+
+    /// Takes the guest out, and puts another in.
+    ///
+    /// - Returns: The name of the other.
+    mutating func swapGuest(_ worker: String) -> String {
+        guests += 1
+        specifications.removeAll { $0.name == worker }
+        if let newcomer = specification(.guest) { specifications.append(newcomer) }
+        return "guest.\(guests)"
+    }
+
+    /// Nil for who is no worker.
+    private func specification(_ party: Party) -> WorkerSpecification? {
+        var limits = WorkerLimits(
+            outbox: options.outbox << 10,
+            outboxHardLimit: options.outbox << 14,
+            // No event is to blame for these deaths, however often it meets them.
+            strikes: 1_000_000
+        )
+        var onDemand: OnDemand?
+        var grace = Self.grace
+        var pool: WorkerPool?
+        var name = party.name
+        switch party {
+        case .host, .client: return nil
+        case .lossy:
+            limits.outbox = Self.lossyOutbox
+            limits.outboxHardLimit = 2 * Self.lossyOutbox
+            limits.overflow = [
+                Oldest.eventName: .dropOldest, Newest.eventName: .dropNewest, Latest.eventName: .latest(by: "key"),
+            ]
+        case .witness:
+            // Who wants everything and takes it slowly is to slow nobody, but for those who wait for it.
+            limits.overflow = [
+                "*": .dropOldest, Errand.eventName: .wait, Question.eventName: .wait, Answer.eventName: .wait,
+            ]
+        case .first: grace = Self.shortGrace
+        case .demand: onDemand = OnDemand(idleTime: Self.idleTime)
+        case .pool: pool = WorkerPool(Self.poolMembers).keyed(Keyed.self, byField: "key")
+        case .guest: name = "guest.\(guests)"
+        case .middle, .last:
+            // Large events and a slow end: so much is handled in a second or two.
+            limits.outbox = min(limits.outbox, Self.slowOutbox)
+            limits.outboxHardLimit = 2 * limits.outbox
+        case .a, .b, .source, .asker: break
+        }
+        var environment = ["SWIFT_BACKTRACE": "enable=no"]
+        environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+        var specification = WorkerSpecification(
+            name,
+            executable: .beside("chaos-worker"),
+            arguments: [folder, "\(options.seed)"],
+            environment: environment,
+            subscribes: ChaosKind.allCases.filter { $0.receivers.contains(party) }.map { $0.type },
+            onDemand: onDemand,
+            backoff: .exponential(from: .milliseconds(1), to: .milliseconds(1), startsAtOnce: true),
+            handshakeTimeout: .seconds(240),
+            // One that is stopped, or has no processor for a while, is not to be taken for dead.
+            heartbeat: Heartbeat(every: .seconds(5), tolerance: 12),
+            shutdown: .draining(grace: grace, terminate: .seconds(240)),
+            limits: limits,
+            pool: pool
+        )
+        if party == .witness { specification.subscribes = ["*"] }
+        return specification
+    }
+}

@@ -1,0 +1,17 @@
+/// Names of events that a peer gets no more, as it is about to go and others have taken its place.
+package struct LeftNames: Sendable {
+    private let names: Set<String>
+    private let exceptions: Set<String>?
+
+    /// - Parameters:
+    ///   - names: what it gets no more.
+    ///   - exceptions: if it gets no more of all that is not among the names either: what it still may get.
+    package init(_ names: Set<String>, andAllBut exceptions: Set<String>? = nil) {
+        self.names = names
+        self.exceptions = exceptions
+    }
+
+    package func contains(_ name: String) -> Bool {
+        names.contains(name) || exceptions.map { !$0.contains(name) } ?? false
+    }
+}

@@ -1,0 +1,55 @@
+import Locks
+
+/// Which peers wait until what another peer has published gets through.
+///
+/// An event of one peer for another stays unacknowledged while what the receiver publishes in return cannot leave the receiver: so a
+/// slow receiver at the end of a chain slows the peer at its beginning. Peers that publish for one another could all wait so. The wait
+/// that would close such a circle is not begun: that peer's event is taken, and the others go on.
+final class BacklogWaits: Sendable {
+    private struct Wait: Hashable {
+        let sender: ObjectIdentifier
+        let target: ObjectIdentifier
+    }
+
+    private let lock = Lock()
+    /// How many events wait, by sender and target; guarded by `lock`.
+    private nonisolated(unsafe) var waits: [Wait: Int] = [:]
+
+    /// Calls `body` when what `target` has published gets through, or when to wait for that would close a circle.
+    func wait(_ sender: Route, for target: Route, _ body: @escaping @Sendable () -> Void) {
+        guard target.isBackedUp else { return body() }
+        let wait = Wait(sender: ObjectIdentifier(sender), target: ObjectIdentifier(target))
+        let mayWait = lock.withLock {
+            guard !isAwaited(wait.sender, by: wait.target) else { return false }
+            waits[wait, default: 0] += 1
+            return true
+        }
+        guard mayWait else { return body() }
+        target.whenNotBackedUp { [self] in
+            end(wait)
+            body()
+        }
+    }
+
+    private func end(_ wait: Wait) {
+        lock.withLock {
+            guard let count = waits[wait] else { return }
+            waits[wait] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    /// Whether `target` waits for `sender`, directly or through others.
+    ///
+    /// With the lock held.
+    private func isAwaited(_ sender: ObjectIdentifier, by target: ObjectIdentifier) -> Bool {
+        var reached: Set<ObjectIdentifier> = [target]
+        var next = [target]
+        while let peer = next.popLast() {
+            if peer == sender { return true }
+            for wait in waits.keys where wait.sender == peer && reached.insert(wait.target).inserted {
+                next.append(wait.target)
+            }
+        }
+        return false
+    }
+}

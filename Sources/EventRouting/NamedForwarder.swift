@@ -1,0 +1,30 @@
+import DomainEvents
+
+/// Carries the events of one name from the publisher to its router.
+///
+/// The publisher has it as long as the name is forwarded, and a thread that is publishing keeps it until it is done. It owns the router, and
+/// the router does not own it: so a thread that was held up finds the router as it was, though the bridge may be gone meanwhile. A router
+/// that stops takes its forwarders out of the publisher, and ends with the last such thread.
+final class NamedForwarder: EventForwarder {
+    private let entry: NamedEvents
+    private let router: EventRouter
+
+    init(_ entry: NamedEvents, of router: EventRouter) {
+        self.entry = entry
+        self.router = router
+    }
+
+    func forward<E: DomainEvent>(
+        _ event: E,
+        context: EventContext,
+        intake: Intake,
+        receipts: ReceiptLedger?,
+        held: inout [any HeldEvent]?
+    ) -> Forwarded {
+        entry.forward(event, context: context, intake: intake, receipts: receipts, held: &held, by: router)
+    }
+
+    var hasRoom: Bool { entry.hasRoom }
+
+    func waitForRoom<E: DomainEvent>(for event: E) async throws { try await entry.waitForRoom(for: event) }
+}

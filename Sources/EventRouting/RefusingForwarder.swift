@@ -1,0 +1,24 @@
+import DomainEvents
+
+/// Stands for the way to a peer that is gone for good: what is published by `send` and its like is refused, and says why.
+final class RefusingForwarder: EventForwarder {
+    private let error: DeliveryError
+
+    init(_ error: DeliveryError) {
+        self.error = error
+    }
+
+    func forward<E: DomainEvent>(
+        _ event: E,
+        context: EventContext,
+        intake: Intake,
+        receipts: ReceiptLedger?,
+        held: inout [any HeldEvent]?
+    ) -> Forwarded {
+        .failed(error)
+    }
+
+    var hasRoom: Bool { true }
+
+    func waitForRoom<E: DomainEvent>(for event: E) async throws { throw error }
+}

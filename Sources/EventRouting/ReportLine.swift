@@ -1,0 +1,237 @@
+package import BridgePlatform
+package import DomainEvents
+import Locks
+
+/// Publishes what a bridge reports about itself, on a thread of its own: one report after the other, in the order in which they were made.
+///
+/// Reports are made where things happen: on the threads of links, on the poller's, by the supervisor between two of its actions. A plain
+/// handler of a report may take as long as it likes, or never return, and must stop none of these. So it runs here, and what it holds up
+/// is other reports.
+///
+/// The thread is started by the first report that is wanted, and ends when there was none for a while.
+package final class ReportLine: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    /// For how long a call that promises that reports were delivered waits for their handlers at most, in nanoseconds.
+    ///
+    /// Counted from when the handlers that run then have begun: one that never returns is waited for once, not by each call anew.
+    package static let patience: UInt64 = 5_000_000_000
+
+    /// What a report counts for beside the bytes that it brings.
+    private static let reportBytes = 256
+    /// How much may wait: 65,536 reports, or fewer if workers print much.
+    ///
+    /// A burst of short lines finds room.
+    private static let maximumBytes = 16 << 20
+    /// How long the thread waits for a further report, in nanoseconds.
+    private static let lingering: UInt64 = 1_000_000_000
+    /// After which time a thread that could not be had is tried again, in nanoseconds.
+    private static let threadPause: UInt64 = 100_000_000
+
+    private struct Entry {
+        /// What it holds of the room that there is.
+        var bytes = 0
+        let body: @Sendable () -> Void
+    }
+
+    /// Reports of one name that found no room.
+    private struct Overflow {
+        var count = 0
+        let first: EventID
+        var last: EventID
+
+        mutating func add(_ id: EventID) {
+            count += 1
+            last = id
+        }
+    }
+
+    private let publisher: EventPublisher
+    private let poller: Poller
+    private let lock = Lock()
+    private let changed: Condition
+    private var line: [Entry] = []
+    /// Where the line begins: what lies before has been delivered.
+    private var first = 0
+    private var bytes = 0
+    private var overflow: [String: Overflow] = [:]
+    private var hasThread = false
+    /// Since when the report in hand is being delivered, on the monotonic clock; nil between reports.
+    private var deliveringSince: UInt64?
+    /// Whether the thread no longer waits for further reports.
+    private var isEnding = false
+
+    package init(publisher: EventPublisher, poller: Poller) {
+        self.publisher = publisher
+        self.poller = poller
+        changed = Condition(lock: lock)
+    }
+
+    /// Whether there is a thread that delivers reports or waits for them.
+    var isRunning: Bool { lock.withLock { hasThread } }
+
+    // MARK: - Reporting
+
+    /// Publishes a report behind all earlier ones; it gets its identity and its time now.
+    ///
+    /// What nobody wants in this moment is left out. What finds no room, as a handler of earlier ones does not return, is dropped, counted,
+    /// and announced (`EventsDropped`) behind those that had found room.
+    /// - Parameters:
+    ///   - cause: the event that the report is about, if it is to stand as its cause.
+    ///   - bytes: what it brings that others do not, such as a line that a worker has printed.
+    package func publish<E: DomainEvent & SelfReport>(
+        _ report: E,
+        causedBy cause: EventContext? = nil,
+        bytes extent: Int = 0
+    ) {
+        guard publisher.isReached(by: E.self) else { return }
+        let context = publisher.makeContext(causedBy: cause)
+        let cost = Self.reportBytes + extent
+        let entry = Entry(bytes: cost) { [publisher] in publisher.publish(report, as: context) }
+        let starts = lock.withLock {
+            if bytes + cost <= Self.maximumBytes {
+                bytes += cost
+                return append(entry)
+            }
+            let isFirst = overflow.isEmpty
+            overflow[E.eventName, default: Overflow(first: context.id, last: context.id)].add(context.id)
+            // Its place is behind what found room; one announcement for all that is dropped until it is reached.
+            return isFirst ? append(Entry { [self] in announceOverflow() }) : false
+        }
+        if starts { startThread() }
+    }
+
+    /// Runs `body` behind all earlier reports.
+    ///
+    /// For what gathers by itself until it is asked: the caller sees to it that there is never more than one of its kind in the line.
+    package func perform(_ body: @escaping @Sendable () -> Void) {
+        let starts = lock.withLock { append(Entry(body: body)) }
+        if starts { startThread() }
+    }
+
+    /// - Returns: Whether a thread has to be started.
+    ///
+    /// With the lock held.
+    private func append(_ entry: Entry) -> Bool {
+        line.append(entry)
+        changed.signal()
+        defer { hasThread = true }
+        return !hasThread
+    }
+
+    private func announceOverflow() {
+        let gathered = lock.withLock {
+            defer { overflow = [:] }
+            return overflow
+        }
+        for (name, dropped) in gathered.sorted(by: { $0.key < $1.key }) {
+            publisher.publish(
+                EventsDropped(
+                    event: name,
+                    link: publisher.source.origin,
+                    count: dropped.count,
+                    first: dropped.first.description,
+                    last: dropped.last.description,
+                    reason: "the handlers of the bridge's reports do not keep up"
+                )
+            )
+        }
+    }
+
+    // MARK: - Waiting
+
+    /// Calls `body` once everything that was reported before has been delivered: at once if it has been, and after ``patience`` at the latest.
+    package func whenPassed(_ body: @escaping @Sendable () -> Void) {
+        let now = MonotonicClock.now()
+        let once = FirstCall(body)
+        let since: UInt64? = lock.withLock {
+            guard first < line.count || deliveringSince != nil else { return nil }
+            // Whatever is in the line has a thread, or gets one.
+            _ = append(Entry { once.call() })
+            return deliveringSince ?? now
+        }
+        guard let since else { return once.call() }
+        once.cancelLater(poller.schedule(at: since + Self.patience) { once.call() })
+    }
+
+    /// Returns when everything that was reported before has been delivered, and after ``patience`` at the latest.
+    package func passed() async {
+        await withCheckedContinuation { continuation in whenPassed { continuation.resume() } }
+    }
+
+    /// The thread ends as soon as it has delivered what there is; what is still reported starts another.
+    func end() {
+        lock.withLock {
+            isEnding = true
+            changed.signal()
+        }
+    }
+
+    // MARK: - The thread
+
+    private func startThread() {
+        do {
+            try PlatformThread.start(name: "reports") { [self] in run() }
+        } catch {
+            // There may be one later. Nobody else is to run handlers meanwhile.
+            poller.schedule(after: Self.threadPause) { [weak self] in self?.startThread() }
+        }
+    }
+
+    private func run() {
+        while let body = next() { body() }
+    }
+
+    private func next() -> (@Sendable () -> Void)? {
+        lock.withLock {
+            deliveringSince = nil
+            if first == line.count {
+                line.removeAll(keepingCapacity: line.capacity <= 64)
+                first = 0
+                let deadline = MonotonicClock.now() + Self.lingering
+                while line.isEmpty, !isEnding, changed.wait(untilNanoseconds: deadline) {}
+            }
+            guard first < line.count else {
+                hasThread = false
+                return nil
+            }
+            let entry = line[first]
+            first += 1
+            bytes -= entry.bytes
+            deliveringSince = MonotonicClock.now()
+            // What is done is let go of now and then, not one by one.
+            if first >= 256 {
+                line.removeFirst(first)
+                first = 0
+            }
+            return entry.body
+        }
+    }
+}
+
+/// Calls a body once, whichever of two comes first.
+private final class FirstCall: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = Lock()
+    private var body: (@Sendable () -> Void)?
+    private var timer: Poller.Timer?
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    func call() {
+        let (body, timer) = lock.withLock { (self.body.take(), self.timer.take()) }
+        timer?.cancelWithoutWaiting()
+        body?()
+    }
+
+    /// Cancels the timer with the call, or now if that has been.
+    func cancelLater(_ timer: Poller.Timer) {
+        let isOver = lock.withLock {
+            if body != nil { self.timer = timer }
+            return body == nil
+        }
+        if isOver { timer.cancelWithoutWaiting() }
+    }
+}

@@ -1,0 +1,189 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Locks
+import TestSupport
+import Testing
+
+/// What a host keeps for a peer whose own events do not get through.
+@Suite("A peer that cannot get rid of what it publishes", .timeLimit(.minutes(5)))
+struct LinkBacklogTests {
+    /// A worker that answers each event, and a host that handles no answer.
+    private static func pair(wrap: @escaping @Sendable (any ByteStream) -> any ByteStream) throws -> LinkPair {
+        var limits = LinkLimits()
+        limits.windowEvents = 4
+        limits.outboxBytes = 10 * LinkLimits.minimumCharge
+        return try LinkPair(
+            .memory,
+            limits: limits,
+            wrapHost: { stream, _ in wrap(stream) },
+            wrapWorker: { stream, _ in wrap(stream) },
+            hostDispose: { _, _ in .pending },
+            workerDispose: { link, head in
+                link.put(Int(head.sequence), from: LinkPair.workerSource)
+                return .handled
+            }
+        )
+    }
+
+    /// Publishes these, and returns when the worker has handled them and the host has heard of it.
+    private static func ask(_ numbers: ClosedRange<Int>, of pair: LinkPair) {
+        for number in numbers { pair.host.publish(number, from: LinkPair.hostSource) }
+        pair.workerDelegate.events.wait { $0.count == numbers.upperBound }
+        pair.worker.acknowledgeNow()
+        // Behind the acknowledgement.
+        let last = ControlMessage.moreTime(milliseconds: 1, reason: "\(numbers.upperBound)")
+        pair.worker.send(last)
+        pair.hostDelegate.messages.wait { $0.last == last }
+    }
+
+    @Test("events are let go as soon as their answers are safe in shared memory, though they cannot be sent")
+    func settledBySharedMemory() throws {
+        let pair = try Self.pair { $0 }
+        Self.ask(1...100, of: pair)
+        #expect(pair.hostDelegate.events.value.count == 4)
+        // The last of them may be acknowledged a moment later.
+        while pair.host.outboxDepth.events > 0 { yieldThread() }
+        // The answers are on their way still.
+        #expect(!pair.host.isQuiet)
+        for sequence: UInt64 in 1...100 {
+            pair.hostDelegate.events.wait { $0.count >= Int(sequence) }
+            pair.host.eventHandled(sequence)
+        }
+        let isQuiet = Shared(false)
+        pair.host.whenQuiet { isQuiet.change { $0 = true } }
+        #expect(isQuiet.wait { $0 })
+        pair.shutDown()
+    }
+
+    @Test(
+        "a peer whose answers pile up is given no more to do, until they get through",
+        arguments: LinkEndingTests.Outbox.allCases
+    )
+    func backedUp(outbox: LinkEndingTests.Outbox) throws {
+        let pair = try Self.pair(wrap: outbox.wrap)
+        // Of these answers 4 have arrived; the limit is 20 charged with the least.
+        Self.ask(1...15, of: pair)
+        #expect(!pair.host.hasBacklog)
+        #expect(!pair.host.whenNotBackedUp {})
+        Self.ask(16...60, of: pair)
+        #expect(pair.host.hasBacklog)
+        #expect(!pair.host.hasRoom(for: "BoxSaved"))
+        #expect(pair.host.load.isFull)
+        // A worker's event for it is taken, and its sender is to wait.
+        guard case .accepted(_, let isCrowded) = pair.host.put(100, from: LinkPair.hostSource) else {
+            Issue.record("the event was not taken")
+            return
+        }
+        #expect(isCrowded)
+        let goesOn = Shared(false)
+        #expect(pair.host.whenNotBackedUp { goesOn.change { $0 = true } })
+        var handled: UInt64 = 0
+        while !goesOn.value {
+            let arrived = UInt64(pair.hostDelegate.events.value.count)
+            while handled < arrived {
+                handled += 1
+                pair.host.eventHandled(handled)
+            }
+            yieldThread()
+        }
+        #expect(!pair.host.hasBacklog)
+        pair.shutDown()
+    }
+
+    @Test("a peer without shared memory may not put off for ever what its acknowledgements stand behind")
+    func owed() throws {
+        var limits = LinkLimits()
+        limits.outboxHardBytes = 10 * LinkLimits.minimumCharge
+        let poller = try Poller(name: "test")
+        let (near, far) = MemoryStream.pair(poller: poller)
+        let peer = ManualPeer(far)
+        let delegate = RecordingDelegate(onMessage: { [limits] link, message in
+            LinkPair.hostReceived(message, link, limits)
+        })
+        let link = Link(
+            peerName: "canvas",
+            role: .host,
+            ownSource: LinkPair.hostSource,
+            limits: limits,
+            poller: poller
+        )
+        try link.attach(BareStream(near), delegate: delegate)
+        peer.send(.hello(LinkPair.hello()))
+        delegate.messages.wait { !$0.isEmpty }
+        for number: UInt64 in 1...21 {
+            // As a worker's events are taken, which no hard limit keeps out.
+            let context = EventContext(
+                id: EventID(source: LinkPair.hostSource, number: number),
+                nanosecondsSinceEpoch: 1
+            )
+            var displaced: [Link.Displaced] = []
+            _ = payload(Int(number)).withUnsafeBytes {
+                link.enqueue(context, name: "a", isAccepted: true, payload: $0, displaced: &displaced)
+            }
+            link.flush(at: WallClock.now())
+            // Each is handled, and behind an event that does not come.
+            while link.unsettledEvent(number) == nil { yieldThread() }
+            peer.send(
+                .acknowledge(
+                    Acknowledgement(mark: number, after: .max),
+                    incarnation: LinkPair.workerSource.incarnation
+                )
+            )
+        }
+        delegate.end.wait { $0 != nil }
+        #expect(
+            delegate.end.value
+                == .violation(
+                    """
+                    it has handled 5376 bytes of events and acknowledges them only behind event 18446744073709551615 of its own, \
+                    which does not come; the limit is 5120 bytes
+                    """
+                )
+        )
+        poller.stop()
+    }
+
+    @Test(
+        "what is to be said to a peer that takes nothing in has a limit, at which the link ends",
+        arguments: [true, false]
+    )
+    func controlMessages(isInterest: Bool) throws {
+        let poller = try Poller(name: "test")
+        let (near, far) = MemoryStream.pair(poller: poller)
+        let peer = ManualPeer(far)
+        let delegate = RecordingDelegate(onMessage: { link, message in
+            LinkPair.hostReceived(message, link, LinkLimits())
+        })
+        let link = Link(
+            peerName: "canvas",
+            role: .host,
+            ownSource: LinkPair.hostSource,
+            limits: LinkLimits(),
+            poller: poller
+        )
+        try link.attach(near, delegate: delegate)
+        peer.send(.hello(LinkPair.hello()))
+        delegate.messages.wait { !$0.isEmpty }
+        let text = String(repeating: "x", count: 1_000)
+        var count = 0
+        // What the stream holds comes on top of the limit; twice as much is more than both.
+        while count < 2 * LinkLimits.waitingControlBytes / text.utf8.count, delegate.end.value == nil {
+            count += 1
+            if isInterest {
+                link.send(.interest(Interest(wanted: [.init(number: UInt64(count), name: text)])))
+            } else {
+                link.sendReceipt(of: EventID(source: LinkPair.workerSource, number: 1), process: "a", text: text)
+            }
+        }
+        #expect(delegate.end.wait { $0 != nil })
+        guard case .violation(let reason)? = delegate.end.value else {
+            Issue.record("the end was \(String(describing: delegate.end.value))")
+            return
+        }
+        #expect(reason.hasPrefix("it takes nothing in: 419"))
+        #expect(reason.hasSuffix("bytes of control messages wait for it; the limit is 4194304"))
+        poller.stop()
+    }
+}

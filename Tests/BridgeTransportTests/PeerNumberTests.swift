@@ -1,0 +1,108 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Locks
+import TestSupport
+import Testing
+
+/// What a peer says in numbers, and what is reckoned with them.
+@Suite("Numbers of a peer", .timeLimit(.minutes(5)))
+struct PeerNumberTests {
+    private static func connect(
+        _ delegate: any LinkDelegate,
+        _ poller: Poller,
+        features: LinkFeatures = []
+    ) throws -> (link: Link, peer: ManualPeer) {
+        let (near, far) = MemoryStream.pair(poller: poller)
+        let peer = ManualPeer(far)
+        let link = Link(
+            peerName: "canvas",
+            role: .host,
+            ownSource: LinkPair.hostSource,
+            limits: LinkLimits(),
+            poller: poller
+        )
+        try link.attach(near, delegate: delegate)
+        peer.send(.hello(LinkPair.hello(features: features)))
+        return (link, peer)
+    }
+
+    @Test("a peer that has said it acknowledges nothing breaks the protocol when it does", arguments: [true, false])
+    func acknowledgesNothing(isRefusal: Bool) throws {
+        let poller = try Poller(name: "test")
+        let delegate = RecordingDelegate(onMessage: { link, message in
+            LinkPair.hostReceived(message, link, LinkLimits())
+        })
+        let (link, peer) = try Self.connect(delegate, poller, features: .acknowledgesNothing)
+        delegate.messages.wait { !$0.isEmpty }
+        for number in 1...3 { link.publish(number, from: LinkPair.hostSource) }
+        while link.tally.tally.unconfirmed < 3 { yieldThread() }
+        peer.send(
+            isRefusal
+                ? .refuse(Refusal(sequence: 3, reason: 1, text: ""))
+                : .acknowledge(Acknowledgement(mark: 3, unwanted: 3), incarnation: LinkPair.workerSource.incarnation)
+        )
+        delegate.end.wait { $0 != nil }
+        #expect(
+            delegate.end.value
+                == .violation("it settles an event, but said in its handshake that it acknowledges nothing")
+        )
+        #expect(link.tally.tally.unconfirmed == 3)
+        #expect(link.tally.tally.handled == 0)
+        poller.stop()
+    }
+
+    /// Is in the middle of a gap until the test lets it go on.
+    private final class GapHolder: LinkDelegate, Sendable {
+        let holds = Shared(false)
+        let mayGoOn = Shared(false)
+        let isOver = Shared(false)
+
+        func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) -> EventDisposition {
+            .handled
+        }
+        func link(_ link: Link, received gap: GapFrame) {
+            holds.change { $0 = true }
+            mayGoOn.wait { $0 }
+        }
+        func link(_ link: Link, received message: ControlMessage) {
+            LinkPair.hostReceived(message, link, LinkLimits())
+        }
+        func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
+        func linkEnded(_ link: Link, _ end: LinkEnd) { isOver.change { $0 = true } }
+    }
+
+    @Test("a gap that is in hand counts neither as an event that has arrived nor as one that is not handled")
+    func gapInHand() throws {
+        let poller = try Poller(name: "test")
+        let delegate = GapHolder()
+        let (link, peer) = try Self.connect(delegate, poller)
+        let gap = GapFrame(
+            sequence: 1,
+            name: .text("BoxSaved"),
+            count: 1,
+            reason: 1,
+            ranges: [.init(first: .sender(number: 1), last: 1)]
+        )
+        peer.send(frame(gap))
+        delegate.holds.wait { $0 }
+        let tally = link.tally.tally
+        #expect(tally.arrived == 0 && tally.arrivedHandled == 0)
+        delegate.mayGoOn.change { $0 = true }
+        link.close()
+        delegate.isOver.wait { $0 }
+        poller.stop()
+    }
+
+    @Test("an attempt is counted on from, whatever number a peer says", arguments: [1, 2, UInt64(UInt32.max), .max])
+    func attempt(number: UInt64) throws {
+        let pair = try LinkPair(.memory)
+        var head = EventHead(sequence: 1, id: .sender(number: 1), nanosecondsSinceEpoch: 1, name: .text("a"))
+        head.attempt = number
+        let context = try #require(pair.host.context(of: head))
+        #expect(context.attempt == Int(min(number, UInt64(UInt32.max))))
+        #expect(!context.attempt.addingReportingOverflow(1).overflow)
+        pair.shutDown()
+    }
+}

@@ -1,0 +1,89 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import DomainEvents
+
+@Suite("An event that is published for a caller that waits", .timeLimit(.minutes(1)))
+struct DeliveryWaitTests {
+    private struct TimeIsOver: Error {}
+
+    @Test("has left when the caller goes on, though its time ends while the event is being put into the outboxes")
+    func leaving() async {
+        let wait = DeliveryWait<Int>()
+        let hasReturned = Atomic<Bool>(false)
+        let seenInTheMiddle = Collected<Bool>()
+        do {
+            _ = try await value(of: wait) {
+                try wait.beginLeaving()
+                wait.finish(.failure(TimeIsOver()))
+                // The caller has all the time that it needs to go on, if nothing keeps it.
+                for _ in 0..<200 where !hasReturned.load(ordering: .acquiring) {
+                    try? await Task.sleep(for: .milliseconds(1))
+                }
+                seenInTheMiddle.add(hasReturned.load(ordering: .acquiring))
+                wait.hasLeft()
+            }
+            Issue.record("there is no outcome")
+        } catch {
+            hasReturned.store(true, ordering: .releasing)
+            #expect(error is TimeIsOver)
+        }
+        #expect(await seenInTheMiddle.wait(for: 1) == [false])
+    }
+
+    @Test("never leaves once the time is over")
+    func late() async {
+        let wait = DeliveryWait<Int>()
+        wait.finish(.failure(TimeIsOver()))
+        #expect(throws: CancellationError.self) { try wait.beginLeaving() }
+        // What fails to begin keeps no caller.
+        await #expect(throws: TimeIsOver.self) { _ = try await value(of: wait) { try wait.beginLeaving() } }
+    }
+
+    @Test("keeps its caller no longer than until it has failed to leave")
+    func failing() async {
+        struct NoRoom: Error {}
+        let wait = DeliveryWait<Int>()
+        await #expect(throws: NoRoom.self) {
+            _ = try await value(of: wait) {
+                try wait.beginLeaving()
+                throw NoRoom()
+            }
+        }
+    }
+
+    @Test("keeps its caller while it leaves, also if the caller is cancelled")
+    func cancelled() async {
+        let wait = DeliveryWait<Int>()
+        let isLeaving = Collected<Bool>()
+        let order = Collected<String>()
+        let caller = Task {
+            _ = try? await value(of: wait) {
+                try wait.beginLeaving()
+                isLeaving.add(true)
+                // Until the cancellation has come, which reaches this task only when the caller has gone on.
+                for _ in 0..<200 where !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
+                order.add("left")
+                wait.hasLeft()
+            }
+            order.add("returned")
+        }
+        await isLeaving.wait(for: 1)
+        caller.cancel()
+        await caller.value
+        #expect(order.all == ["left", "returned"])
+    }
+
+    private func value(
+        of wait: DeliveryWait<Int>,
+        _ start: @escaping @Sendable () async throws -> Void
+    ) async throws -> Int {
+        try await wait.value(
+            within: .seconds(60),
+            clock: ContinuousClock(),
+            timeout: { DeliveryError(.timedOut, "the time is over") },
+            start: start
+        )
+    }
+}

@@ -1,0 +1,218 @@
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Back-pressure goes through workers that pass work on", .serialized, .timeLimit(.minutes(5)))
+struct BackPressureTests {
+    private let publisher = EventPublisher()
+
+    private static let filler = String(repeating: "x", count: 4_000)
+
+    /// What lies in an outbox of the host at most: its limit, a window of what another worker had sent, and an event.
+    private static let bound = (4 << 20) + (1 << 20) + 8_192
+
+    /// Counts up without waiting.
+    private final class Counter: Sendable {
+        private let value = Atomic(0)
+        var count: Int { value.load(ordering: .relaxed) }
+        func add() { value.wrappingAdd(1, ordering: .relaxed) }
+    }
+
+    /// A worker that sends so many parcels from a task of its own, as fast as there is room.
+    private static func source(_ name: String, _ count: Int, _ sent: Counter) -> InMemoryWorker {
+        InMemoryWorker(name, subscribes: [ErrandsBegun.self]) { publisher in
+            [
+                publisher.subscribe(to: ErrandsBegun.self) { _ in
+                    Task.detached {
+                        for number in 1...count {
+                            try await publisher.send(ErrandParcel(number: number, filler: filler))
+                            sent.add()
+                        }
+                    }
+                }
+            ]
+        }
+    }
+
+    @Test("a slow worker at the end of a chain slows the sender at its beginning, and nothing grows or is dropped")
+    func chain() async throws {
+        let count = 20_000
+        let sent = Counter()
+        let gate = ErrandGate()
+        let arrived = Collected<String>()
+        let dropped = Collected<EventsDropped>()
+        let subscription = publisher.subscribe(to: EventsDropped.self) { dropped.add($0) }
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                Self.source("first", count, sent),
+                InMemoryWorker("second", subscribes: [ErrandParcel.self]) { publisher in
+                    [
+                        publisher.subscribe(to: ErrandParcel.self) { parcel in
+                            publisher.publish(ErrandReport(text: "\(parcel.number) \(parcel.filler)"))
+                        },
+                        publisher.subscribe(to: EventsDropped.self) { dropped.add($0) },
+                    ]
+                },
+                InMemoryWorker("third", subscribes: [ErrandReport.self]) { publisher in
+                    [
+                        publisher.subscribe(to: ErrandReport.self) { report in
+                            gate.block()
+                            arrived.add(String(report.text.prefix { $0 != " " }))
+                        }
+                    ]
+                },
+            ]
+        )
+        publisher.publish(ErrandsBegun())
+        // Long enough for it to come to a stand; if that were too short, less would be shown.
+        var before = 0
+        repeat {
+            before = sent.count
+            try await Task.sleep(for: .milliseconds(300))
+        } while before == 0 || before < sent.count
+        #expect(sent.count < count / 2)
+        for worker in bridge.statistics {
+            #expect(worker.sent.waitingBytes <= Self.bound, "\(worker.worker): \(worker.sent.waitingBytes)")
+        }
+        gate.open()
+        #expect(await arrived.wait(for: count) == (1...count).map(String.init))
+        #expect(sent.count == count)
+        await bridge.shutdown()
+        #expect(dropped.all.isEmpty)
+        subscription.cancel()
+    }
+
+    @Test("a slow handler in the host slows the sender at the beginning of a chain, be it the host itself")
+    func chainFromHost() async throws {
+        let count = 20_000
+        let sent = Counter()
+        let gate = ErrandGate()
+        let arrived = Collected<String>()
+        let dropped = Collected<EventsDropped>()
+        let subscriptions = [
+            publisher.subscribe(to: ErrandReport.self) { report in
+                gate.block()
+                arrived.add(String(report.text.prefix { $0 != " " }))
+            },
+            publisher.subscribe(to: EventsDropped.self) { dropped.add($0) },
+        ]
+        let bridge = try await BridgeHost.inMemory(publisher) { publisher in
+            [
+                publisher.subscribe(to: ErrandParcel.self) { parcel in
+                    publisher.publish(ErrandReport(text: "\(parcel.number) \(parcel.filler)"))
+                },
+                publisher.subscribe(to: EventsDropped.self) { dropped.add($0) },
+            ]
+        }
+        let sender = Task { [publisher] in
+            for number in 1...count {
+                try await publisher.send(ErrandParcel(number: number, filler: Self.filler))
+                sent.add()
+            }
+        }
+        var before = 0
+        repeat {
+            before = sent.count
+            try await Task.sleep(for: .milliseconds(300))
+        } while before == 0 || before < sent.count
+        #expect(sent.count < count / 2)
+        #expect(bridge.statistics[0].sent.waitingBytes <= Self.bound)
+        gate.open()
+        #expect(await arrived.wait(for: count) == (1...count).map(String.init))
+        try await sender.value
+        await bridge.shutdown()
+        #expect(dropped.all.isEmpty)
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test("workers that flood one another, and answer each event, do not wait for one another for ever")
+    func circle() async throws {
+        let count = 5_000
+        let answers = Collected<Int>()
+        let (given, done) = (Counter(), Counter())
+        let dropped = Collected<EventsDropped>()
+        let subscription = publisher.subscribe(to: EventsDropped.self) { dropped.add($0) }
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                flooding("left", with: RightParcel.self, count, given, answering: LeftParcel.self) {
+                    LeftAnswer(number: $0.number, filler: $0.filler)
+                } answered: { (answer: RightAnswer) in
+                    answers.add(answer.number)
+                } dropped: {
+                    dropped.add($0)
+                },
+                flooding("right", with: LeftParcel.self, count, done, answering: RightParcel.self) {
+                    RightAnswer(number: $0.number, filler: $0.filler)
+                } answered: { (answer: LeftAnswer) in
+                    answers.add(answer.number)
+                } dropped: {
+                    dropped.add($0)
+                },
+            ]
+        )
+        publisher.publish(ErrandsBegun())
+        await answers.wait(for: 2 * count)
+        #expect(given.count == count && done.count == count)
+        #expect(answers.count == 2 * count)
+        await bridge.shutdown()
+        #expect(dropped.all.isEmpty)
+        subscription.cancel()
+    }
+
+    /// A worker that sends so many parcels to the other, answers each that it gets, and hears of the answers to its own.
+    private func flooding<Sent: Parcel, Own: Parcel, Answer: DomainEvent, Answered: DomainEvent>(
+        _ name: String,
+        with sent: Sent.Type,
+        _ count: Int,
+        _ sendings: Counter,
+        answering own: Own.Type,
+        by answer: @escaping @Sendable (Own) -> Answer,
+        answered: @escaping @Sendable (Answered) -> Void,
+        dropped: @escaping @Sendable (EventsDropped) -> Void
+    ) -> InMemoryWorker {
+        InMemoryWorker(name, subscribes: [ErrandsBegun.self, Own.self, Answered.self]) { publisher in
+            [
+                publisher.subscribe(to: ErrandsBegun.self) { _ in
+                    Task.detached {
+                        for number in 1...count {
+                            try await publisher.send(Sent(number: number, filler: Self.filler))
+                            sendings.add()
+                        }
+                    }
+                },
+                publisher.subscribe(to: Own.self) { publisher.publish(answer($0)) },
+                publisher.subscribe(to: Answered.self, answered),
+                publisher.subscribe(to: EventsDropped.self, dropped),
+            ]
+        }
+    }
+
+    private struct LeftParcel: Parcel {
+        let number: Int
+        let filler: String
+    }
+
+    private struct RightParcel: Parcel {
+        let number: Int
+        let filler: String
+    }
+
+    private struct LeftAnswer: DomainEvent {
+        let number: Int
+        let filler: String
+    }
+
+    private struct RightAnswer: DomainEvent {
+        let number: Int
+        let filler: String
+    }
+}
+
+private protocol Parcel: DomainEvent {
+    init(number: Int, filler: String)
+}

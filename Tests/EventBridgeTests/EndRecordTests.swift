@@ -1,0 +1,72 @@
+import DomainEvents
+import Supervision
+import Testing
+
+@testable import EventBridge
+
+@Suite("Whether an event may be to blame for the end of a worker's process")
+struct EndRecordTests {
+    /// What is found of a process's end, in the order in which it is.
+    enum Step: Sendable {
+        case goodbye, signal, request, violation, overrun
+    }
+
+    private static let violation = EndRecord.Fault(reason: .protocolViolation("a line is not JSON"))
+    private static let overrun = EndRecord.Fault(
+        reason: .handlerTimedOut(event: "A", after: .seconds(1)),
+        suspects: [EventID(origin: "host", incarnation: 1, number: 7)]
+    )
+
+    static let ends: [(steps: [Step], isCrash: Bool, fault: EndRecord.Fault?)] = [
+        ([], true, nil),
+        ([.signal], false, nil),
+        ([.request], false, nil),
+        ([.request, .signal], false, nil),
+        ([.goodbye], false, nil),
+        ([.goodbye, .signal], false, nil),
+        // The host's signal follows the violation, and is not what it is ended for.
+        ([.violation], true, violation),
+        ([.violation, .signal], true, violation),
+        ([.overrun, .signal], true, overrun),
+        // The host was about to end it for another reason.
+        ([.signal, .violation], false, nil),
+        ([.request, .violation, .signal], false, nil),
+        ([.violation, .request, .signal], false, nil),
+        ([.overrun, .request, .signal], false, nil),
+        // What was found first is what it was.
+        ([.violation, .overrun, .signal], true, violation),
+        ([.overrun, .violation, .signal], true, overrun),
+        // It had finished what it had.
+        ([.goodbye, .violation, .signal], false, nil),
+        ([.overrun, .goodbye, .signal], false, overrun),
+    ]
+
+    @Test("ends are judged as the table says", arguments: ends.indices)
+    func table(_ index: Int) {
+        let (steps, isCrash, fault) = Self.ends[index]
+        var record = EndRecord()
+        for step in steps {
+            switch step {
+            case .goodbye: record.goodbyeReceived()
+            case .signal: record.signalWasSent()
+            case .request: record.endWasRequested()
+            case .violation: _ = record.faultWasFound(Self.violation)
+            case .overrun: _ = record.faultWasFound(Self.overrun)
+            }
+        }
+        #expect(record.isCrash == isCrash, "\(steps)")
+        #expect(record.fault == fault, "\(steps)")
+    }
+
+    @Test("a fault is news once, and not when the end is known")
+    func news() {
+        var record = EndRecord()
+        let first = record.faultWasFound(Self.overrun)
+        let second = record.faultWasFound(Self.violation)
+        #expect(first && !second)
+        var asked = EndRecord()
+        asked.endWasRequested()
+        let late = asked.faultWasFound(Self.violation)
+        #expect(!late)
+    }
+}

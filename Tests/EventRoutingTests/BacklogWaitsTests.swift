@@ -1,0 +1,115 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Locks
+import Synchronization
+import Testing
+
+@testable import EventRouting
+
+@Suite("Peers that wait until what others publish gets through", .timeLimit(.minutes(1)))
+struct BacklogWaitsTests {
+    private let waits = BacklogWaits()
+    private let poller: Poller
+
+    init() throws {
+        poller = try Poller(name: "backlog test")
+    }
+
+    private final class Peer: LinkDelegate {
+        let route: Route
+        private let far: any ByteStream
+        private let memory: MemoryMapping
+
+        init(_ name: String, _ poller: Poller) throws {
+            let source = EventSource(origin: "host", incarnation: 1)
+            route = Route(
+                peerName: name,
+                role: .host,
+                ownSource: source,
+                limits: LinkLimits(),
+                isRenewed: false,
+                poller: poller
+            )
+            let (near, far) = MemoryStream.pair(poller: poller)
+            self.far = far
+            memory = try #require(try near.memory?.map())
+            try route.link.attach(near, delegate: self)
+        }
+
+        /// Says in the shared memory how many events it has accepted.
+        func accept(_ count: UInt64) {
+            memory.bytes.storeBytes(of: count, toByteOffset: 24, as: UInt64.self)
+        }
+
+        func end() { route.link.close() }
+
+        func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) -> EventDisposition {
+            .handled
+        }
+        func link(_ link: Link, received gap: GapFrame) {}
+        func link(_ link: Link, received message: ControlMessage) {}
+        func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
+        func linkEnded(_ link: Link, _ end: LinkEnd) {}
+    }
+
+    private final class Passed: Sendable {
+        private let value = Atomic(false)
+        var isSo: Bool { value.load(ordering: .acquiring) }
+        func pass() { value.store(true, ordering: .releasing) }
+    }
+
+    /// How many events of the least charge are more than twice the limit where waiting begins.
+    private static let tooMany = UInt64(2 * LinkLimits().outboxBytes / LinkLimits.minimumCharge)
+
+    @Test("the wait for a peer that is not backed up is over at once")
+    func atOnce() throws {
+        let (first, second) = (try Peer("first", poller), try Peer("second", poller))
+        second.accept(Self.tooMany - 1)
+        let passed = Passed()
+        waits.wait(first.route, for: second.route) { passed.pass() }
+        #expect(passed.isSo)
+        first.end()
+        second.end()
+    }
+
+    @Test("the wait that would close a circle is not begun, however long the circle; the others go on waiting")
+    func circle() throws {
+        let peers = try (0..<4).map { try Peer("\($0)", poller) }
+        for peer in peers { peer.accept(Self.tooMany) }
+        let passed = peers.map { _ in Passed() }
+        for index in 0..<3 {
+            waits.wait(peers[index].route, for: peers[index + 1].route) { passed[index].pass() }
+            #expect(!passed[index].isSo)
+        }
+        // Twice for the same peer is no circle.
+        let again = Passed()
+        waits.wait(peers[0].route, for: peers[1].route) { again.pass() }
+        #expect(!again.isSo)
+        waits.wait(peers[3].route, for: peers[0].route) { passed[3].pass() }
+        #expect(passed[3].isSo)
+        // The one that it waits for has ended: it passes, and so there is no circle any more for who comes now.
+        peers[1].end()
+        while !passed[0].isSo || !again.isSo { yieldThread() }
+        #expect(!passed[1].isSo && !passed[2].isSo)
+        let later = Passed()
+        waits.wait(peers[3].route, for: peers[0].route) { later.pass() }
+        #expect(!later.isSo)
+        for peer in peers { peer.end() }
+        while !passed[1].isSo || !passed[2].isSo || !later.isSo { yieldThread() }
+    }
+
+    @Test("a peer waits for none that is given up")
+    func givenUp() throws {
+        let (first, second) = (try Peer("first", poller), try Peer("second", poller))
+        second.accept(Self.tooMany)
+        let passed = Passed()
+        waits.wait(first.route, for: second.route) { passed.pass() }
+        #expect(!passed.isSo)
+        second.route.close(because: "the test wants it so", isGivenUp: true)
+        #expect(passed.isSo)
+        first.end()
+        second.end()
+    }
+}

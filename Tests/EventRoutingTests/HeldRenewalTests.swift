@@ -1,0 +1,59 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Locks
+import Testing
+
+@testable import EventRouting
+
+/// Takes what comes, and does nothing about it.
+private final class SilentDelegate: LinkDelegate {
+    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+        .handled
+    }
+    func link(_ link: Link, received gap: GapFrame) throws {}
+    func link(_ link: Link, received message: ControlMessage) throws {}
+    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
+    func linkEnded(_ link: Link, _ end: LinkEnd) {}
+}
+
+@Suite("A publisher that is held up between the outboxes of several peers", .timeLimit(.minutes(1)))
+struct HeldRenewalTests {
+    private static let name = "ParcelSaved"
+
+    /// As often as the peer is started anew meanwhile; on a link whose policy drops what finds no room, or on one where all is taken.
+    @Test(
+        "keeps its event from a peer that was started anew meanwhile, until the others have it",
+        arguments: [1, 2],
+        [false, true]
+    )
+    func heldThroughRestarts(restarts: Int, drops: Bool) throws {
+        let bench = try RoutingBench()
+        var limits = LinkLimits()
+        if drops {
+            limits.outboxBytes = LinkLimits.minimumCharge
+            limits.overflow = OverflowPolicies([Self.name: .dropNewest])
+        }
+        let route = bench.route("worker", limits: limits)
+        let first = try #require(try route.put(bench.makeContext(), Self.name, isHeld: true))
+        let second = try #require(try route.put(bench.makeContext(), Self.name, isHeld: true))
+        #expect(second.displaced.count == (drops ? 1 : 0))
+        for _ in 1...restarts { _ = route.incarnationCrashed(route.link, because: "a crash", suspects: []) }
+        let next = route.link
+        let delegate = SilentDelegate()
+        let (near, far) = MemoryStream.pair(poller: bench.poller)
+        try next.attach(near, delegate: delegate)
+        next.establish(as: EventSource(origin: "worker", incarnation: 7))
+        route.releaseEvents(over: next)
+        // What has left, as nothing is settled.
+        #expect(next.unfinished.isEmpty)
+        _ = second.link.release(second.sequence, at: 1)
+        route.releaseEvents(over: next)
+        #expect(next.unfinished.isEmpty)
+        _ = first.link.release(first.sequence, at: 1)
+        while next.unfinished.count < (drops ? 1 : 2) { yieldThread() }
+        far.close()
+        withExtendedLifetime(delegate) {}
+    }
+}

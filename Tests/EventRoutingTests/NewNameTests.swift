@@ -1,0 +1,67 @@
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Testing
+
+@testable import EventRouting
+
+/// Another thread has made the name's entry, and has not come to finding out who wants its events.
+@Suite("The first events of a new name")
+struct NewNameTests {
+    private static let name = "ParcelSaved"
+    private let bench: RoutingBench
+    private let reader: Route
+    private let sender: Route
+
+    init() throws {
+        bench = try RoutingBench()
+        reader = bench.route("reader", wants: [EventRouter.everything])
+        sender = bench.route("sender")
+        bench.router.exchange(adding: [reader, sender])
+        sender.link.establish(as: EventSource(origin: "sender", incarnation: 7))
+    }
+
+    private var payload: [UInt8] { [0xA0] }
+
+    private func receive(_ sequence: UInt64, _ name: WireName) throws {
+        let head = EventHead(sequence: sequence, id: .sender(number: sequence), nanosecondsSinceEpoch: 1, name: name)
+        _ = try payload.withUnsafeBytes {
+            try bench.router.eventReceived(head, payload: $0, from: sender, over: sender.link)
+        }
+    }
+
+    @Test("reach those who want everything, if they are published here")
+    func published() throws {
+        _ = bench.router.named(Self.name)
+        let outcome = payload.withUnsafeBytes { bench.router.publish(name: Self.name, payload: $0) }
+        #expect(try outcome.get() == 1)
+        #expect(reader.statistics.waiting == 1)
+    }
+
+    @Test("reach those who want everything, if a peer publishes them, by name or by number")
+    func received() throws {
+        let number = try #require(bench.router.named(Self.name)).number
+        try receive(1, .text(Self.name))
+        #expect(reader.statistics.waiting == 1)
+        let other = try #require(bench.router.named("ElseSaved")).number
+        try receive(2, .number(other))
+        try receive(3, .number(number))
+        #expect(reader.statistics.waiting == 3)
+    }
+
+    @Test("reach those who want everything, though a gap has brought the name")
+    func behindGap() throws {
+        let gap = GapFrame(
+            sequence: 1,
+            name: .text(Self.name),
+            count: 1,
+            reason: 1,
+            ranges: [GapFrame.Range(first: .sender(number: 1), last: 1)]
+        )
+        try bench.router.gapReceived(gap, from: sender, over: sender.link)
+        // The gap itself has reached them, too.
+        #expect(reader.link.outboxDepth.events == 1)
+        try receive(2, .text(Self.name))
+        #expect(reader.statistics.waiting == 1)
+    }
+}

@@ -1,0 +1,161 @@
+import BridgePlatform
+import DomainEvents
+import Locks
+import TestSupport
+import Testing
+
+@testable import EventRouting
+
+private struct LineReport: DomainEvent, SelfReport {
+    let number: Int
+}
+
+@Suite("What a bridge reports goes out on a thread of its own", .timeLimit(.minutes(1)))
+struct ReportLineTests {
+    private let publisher = EventPublisher()
+    private let poller: Poller
+    private let line: ReportLine
+
+    init() throws {
+        poller = try Poller(name: "report test")
+        line = ReportLine(publisher: publisher, poller: poller)
+    }
+
+    @Test("in the order in which reports were made, one at a time, on another thread than theirs")
+    func order() async {
+        let (told, threads) = (Collected<Int>(), Collected<UInt64>())
+        let subscription = publisher.subscribe(to: LineReport.self) {
+            threads.add(CurrentThread.identifier)
+            told.add($0.number)
+        }
+        for number in 0..<1_000 { line.publish(LineReport(number: number)) }
+        await line.passed()
+        #expect(told.all == Array(0..<1_000))
+        #expect(Set(threads.all).count == 1 && threads.all.first != CurrentThread.identifier)
+        subscription.cancel()
+    }
+
+    @Test("with the cause that they name, and with the time at which they were made, however late they are told")
+    func context() async {
+        let (gate, contexts) = (HeldHandler(), Collected<EventContext?>())
+        let subscription = publisher.subscribe(to: LineReport.self) { _ in
+            gate.wait()
+            contexts.add(EventContext.current)
+        }
+        let cause = publisher.makeContext(causedBy: nil)
+        line.publish(LineReport(number: 0))
+        await gate.isEntered()
+        line.publish(LineReport(number: 1), causedBy: cause)
+        let later = publisher.makeContext(causedBy: nil)
+        gate.open()
+        await line.passed()
+        let second = contexts.all.last.flatMap(\.self)
+        #expect(second?.cause == cause.id)
+        #expect(second?.nanosecondsSinceEpoch ?? .max <= later.nanosecondsSinceEpoch)
+        #expect(contexts.all.first.flatMap(\.self)?.cause == nil)
+        subscription.cancel()
+    }
+
+    @Test("and what nobody wants starts no thread; what somebody wants does, and the thread ends with the bridge")
+    func thread() async {
+        line.publish(LineReport(number: 0))
+        #expect(!line.isRunning)
+        let subscription = publisher.subscribe(to: LineReport.self) { _ in }
+        line.publish(LineReport(number: 1))
+        #expect(line.isRunning)
+        await line.passed()
+        line.end()
+        while line.isRunning { await Task.yield() }
+        line.publish(LineReport(number: 2))
+        await line.passed()
+        while line.isRunning { await Task.yield() }
+        subscription.cancel()
+    }
+
+    @Test("so many of them wait for a handler that does not return, and no more: the others are counted and announced")
+    func bound() async {
+        let (gate, told, dropped) = (HeldHandler(), Collected<Int>(), Collected<EventsDropped>())
+        let subscriptions = [
+            publisher.subscribe(to: LineReport.self) {
+                gate.wait()
+                told.add($0.number)
+            },
+            publisher.subscribe(to: EventsDropped.self) { dropped.add($0) },
+        ]
+        line.publish(LineReport(number: 0))
+        await gate.isEntered()
+        for number in 1...70_000 { line.publish(LineReport(number: number)) }
+        gate.open()
+        await line.passed()
+        // One in the handler's hands, and 65,536 behind it.
+        #expect(told.all == Array(0...65_536))
+        let lost = dropped.all
+        #expect(lost.map(\.event) == [LineReport.eventName])
+        #expect(lost.first?.count == 70_000 - 65_536)
+        #expect(lost.first?.link == publisher.source.origin)
+        // There is room again.
+        line.publish(LineReport(number: 70_001))
+        await line.passed()
+        #expect(told.all.last == 70_001)
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test("and a wait until they were told lasts no longer than the patience, if a handler does not return")
+    func patience() async {
+        let gate = HeldHandler()
+        let subscription = publisher.subscribe(to: LineReport.self) { _ in gate.wait() }
+        line.publish(LineReport(number: 0))
+        await gate.isEntered()
+        let begin = MonotonicClock.now()
+        await line.passed()
+        #expect(MonotonicClock.now() - begin >= ReportLine.patience / 2)
+        // It has been waited for: not by each anew.
+        let next = MonotonicClock.now()
+        await line.passed()
+        #expect(MonotonicClock.now() - next < ReportLine.patience / 2)
+        gate.open()
+        subscription.cancel()
+    }
+
+    @Test("losses are gathered while a handler of losses is held, and told together")
+    func losses() async {
+        let (gate, told) = (HeldHandler(), Collected<EventsDropped>())
+        let subscription = publisher.subscribe(to: EventsDropped.self) {
+            gate.wait()
+            told.add($0)
+        }
+        let losses = LossReporter(publisher: publisher, reports: line, poller: poller)
+        func lose(_ count: Int) {
+            for _ in 0..<count {
+                let id = publisher.makeContext(causedBy: nil).id
+                losses.add(event: "Left", id: id, link: "worker", reason: "it was stopped")
+            }
+        }
+        lose(1)
+        losses.announce()
+        await gate.isEntered()
+        for _ in 0..<100 {
+            lose(10)
+            losses.announce()
+        }
+        gate.open()
+        await line.passed()
+        #expect(told.all.map(\.count) == [1, 1_000])
+        subscription.cancel()
+    }
+}
+
+/// Holds a handler up until it is opened, and says that it does.
+private final class HeldHandler: Sendable {
+    private let entered = Collected<Void>()
+    private let opened = Collected<Void>()
+
+    func wait() {
+        entered.add(())
+        while opened.count == 0 { yieldThread() }
+    }
+
+    func isEntered() async { await entered.wait(for: 1) }
+
+    func open() { opened.add(()) }
+}

@@ -1,0 +1,125 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+
+@testable import EventRouting
+
+/// A router of its own, and routes to peers that are down: what is published for them stays in their outboxes.
+final class RoutingBench: Sendable {
+    let publisher = EventPublisher()
+    let poller: Poller
+    let router: EventRouter
+
+    init() throws {
+        poller = try Poller(name: "routing")
+        router = EventRouter(publisher: publisher, poller: poller)
+    }
+
+    deinit {
+        poller.stop()
+    }
+
+    /// A peer whose specification says that it wants these events.
+    func route(
+        _ name: String,
+        wants names: Set<String> = [],
+        pool: RoutePool? = nil,
+        limits: LinkLimits = LinkLimits()
+    ) -> Route {
+        let route = Route(
+            peerName: name,
+            role: .host,
+            ownSource: publisher.source,
+            limits: limits,
+            specified: names,
+            isRenewed: true,
+            poller: poller
+        )
+        route.pool = pool
+        return route
+    }
+
+    func makeContext() -> EventContext { publisher.makeContext(causedBy: nil) }
+}
+
+extension Link {
+    /// As after the handshake with a process of these events.
+    func establish(as source: EventSource) {
+        established(
+            peerSource: source,
+            ownIncarnation: 1,
+            peerWindowBytes: 1 << 20,
+            peerWindowEvents: 4_096,
+            peerFrameBytes: 1 << 20
+        )
+    }
+}
+
+extension Route {
+    /// Puts an event into the outbox.
+    @discardableResult
+    func put(
+        _ context: EventContext,
+        _ name: String,
+        isHeld: Bool = false,
+        wantsReceipt: Bool = false
+    ) throws -> Place? {
+        try [UInt8]([0xA0]).withUnsafeBytes { payload in
+            try enqueue(
+                context,
+                name: name,
+                isHeld: isHeld,
+                wantsReceipt: wantsReceipt,
+                isAccepted: true,
+                payload: payload
+            )
+        }
+    }
+}
+
+extension NamedEvents {
+    /// As where there are no subscribers in this process: nothing is held for their sake.
+    func sendToAll(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        receipts: ReceiptLedger?,
+        to targets: [Route],
+        attached: [Route],
+        by router: EventRouter
+    ) -> Forwarded {
+        var held: [any HeldEvent]?
+        return sendToAll(
+            payload,
+            context: context,
+            receipts: receipts,
+            to: targets,
+            attached: attached,
+            held: &held,
+            by: router
+        )
+    }
+
+    /// As where there are no subscribers in this process: nothing is held for their sake.
+    func send(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        except origin: Route? = nil,
+        wantsReceipt: Bool,
+        to targets: [Route],
+        attached: [Route],
+        by router: EventRouter
+    ) -> Sent {
+        var held: [any HeldEvent]?
+        return send(
+            payload,
+            context: context,
+            except: origin,
+            wantsReceipt: wantsReceipt,
+            to: targets,
+            attached: attached,
+            held: &held,
+            by: router
+        )
+    }
+}

@@ -1,0 +1,45 @@
+import BridgeProtocol
+import DomainEvents
+import Locks
+import TestSupport
+import Testing
+
+@testable import BridgeTransport
+@testable import EventRouting
+
+@Suite("Who waits for room", .timeLimit(.minutes(1)))
+struct WaitingForRoomTests {
+    /// Returns when another thread waits for this lock, which the caller holds.
+    private func waitUntilWanted(_ lock: Lock) {
+        // The first word of a mutex is 2 when it is held and somebody sleeps until it is free.
+        while UnsafeRawPointer(lock.mutex).load(as: Int32.self) != 2 { yieldThread() }
+    }
+
+    @Test("is told that nothing is taken any more, also if that happens in the moment in which it begins to wait")
+    func closedInBetween() async throws {
+        let bench = try RoutingBench()
+        var limits = LinkLimits()
+        limits.outboxBytes = LinkLimits.minimumCharge
+        let route = bench.route("worker", limits: limits)
+        try route.put(bench.makeContext(), "ParcelSaved")
+        let link = route.link
+        let waiting = Collected<Task<Void, any Error>>()
+        await onThreads(1) { _ in
+            link.lock.lock()
+            waiting.add(Task { try await route.waitForRoom(for: "ParcelSaved") })
+            // About to see that there is no room.
+            waitUntilWanted(link.lock)
+            route.lock.lock()
+            link.lock.unlock()
+            // It has seen that, and does not stand among those who wait yet.
+            waitUntilWanted(route.lock)
+            // As closing does: the reason first, then whoever waits is woken.
+            route.closedBecause = "it was given up"
+            link.wakeWaiters()
+            route.lock.unlock()
+        }
+        let outcome = try #require(await waiting.wait(for: 1).first)
+        let error = await #expect(throws: DeliveryError.self) { try await outcome.value }
+        #expect(error?.code == .workerUnavailable)
+    }
+}
