@@ -1,12 +1,15 @@
 import Locks
+import Supervision
 
-/// Gathers what decides about the exit status while a bridge runs.
+/// Gathers what decides about a run's end and its exit status while the bridge runs.
 final class RunOutcome: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
     private var hasBadInput = false
     private var hasUnreadableInput = false
     private var hasWorkerGivenUp = false
+    /// The workers that the run has told of as given up, and that have not come up since.
+    private var toldGivenUp: Set<String> = []
     private var hasUnhandledEvents = false
     private var hasNoControlSocket = false
     private var readyWorkers: Set<String> = []
@@ -18,9 +21,30 @@ final class RunOutcome: @unchecked Sendable {
 
     func inputBecameUnreadable() { lock.withLock { hasUnreadableInput = true } }
 
-    func workerBecameReady(_ name: String) { lock.withLock { _ = readyWorkers.insert(name) } }
+    func workerBecameReady(_ name: String) {
+        lock.withLock {
+            readyWorkers.insert(name)
+            toldGivenUp.remove(name)
+        }
+    }
 
-    func workerWasGivenUp() { lock.withLock { hasWorkerGivenUp = true } }
+    /// The run has said that the worker was given up.
+    func workerWasGivenUp(_ name: String) {
+        lock.withLock {
+            hasWorkerGivenUp = true
+            toldGivenUp.insert(name)
+        }
+    }
+
+    /// Whether every worker is at rest, and the run has said of each that was given up why.
+    ///
+    /// A worker's state runs ahead of the reports about it: the report that it is ready may be handled when it has been given up already.
+    func noWorkerIsLeft(of workers: [ChildStatus]) -> Bool {
+        let told = lock.withLock { toldGivenUp }
+        return workers.allSatisfy { worker in
+            if case .gaveUp = worker.state { told.contains(worker.name) } else { worker.state.isAtRest }
+        }
+    }
 
     /// A worker has ended by itself and is not started again: to be expected of some, but not before they were ever ready.
     func workerStaysDown(_ name: String) {

@@ -113,8 +113,7 @@ struct WorkerReporter: Sendable {
             diagnostics.say("\(worker) \(what(event))", .warning)
         }
         if let outbox = event.outbox { left(outbox, by: event.worker) }
-        // Otherwise that sentence could come after the run's last one.
-        if !event.next.hasPrefix(Self.givingUp) { statesChanged() }
+        statesChanged()
     }
 
     /// A status of 0 alone does not say that something is wrong.
@@ -156,8 +155,8 @@ struct WorkerReporter: Sendable {
     }
 
     private func gaveUp(_ event: WorkerGaveUp) {
-        outcome.workerWasGivenUp()
         diagnostics.say("worker \"\(event.worker)\" was given up: \(event.reason)", .error)
+        outcome.workerWasGivenUp(event.worker)
         statesChanged()
     }
 
