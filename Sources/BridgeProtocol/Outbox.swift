@@ -301,8 +301,8 @@ package struct Outbox: ~Copyable {
     package mutating func credit(_ acknowledgement: Acknowledgement) throws(LinkViolation) {
         try check(acknowledgement)
         // Everything below `mark` was credited before.
-        if acknowledgement.mark > mark { credit(through: mark &+ 1, acknowledgement.mark) }
-        for range in acknowledgement.ranges { credit(through: range.lowerBound, range.upperBound) }
+        if acknowledgement.mark > mark { credit(mark &+ 1, acknowledgement.mark) }
+        for range in acknowledgement.ranges { credit(range.lowerBound, range.upperBound) }
         mark = max(mark, acknowledgement.mark)
     }
 
@@ -320,25 +320,27 @@ package struct Outbox: ~Copyable {
         }
     }
 
-    private mutating func credit(through first: UInt64, _ last: UInt64) {
-        var sequence = next(not: .credited, from: first, through: last)
-        while sequence <= last {
-            if let record = records[index(sequence)] {
-                records[index(sequence)]?[.credited] = 1
-                creditedBytes += record.charge
-                inFlightEvents -= 1
-                inFlightBytes -= record.charge
+    private mutating func credit(_ first: UInt64, _ last: UInt64) {
+        var sequence = max(first, firstSequence)
+        while sequence <= last, let record = records[index(sequence)] {
+            if record.isCredited {
+                sequence = next(not: .credited, from: sequence, through: last)
+                continue
             }
-            sequence = next(not: .credited, from: sequence + 1, through: last)
+            records[index(sequence)]?[.credited] = 1
+            creditedBytes += record.charge
+            inFlightEvents -= 1
+            inFlightBytes -= record.charge
+            sequence += 1
         }
     }
 
-    /// The first event from one on that has not come so far; one behind the last if all have.
+    /// The first event from one that is kept on that has not come so far; one behind the last if all have.
     ///
     /// What it passes over it makes longer steps of: whatever ranges a peer announces, and however often, the steps that find nothing are
     /// few.
     private mutating func next(not stage: Stage, from first: UInt64, through last: UInt64) -> UInt64 {
-        var sequence = max(first, firstSequence)
+        var sequence = first
         while sequence <= last, let known = records[index(sequence)]?[stage], known > 0 {
             let next = sequence + UInt64(known)
             // Only up to the last: in a ring the oldest lies behind the newest.
@@ -365,14 +367,16 @@ package struct Outbox: ~Copyable {
 
     private mutating func settle(_ first: UInt64, _ last: UInt64) -> Int {
         var settled = 0
-        var sequence = next(not: .settled, from: first, through: last)
-        while sequence <= last {
-            if let record = records[index(sequence)] {
-                records[index(sequence)]?[.settled] = 1
-                if !record.isGap { settled += 1 }
+        var sequence = max(first, firstSequence)
+        while sequence <= last, let record = records[index(sequence)] {
+            if record.isSettled {
+                sequence = next(not: .settled, from: sequence, through: last)
+                continue
             }
+            records[index(sequence)]?[.settled] = 1
+            if !record.isGap { settled += 1 }
             probation.settled(sequence)
-            sequence = next(not: .settled, from: sequence + 1, through: last)
+            sequence += 1
         }
         acknowledgedEvents += UInt64(settled)
         return settled

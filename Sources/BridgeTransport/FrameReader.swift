@@ -2,13 +2,14 @@ import BridgeProtocol
 
 /// The bytes that a link has read and not acted upon yet; they belong to the thread that reads.
 final class FrameReader: @unchecked Sendable {
-    // Sendable: one thread at a time, and from one to the next it passes under the lock of the link's lane.
-    var buffer = ReceiveBuffer()
-    var decoder: FrameDecoder
+    // Sendable: one thread at a time, and from one to the next it passes under the lock of the link's lane. For the same reason nothing
+    // is gained from the exclusivity check, which would be paid three times an event.
+    @exclusivity(unchecked) var buffer = ReceiveBuffer()
+    @exclusivity(unchecked) var decoder: FrameDecoder
     /// Whether anything has been read.
     var hasBegun = false
     /// The length of the frame in hand.
-    private var length = 0
+    @exclusivity(unchecked) private var length = 0
     /// How much of the unfinished frame was there when it last made progress, and when that was.
     private var progress = (bytes: 0, at: UInt64(0))
 
@@ -16,7 +17,7 @@ final class FrameReader: @unchecked Sendable {
     private static let leastProgress = 4 << 10
 
     /// Where the frame lies that a slow thread has in hand.
-    private var left: ReceiveBuffer?
+    @exclusivity(unchecked) private var left: ReceiveBuffer?
 
     init(limit: Int) {
         decoder = FrameDecoder(limit: limit)

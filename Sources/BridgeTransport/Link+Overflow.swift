@@ -110,7 +110,7 @@ extension Link {
     // MARK: - On into the outbox
 
     /// With the lock held.
-    private var hasPromotable: Bool { queue.first.map(mayLeave) ?? false }
+    private var hasPromotable: Bool { !queue.isEmpty && (queue.first.map(mayLeave) ?? false) }
 
     /// Whether what is at the front may go on.
     ///
