@@ -92,7 +92,7 @@ final class ControlDesk: @unchecked Sendable {
     /// - Returns: Why it is not as it should be; nil if it is.
     private func outcome(of command: WorkerCommand, _ index: Int, startsBefore: Int) async -> String? {
         let watch = WorkerCommandWatch(command, startsBefore: startsBefore)
-        let name = core.routes[index].peerName
+        guard let name = core.status(at: index)?.name else { return command == .stop ? nil : "the worker was removed" }
         for await update in WorkerStatusUpdates(board: core.statusBoard) {
             guard let now = core.status(at: index), let told = update.workers.first(where: { $0.name == name }) else {
                 // One that is removed is stopped before.

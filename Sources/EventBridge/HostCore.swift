@@ -28,13 +28,15 @@ final class HostCore: @unchecked Sendable {
     private let output: (@Sendable (WorkerOutput) -> Void)?
 
     let lock = Lock()
-    // By the supervisor's index; what was removed keeps its place.
+    // By the supervisor's index; what was removed keeps its place, in which ``vacancy`` stands for it.
     private var routesNow: [Route] = []
     private var outputsNow: [OutputGate] = []
     var specifications: [WorkerSpecification] = []
     var incarnations: [IncarnationTable] = []
     /// Those of which nothing is left.
     private var removed: Set<Int> = []
+    /// Stands in the places of all removed workers: a host whose workers come and go does not grow by what each of them had.
+    private lazy var vacancy = makeVacancy()
     /// By name, of those specifications that have one.
     private var pools: [String: WorkerPool] = [:]
     /// Those who wait for the end of a worker that is removed.
@@ -212,14 +214,23 @@ final class HostCore: @unchecked Sendable {
         router.retire(route)
         outputs[index].tell()
         statusBoard.remove(index)
+        usages.forget(index)
         let waiter = lock.withLock {
             removed.insert(index)
             stoppedOnRequest.remove(route.peerName)
             pools[route.pool?.name ?? route.peerName] = nil
             incarnations[index] = IncarnationTable()
+            (routesNow[index], outputsNow[index], specifications[index]) = vacancy
             return removalWaiters.removeValue(forKey: index)
         }
         waiter?.resume()
+    }
+
+    private func makeVacancy() -> (Route, OutputGate, WorkerSpecification) {
+        let specification = WorkerSpecification("removed", executable: .path(""))
+        let route = route(to: specification, nil)
+        route.close(because: "it was removed")
+        return (route, gate(for: specification), specification)
     }
 
     // MARK: - Requests

@@ -21,6 +21,9 @@ final class UsageTally: @unchecked Sendable {
         }
     }
 
+    /// The child is gone for good.
+    func forget(_ index: Int) { lock.withLock { _ = usages.removeValue(forKey: index) } }
+
     /// The status of the child at this index, with what its last processes have used.
     func filling(in status: ChildStatus, of index: Int) -> ChildStatus {
         let usages = lock.withLock { self.usages[index] }

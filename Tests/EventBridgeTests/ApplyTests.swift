@@ -1,3 +1,4 @@
+import BridgePlatform
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
@@ -134,6 +135,29 @@ struct ApplyTests {
         #expect(bridge.deadLetters.isEmpty)
         #expect(bridge.statistics.map(\.worker) == ["stays", "changes", "new"])
         #expect(await bridge.shutdown().isComplete)
+    }
+
+    @Test("A host whose workers come and go does not grow by what each of them had", .timeLimit(.minutes(5)))
+    func comeAndGo() async throws {
+        let bridge = try await bridge([worker("stays")])
+        /// Another worker comes, gets events and goes.
+        func comeAndGo(_ numbers: Range<Int64>) async throws {
+            for number in numbers {
+                _ = try await bridge.apply([worker("stays"), worker("comes")], finishingWithin: patience)
+                for _ in 0..<100 { try await publisher.send(WorkRequested(number: number, text: "")) }
+                _ = try await bridge.apply([worker("stays")], finishingWithin: patience)
+            }
+        }
+        try await comeAndGo(0..<8)
+        let before = CurrentProcess.heapBytesInUse()
+        try await comeAndGo(8..<48)
+        let after = CurrentProcess.heapBytesInUse()
+        #expect(bridge.status.map(\.name) == ["stays"])
+        #expect(await bridge.shutdown().isComplete)
+        guard let before, let after else {
+            return CurrentProcess.report("not tested: the heap of a host whose workers go, as nobody counts it here")
+        }
+        #expect((after - before) / 40 < 6 << 10, "bytes for each that has gone")
     }
 
     @Test("Many changes under load lose nothing and move nothing", .timeLimit(.minutes(10)))
