@@ -105,6 +105,8 @@ struct StatusTableTests {
     func harmless() {
         let lines = StatusTable(report: report([worker("a\u{1B}[2J", "ready")])).lines()
         #expect(lines[3].hasPrefix("a\\u001b[2J  ready"))
+        // U+202E turns what follows around, U+2066 sets it apart, U+2028 ends the line; a hyphen of U+2010 does nothing of the kind.
+        #expect(TerminalText.harmless("a\u{202E}b\u{2066}c\u{2028}d\u{2010}") == "a\\u202eb\\u2066c\\u2028d\u{2010}")
         #expect(StatusTable(report: report([])).lines().count == 1)
     }
 
