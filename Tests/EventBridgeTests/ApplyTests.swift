@@ -150,14 +150,15 @@ struct ApplyTests {
         }
         try await comeAndGo(0..<8)
         let before = CurrentProcess.heapBytesInUse()
-        try await comeAndGo(8..<48)
+        try await comeAndGo(8..<128)
         let after = CurrentProcess.heapBytesInUse()
         #expect(bridge.status.map(\.name) == ["stays"])
         #expect(await bridge.shutdown().isComplete)
         guard let before, let after else {
             return CurrentProcess.report("not tested: the heap of a host whose workers go, as nobody counts it here")
         }
-        #expect((after - before) / 40 < 6 << 10, "bytes for each that has gone")
+        // Links that are just coming or going have buffers of some hundred KiB at either look.
+        #expect((after - before) / 120 < 12 << 10, "bytes for each that has gone")
     }
 
     @Test("Many changes under load lose nothing and move nothing", .timeLimit(.minutes(10)))
