@@ -31,7 +31,7 @@ struct FaultyWorker {
         case .exitEarly: exit(0)
         case .noHello, .badVersion, .garbage: withLink { $0.misbehaveBeforeHello(misbehaviour) }
         case .tornFrame, .hugeFrame, .deepPayload, .floodWindow, .slowFrame, .floodControl, .floodNames, .floodInterest,
-            .command, .ignoreTermination:
+            .nameAll, .command, .ignoreTermination:
             withLink { $0.misbehaveAfterHandshake(misbehaviour) }
         case .grandchild: Grandchild.leave(holdingLink: false)
         case .leakDescriptor, .burstHeld: Grandchild.leave(holdingLink: true)

@@ -33,6 +33,8 @@ enum Misbehaviour: Equatable {
     case floodNames
     /// `flood-interest`: wants events of ever new names.
     case floodInterest
+    /// `name-all`: sends an event under the name that stands for all events.
+    case nameAll
     /// `command`: asks its host to drain, which only a host may ask for.
     case command
     /// `ignore-sigterm`: looks alive, but does not stop when asked by drain, the end of the link, or SIGTERM.
@@ -102,6 +104,7 @@ enum Misbehaviour: Equatable {
         "bad-version": .badVersion, "garbage": .garbage, "torn-frame": .tornFrame, "huge-frame": .hugeFrame,
         "deep-payload": .deepPayload, "flood-window": .floodWindow, "slow-frame": .slowFrame,
         "flood-control": .floodControl, "flood-names": .floodNames, "flood-interest": .floodInterest,
+        "name-all": .nameAll,
         "command": .command, "ignore-sigterm": .ignoreTermination,
         "none": .none, "flood": .flood, "flood-stdout": .floodOutput, "hang": .hang, "spin": .spin,
         "grandchild": .grandchild, "leak-descriptor": .leakDescriptor, "burst": .burst,

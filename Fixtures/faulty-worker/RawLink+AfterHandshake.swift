@@ -30,6 +30,10 @@ extension RawLink {
             for number: UInt64 in 2 ... .max {
                 send(.interest(Interest(wanted: [.init(number: number, name: "Made up \(number)")])))
             }
+        case .nameAll:
+            var head = Self.head(sequence: 1)
+            head.name = .text("*")
+            sendEvent(head, payload: Self.workDone)
         case .command: send(.drain(graceMilliseconds: 1))
         default:
             flood(beyond: welcome)

@@ -1,4 +1,5 @@
 package import CBOR
+import DomainEvents
 
 /// An event's identity as a frame spells it: short where the link says the rest.
 package enum WireID: Sendable, Hashable {
@@ -225,7 +226,7 @@ package enum EventFrame {
         let name: WireName
         if reader.nextMajorType == .text {
             let text = try reader.readText()
-            try checkName(text, limits: limits)
+            try checkEventName(text, limits: limits)
             name = .text(text)
         } else {
             name = .number(try reader.readUnsigned())
@@ -324,6 +325,14 @@ package enum EventFrame {
             )
         default:
             return .sender(number: try reader.readUnsigned())
+        }
+    }
+
+    /// Checks a name under which a peer offers an event, or says that it will.
+    static func checkEventName(_ name: String, limits: LinkLimits) throws(LinkViolation) {
+        try checkName(name, limits: limits)
+        guard name != EventNames.everything else {
+            throw LinkViolation("no event has the name \"\(name)\", which stands for all events where they are wanted")
         }
     }
 

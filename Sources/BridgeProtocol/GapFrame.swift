@@ -62,7 +62,7 @@ package struct GapFrame: Sendable, Hashable {
         sequence = try reader.readUnsigned()
         if reader.nextMajorType == .text {
             let text = try reader.readText()
-            try EventFrame.checkName(text, limits: limits)
+            try EventFrame.checkEventName(text, limits: limits)
             name = .text(text)
         } else {
             name = .number(try reader.readUnsigned())

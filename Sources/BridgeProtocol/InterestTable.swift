@@ -1,3 +1,5 @@
+import DomainEvents
+
 /// What the peer wants: by which number each event name goes on this link.
 ///
 /// A number means one name for as long as the link lives, wanted or not: events that carry it may still be under way.
@@ -30,6 +32,11 @@ package struct InterestTable: Sendable {
         for entry in interest.wanted {
             if let known = names[entry.number], known != entry.name {
                 throw LinkViolation("name number \(entry.number) is given to \"\(known)\" and \"\(entry.name)\"")
+            }
+            guard (entry.number == 0) == (entry.name == EventNames.everything) else {
+                throw LinkViolation(
+                    "number 0 and the name \"*\" stand for all events, and for one another; found \(entry.number) for \"\(entry.name)\""
+                )
             }
             guard wanted[entry.name] == nil else { throw LinkViolation("the name \"\(entry.name)\" is wanted twice") }
             guard names.count < limit || names[entry.number] != nil else {

@@ -29,7 +29,7 @@ extension EventRouter: InterestObserver {
             var interest = Interest()
             for name in watchedNames { _ = named(name) }
             if wantsEverything {
-                interest.wanted.append(Interest.Name(number: 0, name: Self.everything))
+                interest.wanted.append(Interest.Name(number: 0, name: EventNames.everything))
             }
             for named in tableLock.withLock({ namesByNumber }) where isWanted(named, of: route) {
                 told.announced.insert(named.number)
@@ -59,12 +59,12 @@ extension EventRouter: InterestObserver {
             }
             for wanted in interest.wanted {
                 told.asked.insert(wanted.name)
-                if wanted.name != Self.everything { _ = try named(wanted.name, broughtBy: route) }
+                if wanted.name != EventNames.everything { _ = try named(wanted.name, broughtBy: route) }
             }
             return told === route.interest
         }
         guard isPresent else { return }
-        if replacesWishes || interest.wanted.contains(where: { $0.name == Self.everything })
+        if replacesWishes || interest.wanted.contains(where: { $0.name == EventNames.everything })
             || interest.wanted.count > 1 || !interest.unwanted.isEmpty
         {
             updateTargets()
@@ -86,7 +86,7 @@ extension EventRouter: InterestObserver {
     package func missingInterest(of route: Route, in names: [String], over link: Link) -> [String] {
         lock.withLock {
             let asked = route.toldInterest(over: link)?.asked ?? []
-            return asked.contains(Self.everything) ? [] : names.filter { !asked.contains($0) }
+            return asked.contains(EventNames.everything) ? [] : names.filter { !asked.contains($0) }
         }
     }
 

@@ -7,7 +7,7 @@ extension EventRouter {
     package func adopt(_ names: [String], for route: Route) {
         lock.withLock {
             route.specify(Set(names))
-            for name in names where name != Self.everything { _ = named(name) }
+            for name in names where name != EventNames.everything { _ = named(name) }
         }
         updateTargets()
     }

@@ -12,9 +12,6 @@ import Synchronization
 package final class EventRouter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock` (wishes and interest) or `tableLock` (look-ups on the event path).
 
-    /// The name with which a peer asks for every event that is not a self-report.
-    package static let everything = "*"
-
     package let publisher: EventPublisher
     package let poller: Poller
     /// On which everything goes that is reported of this process's bridge.
@@ -52,7 +49,7 @@ package final class EventRouter: @unchecked Sendable {
     private var namesByText: [String: NamedEvents] = [:]
     /// How many of them those who have attached have brought.
     private var attachedNames = 0
-    /// Position is number minus 1; number 0 is ``everything``.
+    /// Position is number minus 1; number 0 is ``EventNames/everything``.
     var namesByNumber: [NamedEvents] = []
     /// The same, for the event path.
     private let numbers = NumberTable(capacity: EventRouter.maximumNames)
@@ -407,7 +404,7 @@ package final class EventRouter: @unchecked Sendable {
 
     /// The entry of a name that somebody says instead of its type.
     func entry(toPublish name: String) throws(DeliveryError) -> NamedEvents {
-        guard (1...EventNames.maximumBytes).contains(name.utf8.count), name != Self.everything else {
+        guard (1...EventNames.maximumBytes).contains(name.utf8.count), name != EventNames.everything else {
             throw DeliveryError(
                 .notEncodable,
                 "an event name has 1 to \(EventNames.maximumBytes) bytes and is not \"*\"; found \(name.utf8.count)"

@@ -43,9 +43,9 @@ extension EventRouter {
         updateTargets()
     }
 
-    /// The names that the peer has asked for, but for ``everything``.
+    /// The names that the peer has asked for, but for ``EventNames/everything``.
     package func namesAsked(by route: Route) -> [String] {
-        lock.withLock { (route.interest?.asked ?? []).filter { $0 != Self.everything } }.sorted()
+        lock.withLock { (route.interest?.asked ?? []).filter { $0 != EventNames.everything } }.sorted()
     }
 
     /// The names of all events that somebody subscribes to in this process.

@@ -178,10 +178,10 @@ package final class Route: @unchecked Sendable {
     ///
     /// Behind the change of the targets: whoever is told so finds out anew who gets the event.
     ///
-    /// - Parameter reports: the bridge's reports about itself, for which ``EventRouter/everything`` does not stand.
+    /// - Parameter reports: the bridge's reports about itself, for which ``EventNames/everything`` does not stand.
     func leave(but reports: Set<String>) {
         lock.withLock {
-            let isEverything = specifiedNow.contains(EventRouter.everything)
+            let isEverything = specifiedNow.contains(EventNames.everything)
             let left = LeftNames(specifiedNow, andAllBut: isEverything ? reports : nil)
             leftNames = left
             current.leave(left)
@@ -489,7 +489,7 @@ package final class Route: @unchecked Sendable {
     func wants(_ name: String, isSelfReport: Bool) -> Bool {
         if isLeaving { return has(asked: name) && !isSpecified(name, isSelfReport: isSelfReport) }
         return isSpecified(name, isSelfReport: isSelfReport) || has(asked: name)
-            || (!isSelfReport && has(asked: EventRouter.everything))
+            || (!isSelfReport && has(asked: EventNames.everything))
     }
 
     /// Under the router's lock.

@@ -26,7 +26,7 @@ package final class RoutePool: @unchecked Sendable {
         self.keys = keys
     }
 
-    func key(of name: String) -> EventKey { keys[name] ?? keys[EventRouter.everything] ?? .anyMember }
+    func key(of name: String) -> EventKey { keys[name] ?? keys[EventNames.everything] ?? .anyMember }
 
     /// Whether this is the first event of its name that has no key.
     func isNews(keyMissingOf name: String) -> Bool { lock.withLock { reported.insert(name).inserted } }

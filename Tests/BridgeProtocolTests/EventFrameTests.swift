@@ -180,6 +180,7 @@ struct EventFrameTests {
         #expect(refusal(event(id: other(""))).contains("this one has 0"))
         #expect(refusal(event(id: other(String(repeating: "x", count: 257)))).contains("this one has 257"))
         #expect(refusal(event(id: { $0.null() }, name: "")).contains("this one has 0"))
+        #expect(refusal(event(id: { $0.null() }, name: "*")).contains("no event has the name \"*\""))
         #expect(
             refusal(event(id: { $0.null() }, name: String(repeating: "x", count: 257))).contains("this one has 257")
         )

@@ -216,6 +216,10 @@ struct InterestTableTests {
             try table.apply(Interest(wanted: [.init(number: 2, name: "a")]))
         }
         #expect(throws: LinkViolation.self) { try table.apply(Interest(unwanted: [1, 1])) }
+        for entry in [Interest.Name(number: 0, name: "b"), Interest.Name(number: 3, name: "*")] {
+            let error = #expect(throws: LinkViolation.self) { try table.apply(Interest(wanted: [entry])) }
+            #expect(error?.description.contains("found \(entry.number) for \"\(entry.name)\"") == true)
+        }
     }
 
     @Test("names that were wanted once count against the limit")

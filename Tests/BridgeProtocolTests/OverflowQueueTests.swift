@@ -231,6 +231,8 @@ struct GapFrameTests {
                 _ = try? Self.decode(broken)
             }
         }
+        let ofAll = GapFrame(sequence: 1, name: .text("*"), count: 1, reason: 1, ranges: [])
+        #expect(throws: LinkViolation.self) { try Self.decode(Self.body(ofAll)) }
         let none = GapFrame(sequence: 1, name: .number(1), count: 0, reason: 1, ranges: [])
         #expect(throws: LinkViolation.self) { try Self.decode(Self.body(none)) }
         let many = GapFrame(

@@ -136,6 +136,7 @@ struct MisbehaviourTests {
             "flood-names",
             "it brings the event name \"Made up 21\"; the limit is 20 names that nobody else knows"
         ),
+        violation("name-all", "no event has the name \"*\", which stands for all events where they are wanted"),
         violation("flood-interest", "interest in more than 30 names"),
         violation("command", "a drain frame is forbidden: only a host sends it"),
         MisbehaviourCase(

@@ -225,15 +225,19 @@ struct ApplyTests {
         var (limited, larger) = (worker("a"), pooled)
         limited.limits.outbox = 1 << 20
         larger.pool = WorkerPool(3)
+        var wild = worker("wild")
+        (wild.subscribes, wild.publishes) = ([""], ["*"])
         let error = await #expect(throws: BridgeError.self) {
-            try await bridge.apply([limited, larger, worker("new"), worker("new"), worker("bad name")])
+            try await bridge.apply([limited, larger, worker("new"), worker("new"), worker("bad name"), wild])
         }
         #expect(error?.code == .invalidSpecification)
         let sentences = error?.description.split(separator: "\n").map(String.init) ?? []
         for (worker, why) in [
             ("\"a\"", "its limits, but for the deadline of handlers, cannot change"),
             ("\"pool\"", "its pool cannot change"),
-            ("\"bad name\"", "a name has 1 to 64"), ("\"new\"", "is given to more than one child"),
+            ("\"bad name\"", "a name has 1 to 64"),
+            ("\"wild\"", "an event name has 1 to 256 bytes; found 0"), ("\"wild\"", "no event has the name \"*\""),
+            ("\"new\"", "is given to more than one child"),
         ] {
             #expect(sentences.contains { $0.contains(worker) && $0.contains(why) }, "\(worker)")
         }

@@ -97,7 +97,7 @@ struct WorkerLifeTests {
     @Test(
         "A worker that breaks the protocol is named and replaced, and its siblings do not notice",
         .timeLimit(.minutes(5)),
-        arguments: ["garbage", "huge-frame", "torn-frame", "flood-window"]
+        arguments: ["garbage", "huge-frame", "torn-frame", "flood-window", "name-all"]
     )
     func brokenWorkerIsNamed(misbehaviour: String) async throws {
         let reports = WorkerReports(publisher)

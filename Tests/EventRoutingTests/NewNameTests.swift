@@ -15,7 +15,7 @@ struct NewNameTests {
 
     init() throws {
         bench = try RoutingBench()
-        reader = bench.route("reader", wants: [EventRouter.everything])
+        reader = bench.route("reader", wants: [EventNames.everything])
         sender = bench.route("sender")
         bench.router.exchange(adding: [reader, sender])
         sender.link.establish(as: EventSource(origin: "sender", incarnation: 7))

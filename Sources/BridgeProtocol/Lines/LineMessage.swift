@@ -140,6 +140,7 @@ package struct LineHello: Sendable, Hashable {
         library = try line.text("library") ?? "lines"
         wants = try LineMessage.names("wants", of: line, limits: limits) ?? []
         publishes = try LineMessage.names("publishes", of: line, limits: limits).map { Set($0) }
+        for name in publishes ?? [] { try EventFrame.checkEventName(name, limits: limits) }
         acknowledgesNothing = try line.word("acknowledge", of: Acknowledging.self) == .nothing
         window = try line.number("window")
         if window == 0 { throw line.wrong("window", "a number of events, at least 1") }
@@ -160,7 +161,7 @@ package struct LineEvent: Sendable, Hashable {
         guard let name = try line.text("type", "the name of an event") else {
             throw LinkViolation("a line has neither \"type\", as an event has, nor \"bridge\", as a message has")
         }
-        try EventFrame.checkName(name, limits: limits)
+        try EventFrame.checkEventName(name, limits: limits)
         self.name = name
         if let version = try line.text("specversion"), version != "1.0" { throw line.wrong("specversion", "\"1.0\"") }
         time = try Self.time(of: line)

@@ -152,7 +152,7 @@ package struct LinesTranslator: Sendable {
     private mutating func number(of name: String) -> UInt64 {
         if let known = numbers[name] { return known }
         // 0 is for everything, by which no event is named.
-        let number = name == "*" ? 0 : UInt64(names.count) + 1
+        let number = name == EventNames.everything ? 0 : UInt64(names.count) + 1
         numbers[name] = number
         if number != 0 { names[number] = name }
         return number

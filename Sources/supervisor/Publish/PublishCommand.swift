@@ -62,7 +62,7 @@ struct PublishCommand {
 
     private func checkName() throws(RunFailure) {
         let name = options.name
-        guard (1...EventNames.maximumBytes).contains(name.utf8.count), name != EventRouter.everything else {
+        guard (1...EventNames.maximumBytes).contains(name.utf8.count), name != EventNames.everything else {
             throw usage(
                 """
                 found the name \(ShownValue.text(name)) (\(name.utf8.count) bytes), expected an event's name of 1 to \

@@ -31,8 +31,8 @@ struct EventFilter: Sendable, Hashable {
                 topic: .tail
             )
         }
-        wantsEverything = words.contains(EventRouter.everything)
-        names = Set(words.filter { $0 != EventRouter.everything })
+        wantsEverything = words.contains(EventNames.everything)
+        names = Set(words.filter { $0 != EventNames.everything })
     }
 
     /// - Parameters:
