@@ -10,7 +10,8 @@ package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible 
 /// Finds in a dead worker's shared outbox the events that it had accepted and the host has not received.
 ///
 /// What lies there is what any peer could have sent, and somebody may still be writing to it: every byte is copied once and looked
-/// at in the copy; no number is believed that the file's length does not bear out; and no more is read than the file is long.
+/// at in the copy; no number is believed that the file's length does not bear out; and no more is read than the file is long, or than
+/// a worker may keep.
 package struct OutboxRemainder: ~Copyable {
     private let source: any OutboxSource
     private let state: OutboxState
@@ -24,8 +25,25 @@ package struct OutboxRemainder: ~Copyable {
     private var nextChunk: UInt64
     /// How much may still be read: a list of chunks that comes back to itself ends here.
     private var budget: Int
+    /// How much more may be charged for what is visited.
+    private var allowance: Int
+    private let allowed: Int
 
-    package init(_ source: some OutboxSource, state: OutboxState, limits: LinkLimits) {
+    /// Twice what a worker keeps before it drops, which is the same for all workers, whatever their host keeps for them.
+    ///
+    /// The file is larger, as large frames leave room empty; filled with the smallest events it would keep the host busy for more than a
+    /// minute.
+    package static let allowedBytes = 2 * LinkLimits().outboxHardBytes
+
+    /// - Parameter allowed: how much may be charged for what is visited, in all.
+    package init(
+        _ source: some OutboxSource,
+        state: OutboxState,
+        limits: LinkLimits,
+        allowed: Int = OutboxRemainder.allowedBytes
+    ) {
+        self.allowed = allowed
+        allowance = allowed
         self.source = source
         self.state = state
         self.limits = limits
@@ -64,7 +82,15 @@ package struct OutboxRemainder: ~Copyable {
             guard last.map({ record.sequence == $0 &+ 1 }) ?? (record.sequence <= received &+ 1) else {
                 throw OutboxDamage("event \(record.sequence) lies where \((last ?? received) &+ 1) was expected")
             }
-            if record.sequence > received { try body(record) }
+            if record.sequence > received {
+                allowance -= LinkLimits.charge(forFrameOf: length)
+                guard allowance >= 0 else {
+                    throw OutboxDamage(
+                        "behind event \(last ?? received) lies more than a worker may keep, \(allowed) bytes"
+                    )
+                }
+                try body(record)
+            }
             last = record.sequence
             buffer.consume(length)
         }

@@ -400,6 +400,30 @@ struct HostileOutboxTests {
         #expect(error?.description == "it ends behind event 7, though 100 events were counted")
     }
 
+    @Test("more events than a worker may keep are damage that says so; those within the limit stand")
+    func holdsTooMany() throws {
+        let sender = try SharedSender(slots: 12)
+        for _ in 0..<12 { sender.put() }
+        let state = try #require(OutboxState(sender.memory))
+        var found: [UInt64] = []
+        func read(allowed: Int) throws {
+            found = []
+            var remainder = OutboxRemainder(sender.memory, state: state, limits: LinkLimits(), allowed: allowed)
+            // What had come is not charged.
+            try remainder.forEach(after: 2) { found.append($0.sequence) }
+        }
+        try read(allowed: 10 * LinkLimits.minimumCharge)
+        #expect(found == Array(3...12))
+        let error = #expect(throws: OutboxDamage.self) { try read(allowed: 10 * LinkLimits.minimumCharge - 1) }
+        #expect(found == Array(3...11))
+        #expect(error?.description == "behind event 11 lies more than a worker may keep, 2559 bytes")
+    }
+
+    @Test("what a host reads of a dead worker's outbox is twice what the worker keeps before it drops")
+    func allowance() {
+        #expect(OutboxRemainder.allowedBytes == 128 << 20)
+    }
+
     @Test("fewer counted events than had come is damage", .timeLimit(.minutes(5)))
     func countsTooFew() throws {
         let sender = try filled()
