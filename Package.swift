@@ -540,6 +540,7 @@ let package = Package(
                 "JSONText",
                 "Locks",
                 "Supervision",
+                "TestSupport",
                 "supervisor",
             ]
         ),

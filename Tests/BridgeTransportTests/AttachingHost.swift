@@ -2,6 +2,7 @@ import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
 import DomainEvents
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -28,18 +29,6 @@ final class TemporaryDirectory: Sendable {
 
     deinit {
         try? FileManager.default.removeItem(atPath: path)
-    }
-}
-
-/// Returns once `condition` holds, which nobody tells of; at most after four minutes, as `Shared.wait` does.
-func waitUntil(sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool) {
-    let deadline = MonotonicClock.now() + 240_000_000_000
-    while !condition() {
-        guard MonotonicClock.now() < deadline else {
-            Issue.record("it never came to that", sourceLocation: sourceLocation)
-            return
-        }
-        usleep(1_000)
     }
 }
 
@@ -186,9 +175,9 @@ final class AttachingClient: Sendable {
 }
 
 /// Makes what `body` does leave no descriptor behind; in an exit test, as nothing else runs there.
-func leavingNoDescriptor(sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void) throws {
+func leavingNoDescriptor(_ body: () throws -> Void) throws {
     let before = try CurrentProcess.openDescriptorCount()
     try body()
     // A thread that has done its last call out still holds its stream for a moment.
-    waitUntil(sourceLocation: sourceLocation) { (try? CurrentProcess.openDescriptorCount()) ?? .max <= before }
+    waitUntil { (try? CurrentProcess.openDescriptorCount()) ?? .max <= before }
 }

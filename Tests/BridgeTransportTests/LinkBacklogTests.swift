@@ -44,7 +44,7 @@ struct LinkBacklogTests {
         Self.ask(1...100, of: pair)
         #expect(pair.hostDelegate.events.value.count == 4)
         // The last of them may be acknowledged a moment later.
-        while pair.host.outboxDepth.events > 0 { yieldThread() }
+        waitUntil { pair.host.outboxDepth.events == 0 }
         // The answers are on their way still.
         #expect(!pair.host.isQuiet)
         for sequence: UInt64 in 1...100 {
@@ -78,15 +78,15 @@ struct LinkBacklogTests {
         }
         #expect(isCrowded)
         let goesOn = Shared(false)
-        #expect(pair.host.whenNotBackedUp { goesOn.change { $0 = true } })
+        try #require(pair.host.whenNotBackedUp { goesOn.change { $0 = true } })
         var handled: UInt64 = 0
-        while !goesOn.value {
+        waitUntil {
             let arrived = UInt64(pair.hostDelegate.events.value.count)
             while handled < arrived {
                 handled += 1
                 pair.host.eventHandled(handled)
             }
-            yieldThread()
+            return goesOn.value
         }
         #expect(!pair.host.hasBacklog)
         pair.shutDown()
@@ -124,7 +124,7 @@ struct LinkBacklogTests {
             }
             link.flush(at: WallClock.now())
             // Each is handled, and behind an event that does not come.
-            while link.unsettledEvent(number) == nil { yieldThread() }
+            waitUntil { link.unsettledEvent(number) != nil }
             peer.send(
                 .acknowledge(
                     Acknowledgement(mark: number, after: .max),

@@ -123,13 +123,13 @@ struct LinkEndingTests {
         }
         // The host takes its time with each event, but takes them.
         var handled: UInt64 = 0
-        while pair.workerDelegate.end.value == nil {
+        waitUntil {
             let arrived = UInt64(pair.hostDelegate.events.value.count)
             while handled < arrived {
                 handled += 1
                 pair.host.eventHandled(handled)
             }
-            yieldThread()
+            return pair.workerDelegate.end.value != nil
         }
         #expect(isDrained.value)
         isOver.change { $0 = true }

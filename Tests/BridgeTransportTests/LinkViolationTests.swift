@@ -128,11 +128,12 @@ struct LinkViolationTests {
         let bytes = frame(.ready)
         fixture.peer.send(Array(bytes.prefix(3)))
         func wait(_ isMet: (UInt64?) -> Bool) -> UInt64? {
-            while true {
-                let found = fixture.link.unfinishedFrame
-                if isMet(found) { return found }
-                yieldThread()
+            var found: UInt64?
+            waitUntil {
+                found = fixture.link.unfinishedFrame
+                return isMet(found)
             }
+            return found
         }
         let first = wait { $0 != nil }
         // One more byte is no progress.

@@ -37,7 +37,7 @@ struct PeerNumberTests {
         let (link, peer) = try Self.connect(delegate, poller, features: .acknowledgesNothing)
         delegate.messages.wait { !$0.isEmpty }
         for number in 1...3 { link.publish(number, from: LinkPair.hostSource) }
-        while link.tally.tally.unconfirmed < 3 { yieldThread() }
+        waitUntil { link.tally.tally.unconfirmed >= 3 }
         peer.send(
             isRefusal
                 ? .refuse(Refusal(sequence: 3, reason: 1, text: ""))

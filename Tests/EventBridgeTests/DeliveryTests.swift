@@ -174,7 +174,7 @@ struct DeliveryTests {
                                 )
                                 answer.add(confirmation.number)
                             }
-                            while answer.all.isEmpty { yieldThread() }
+                            waitUntil { !answer.all.isEmpty }
                             publisher.publish(ErrandReport(text: "\(answer.all)"))
                         }
                     ]

@@ -35,6 +35,6 @@ final class ErrandGate: Sendable {
 
     /// For handlers that block their thread.
     func block() {
-        while opened.all.isEmpty { yieldThread() }
+        waitUntil { !opened.all.isEmpty }
     }
 }

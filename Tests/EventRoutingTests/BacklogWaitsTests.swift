@@ -4,6 +4,7 @@ import BridgeTransport
 import DomainEvents
 import Locks
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import EventRouting
@@ -91,13 +92,13 @@ struct BacklogWaitsTests {
         #expect(passed[3].isSo)
         // The one that it waits for has ended: it passes, and so there is no circle any more for who comes now.
         peers[1].end()
-        while !passed[0].isSo || !again.isSo { yieldThread() }
+        waitUntil { passed[0].isSo && again.isSo }
         #expect(!passed[1].isSo && !passed[2].isSo)
         let later = Passed()
         waits.wait(peers[3].route, for: peers[0].route) { later.pass() }
         #expect(!later.isSo)
         for peer in peers { peer.end() }
-        while !passed[1].isSo || !passed[2].isSo || !later.isSo { yieldThread() }
+        waitUntil { passed[1].isSo && passed[2].isSo && later.isSo }
     }
 
     @Test("a peer waits for none that is given up")

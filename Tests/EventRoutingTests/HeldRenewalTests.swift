@@ -3,6 +3,7 @@ import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 import Locks
+import TestSupport
 import Testing
 
 @testable import EventRouting
@@ -52,7 +53,7 @@ struct HeldRenewalTests {
         route.releaseEvents(over: next)
         #expect(next.unfinished.isEmpty)
         _ = first.link.release(first.sequence, at: 1)
-        while next.unfinished.count < (drops ? 1 : 2) { yieldThread() }
+        waitUntil { next.unfinished.count >= (drops ? 1 : 2) }
         far.close()
         withExtendedLifetime(delegate) {}
     }

@@ -152,7 +152,7 @@ private final class HeldHandler: Sendable {
 
     func wait() {
         entered.add(())
-        while opened.count == 0 { yieldThread() }
+        waitUntil { opened.count != 0 }
     }
 
     func isEntered() async { await entered.wait(for: 1) }

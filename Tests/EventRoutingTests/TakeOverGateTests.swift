@@ -3,6 +3,7 @@ import BridgeProtocol
 import DomainEvents
 import Locks
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import EventRouting
@@ -81,7 +82,7 @@ struct TakeOverGateTests {
         let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
         let passers = Passers()
         try passers.start { gate.wait(sender, for: target) }
-        while gate.awaited(by: sender) == nil { yieldThread() }
+        waitUntil { gate.awaited(by: sender) != nil }
         #expect(passers.count == 0)
         target.close(because: "it was given up", isGivenUp: true)
         passers.join()
@@ -94,7 +95,7 @@ struct TakeOverGateTests {
         let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
         let passers = Passers()
         try passers.start { gate.wait(sender, for: target) }
-        while gate.awaited(by: sender) == nil { yieldThread() }
+        waitUntil { gate.awaited(by: sender) != nil }
         target.setPaused(true)
         target.pauseChanged()
         passers.join()
@@ -106,7 +107,7 @@ struct TakeOverGateTests {
         let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
         let passers = Passers()
         try passers.start { gate.wait(sender, for: target) }
-        while gate.awaited(by: sender) == nil { yieldThread() }
+        waitUntil { gate.awaited(by: sender) != nil }
         target.setStartsByItself(false)
         passers.join()
         gate.wait(sender, for: target)
@@ -123,8 +124,8 @@ struct TakeOverGateTests {
             try passers.start { gate.wait(sender, for: target) }
         }
         // Whoever would have closed it.
-        while passers.count == 0 { yieldThread() }
-        while routes.count(where: { gate.awaited(by: $0) != nil }) != count - 1 { yieldThread() }
+        waitUntil { passers.count != 0 }
+        waitUntil { routes.count { gate.awaited(by: $0) != nil } == count - 1 }
         #expect(passers.count == 1)
         for route in routes { route.close(because: "it was stopped") }
         passers.join()
@@ -170,7 +171,7 @@ struct TakeOverGateTests {
         try sender.put(request(of: Self.process), "Told")
         let passers = Passers()
         try passers.start { gate.wait(sender, for: target) }
-        while gate.awaited(by: sender) == nil { yieldThread() }
+        waitUntil { gate.awaited(by: sender) != nil }
         let entry = try #require(bench.router.named("Asked"))
         func send(from origin: Route, wantsReceipt: Bool) {
             _ = entry.send(
@@ -196,7 +197,7 @@ struct TakeOverGateTests {
         let (sender, target) = (try route("sender", holding: 0), try route("target", holding: 8))
         let passers = Passers()
         try passers.start { gate.wait(sender, for: target) }
-        while gate.awaited(by: sender) == nil { yieldThread() }
+        waitUntil { gate.awaited(by: sender) != nil }
         gate.open()
         passers.join()
         gate.wait(sender, for: target)
@@ -210,13 +211,13 @@ struct TakeOverGateTests {
             kept = target
             let passers = Passers()
             try passers.start { [gate] in gate.wait(sender, for: target) }
-            while gate.awaited(by: sender) == nil { yieldThread() }
+            waitUntil { gate.awaited(by: sender) != nil }
             gate.open()
             passers.join()
             // As a bridge does with all its workers in the end: what waits for the room of this one is called.
             target.close(because: "it was stopped")
         }
         // The thread has ended, and what it was told to do is let go of with it.
-        while kept != nil { yieldThread() }
+        waitUntil { kept == nil }
     }
 }

@@ -12,7 +12,7 @@ struct WaitingForRoomTests {
     /// Returns when another thread waits for this lock, which the caller holds.
     private func waitUntilWanted(_ lock: Lock) {
         // The first word of a mutex is 2 when it is held and somebody sleeps until it is free.
-        while UnsafeRawPointer(lock.mutex).load(as: Int32.self) != 2 { yieldThread() }
+        waitUntil { UnsafeRawPointer(lock.mutex).load(as: Int32.self) == 2 }
     }
 
     @Test("is told that nothing is taken any more, also if that happens in the moment in which it begins to wait")

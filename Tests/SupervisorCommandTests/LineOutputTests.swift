@@ -1,5 +1,6 @@
 import BridgePlatform
 import Locks
+import TestSupport
 import Testing
 
 @testable import supervisor
@@ -55,7 +56,7 @@ struct LineOutputTests {
         }
         for _ in 0..<100 { output.write(String(repeating: "x", count: 64), whenFull: .wait) }
         output.flush()
-        while sentences.all.isEmpty { yieldThread() }
+        waitUntil { !sentences.all.isEmpty }
         #expect(sentences.all == ["Broken pipe, true, false"])
     }
 
@@ -73,7 +74,7 @@ struct LineOutputTests {
             output.write("line", whenFull: .wait)
             #expect(output.flush() == number)
         }
-        while sentences.all.isEmpty { yieldThread() }
+        waitUntil { !sentences.all.isEmpty }
         #expect(sentences.all == ["No space left on device, false, true"])
     }
 }

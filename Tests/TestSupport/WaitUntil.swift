@@ -1,0 +1,13 @@
+import BridgePlatform
+import Locks
+
+/// Returns once `condition` holds, of which nobody tells; asked again and again on the calling thread.
+///
+/// What does not come within four minutes ends the tests, and names the place: a hang would name none.
+package func waitUntil(file: StaticString = #fileID, line: UInt = #line, _ condition: () -> Bool) {
+    let deadline = MonotonicClock.now() + 240_000_000_000
+    while !condition() {
+        if MonotonicClock.now() > deadline { fatalError("it never came to what is waited for", file: file, line: line) }
+        yieldThread()
+    }
+}
