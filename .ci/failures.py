@@ -8,7 +8,7 @@ import collections
 import re
 import sys
 
-ISSUE = re.compile(r"✘|\berror: |Fatal error|unexpected signal")
+ISSUE = re.compile(r"✘|\berror: |Fatal error|unexpected signal|^  FAILED  ")
 # Arguments of a test may look like an issue.
 HARMLESS = re.compile(r"^[◇✔]")
 DETAIL = re.compile(r"^\s*↳")

@@ -12,6 +12,8 @@ package enum ChaosPromise: Sendable, Hashable {
     package init(_ kind: ChaosKind, from origin: Party, to receiver: Party) {
         self =
             switch (kind, receiver) {
+            // Few, and their caller need not know whether they have left: each is remembered.
+            case (.errand, _), (.question, _): .settled
             case (_, .witness), (.oldest, _), (.newest, _): .droppable
             case _ where origin == .client || receiver == .client: .attached
             case (.latest, _): .latest

@@ -22,31 +22,48 @@ struct Report {
         return deaths < Self.enoughDeaths || sum.redeliveries * 100 >= deaths * Self.leastRedeliveries
     }
 
-    var isGood: Bool {
-        sum.faults == 0 && unknown == 0 && takenBack.isEmpty && isMeaningful && accounts.allSatisfy(\.isSettled)
-    }
+    var isGood: Bool { failures.isEmpty }
 
     var text: String {
         var lines = table(streamRows) + table(accountRows)
-        if unknown > 0 {
-            lines.append("\(unknown) were handled that nobody had sent, or long after they were settled")
-        }
-        for (party, count) in takenBack.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            lines.append("\(count) came again to \(party.name), though it had not died")
-        }
         let deaths = Dictionary(grouping: announcements.deaths, by: \.party).mapValues(\.count)
         let died = Party.allCases.compactMap { party in deaths[party].map { "\(party.name) \($0)" } }
         lines.append("deaths: \(died.joined(separator: ", ")); the client has attached \(attachments) times")
+        if !faults.isEmpty { lines.append("the first faults, and where events are missing:") }
+        lines += faults.map { "  " + $0 }
+        return (lines + failures.map { "  FAILED  " + $0 }).joined(separator: "\n")
+    }
+
+    /// What makes the run a bad one, a sentence each.
+    private var failures: [String] {
+        var failures: [String] = []
+        func expect(_ count: Int, _ text: String) {
+            if count != 0 { failures.append("\(count) \(text)") }
+        }
+        expect(sum.unannounced + sum.stale, "events came again and should not have")
+        expect(sum.elsewhere, "events came to another member of a pool than those before them")
+        expect(sum.reordered, "events came after later ones")
+        expect(sum.unmarked, "events are missing where the client was told of no gap")
+        expect(sum.damaged, "events were not what was sent")
+        expect(sum.neverOffered, "events were offered by nobody")
+        expect(unknown, "events came from nobody, or long after they were settled")
+        for (party, count) in takenBack.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            expect(count, "events came again to \(party.name), though it had not died")
+        }
+        for account in accounts {
+            let way = "of the kind \(account.kind) to \(account.receiver.name)"
+            expect(account.lost, "events \(way) are lost")
+            expect(account.droppedAndHandled, "events \(way) were announced as dropped and handled all the same")
+        }
         if !isMeaningful {
-            lines.append(
+            failures.append(
                 """
-                \(sum.redeliveries) redeliveries after \(announcements.deaths.count) deaths: fewer than \
+                \(sum.redeliveries) events came again after \(announcements.deaths.count) deaths: fewer than \
                 \(Self.leastRedeliveries) in 100 prove nothing
                 """
             )
         }
-        if !faults.isEmpty { lines.append("the first faults, and where events are missing:") }
-        return (lines + faults.map { "  " + $0 }).joined(separator: "\n")
+        return failures
     }
 
     // MARK: - Streams

@@ -141,6 +141,19 @@ struct ChaosFlowTests {
         #expect(flow.total(accepted: 4, offered: 4, doubtful: [2]).missing == 1)
     }
 
+    @Test(
+        "nor is that counted as missing for anyone, for however much else may be dropped for it",
+        arguments: [ChaosStream.askerDelivers, .askerRequests]
+    )
+    func doubtfulForAll(stream: ChaosStream) {
+        for receiver in stream.receivers {
+            let promise = ChaosPromise(stream.kind, from: stream.origin, to: receiver)
+            let flow = flow([Step(number: 1), Step(number: 3)], promise).flow
+            #expect(flow.total(accepted: 3, offered: 3, doubtful: [2]).missing == 0, "\(receiver)")
+            #expect(flow.total(accepted: 3, offered: 3).missing == 1, "\(receiver)")
+        }
+    }
+
     @Test("what a life had begun that comes again, or becomes a dead letter, is laid at that life's door")
     func takenBack() {
         let again = flow([Step(number: 1), Step(number: 2), Step(number: 2, attempt: 2, life: 2)]).flow
