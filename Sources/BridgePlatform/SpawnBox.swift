@@ -64,6 +64,9 @@ package struct SpawnBox: Equatable, Sendable {
 
     package var refusesNetwork = false
 
+    /// Whether sockets of this machine cannot be connected to either; only without network.
+    package var refusesConnections = false
+
     /// Whether the process begins also where the system lacks something of this.
     package var isBestEffort = false
 
@@ -78,6 +81,10 @@ extension SpawnBox {
         case files = 6
         case path = 7
         case network = 8
+        case calls = 9
+        case processes = 10
+        /// No reason not to begin.
+        case signals = 11
     }
 
     var arguments: [String] {
@@ -91,6 +98,7 @@ extension SpawnBox {
             words += files.readOnly.flatMap { ["--read-only", $0] } + files.writable.flatMap { ["--writable", $0] }
         }
         if refusesNetwork { words += ["--network", "none"] }
+        if refusesConnections { words += ["--connections", "none"] }
         return words
     }
 
@@ -107,6 +115,18 @@ extension SpawnBox {
         case .files:
             return "file-system rules need Landlock, which this system does not have, or has disabled (\(error))"
         case .network: return "no network needs a filter of system calls, which this system does not allow (\(error))"
+        case .calls:
+            return """
+                leaving other processes as they are needs a filter of system calls, which this system does not allow (\(error))
+                """
+        case .processes:
+            return """
+                leaving other processes alone needs Landlock, which this system does not have, or has disabled (\(error))
+                """
+        case .signals:
+            return """
+                keeping signals from processes outside needs version 6 of Landlock (Linux 6.12), and this kernel has version \(detail)
+                """
         case .limit, .path: return nil
         }
     }
@@ -121,7 +141,7 @@ extension SpawnBox {
             let paths = (files?.readOnly ?? []) + (files?.writable ?? [])
             let path = paths.indices.contains(Int(detail)) ? paths[Int(detail)] : "a path"
             return .failed(SystemError(code: code, operation: "\(operation), whose box gives it \(path),"))
-        case .privileges, .files, .network:
+        case .privileges, .files, .network, .calls, .processes, .signals:
             return .boxUnavailable(lack(stage, code: code, detail: detail) ?? "")
         }
     }

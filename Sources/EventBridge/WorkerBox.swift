@@ -11,6 +11,12 @@ import Supervision
 /// starts. Nobody opens it again. Where there is no launcher the worker is not started. In any box a process gets no new privileges: a
 /// set-user-ID program that it starts has its own rights only, so that `sudo` does not work.
 ///
+/// A box with ``files`` or without network is closed: what is in it changes no process outside, and looks into none. It cannot trace
+/// one, read its memory or environment, set its limits, nice value, scheduler or affinity, and, from Linux 6.12 on, send it a signal; before,
+/// ``WorkerBoxIncomplete`` says so. Keys, System V's and POSIX's queues and memory by number, user namespaces and programs of another
+/// architecture are refused. As a process is told from another by its number alone, a thread in it sets its own scheduling as 0 only. Of the
+/// superuser's capabilities those about files and users are left. `docs/security.md` has the table.
+///
 /// Workers in memory, of the test kit, have no process and no box.
 public struct WorkerBox: Sendable, Hashable {
     /// Which files a worker can touch, on Linux 6.2 and later with Landlock enabled; all others are refused to it by EACCES.
@@ -24,7 +30,7 @@ public struct WorkerBox: Sendable, Hashable {
     /// is what it tells everybody. A script's interpreter, and libraries beside a program, have to be among ``readOnly``.
     ///
     /// What is not a matter of these rules: to ask whether a file is there, how large it is and whose; to change its mode, owner or times
-    /// where the user may; and to connect to a socket in the file system. From Linux 6.12 on signals reach no process outside, either.
+    /// where the user may; and to connect to a socket in the file system.
     public struct Files: Sendable, Hashable {
         /// What can be read, listed and executed.
         public var readOnly: [String]
@@ -86,12 +92,18 @@ public struct WorkerBox: Sendable, Hashable {
     /// architecture do not run then, and neither does `io_uring`, which would get around it.
     public var allowsNetwork: Bool
 
+    /// Whether it can connect to sockets of this machine where it has no network: to a database, the system's log, a control socket.
+    ///
+    /// Refused with EACCES, by the same filter, which sees no addresses: all of them, or none. A datagram can be sent without connecting, to
+    /// whatever socket its user may write to. Of no effect where it has a network.
+    public var allowsConnections: Bool
+
     /// The bits that new files do not get, 0 to 0o777; nil for the supervisor's.
     public var umask: Int?
 
     /// Whether the worker is started also where the system lacks what its box needs.
     ///
-    /// ``WorkerBoxIncomplete`` says then what is missing. Not by default: the start is refused for good.
+    /// ``WorkerBoxIncomplete`` says then what is missing. Not by default: the start is refused for good, unless signals are all that is.
     public var isBestEffort: Bool
 
     /// Makes a box; without arguments it only keeps the worker from getting new privileges.
@@ -104,6 +116,7 @@ public struct WorkerBox: Sendable, Hashable {
         fileSize: Int? = nil,
         files: Files? = nil,
         allowsNetwork: Bool = true,
+        allowsConnections: Bool = false,
         umask: Int? = nil,
         isBestEffort: Bool = false
     ) {
@@ -115,6 +128,7 @@ public struct WorkerBox: Sendable, Hashable {
         self.fileSize = fileSize
         self.files = files
         self.allowsNetwork = allowsNetwork
+        self.allowsConnections = allowsConnections
         self.umask = umask
         self.isBestEffort = isBestEffort
     }
@@ -175,6 +189,7 @@ extension WorkerBox {
         box.mask = umask
         box.files = files.map { SpawnBox.Files(readOnly: $0.readOnly, writable: $0.writable) }
         box.refusesNetwork = !allowsNetwork
+        box.refusesConnections = !allowsNetwork && !allowsConnections
         box.isBestEffort = isBestEffort
         return box
     }

@@ -9,10 +9,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-
 static struct launch_report failed(int32_t stage, int error, int detail) {
     return (struct launch_report){.stage = stage, .error = error, .detail = detail};
 }
@@ -61,26 +57,19 @@ static struct launch_report set_limit(const struct box *box, enum box_limit limi
     return failed(0, 0, 0);
 }
 
-/// A set-user-ID program that it starts has its own rights only. Filters and rules ask for that, too.
-static struct launch_report refuse_new_privileges(const struct plan *plan) {
-#ifdef __linux__
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0) return failed(0, 0, 0);
-    return lacking(plan, stage_privileges, errno, 0);
-#else
-    return lacking(plan, stage_privileges, ENOTSUP, 0);
-#endif
-}
-
 struct launch_report enter_box(const struct plan *plan) {
     const struct box *box = &plan->box;
     if (!box->is_set) return failed(0, 0, 0);
     if (box->mask >= 0) umask((mode_t)box->mask);
     struct launch_report found = refuse_new_privileges(plan);
     // Before the limits: the rules need descriptors.
-    if (found.stage == 0 && box->rules_files) found = restrict_files(plan);
+    bool is_closed = box->rules_files || box->refuses_network;
+    if (found.stage == 0 && is_closed) found = restrict_reach(plan);
     for (int limit = 0; found.stage == 0 && limit < limit_count; limit++) {
         if (box->limits[limit] >= 0) found = set_limit(box, (enum box_limit)limit);
     }
-    if (found.stage == 0 && box->refuses_network) found = refuse_network(plan);
+    // Behind the limits, which only the superuser can raise.
+    if (found.stage == 0 && is_closed) found = give_up_capabilities();
+    if (found.stage == 0 && is_closed) found = restrict_calls(plan);
     return found;
 }

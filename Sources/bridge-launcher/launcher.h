@@ -38,6 +38,8 @@ struct box {
     struct box_path *paths;
     size_t path_count;
     bool refuses_network;
+    /// Whether sockets of this machine cannot be connected to either; only without network.
+    bool refuses_connections;
 };
 
 /// What the command line says; numbers are -1 where nothing was said.
@@ -70,6 +72,12 @@ enum launch_stage {
     /// The detail counts the paths of the command line, from 0.
     stage_path = 7,
     stage_network = 8,
+    /// Other processes are not safe from it, as a filter of system calls is missing.
+    stage_calls = 9,
+    /// The same, as Landlock is missing.
+    stage_processes = 10,
+    /// Signals reach processes outside: told, and no reason not to begin. The detail is what Landlock calls its version.
+    stage_signals = 11,
 };
 
 struct launch_report {
@@ -98,11 +106,17 @@ struct launch_report launch(const struct plan *plan);
 /// Closes the box around this process, for good. What the system lacks is reported as left out, where the box allows that.
 struct launch_report enter_box(const struct plan *plan);
 
-/// The part of the box that Landlock is: which files can be touched.
-struct launch_report restrict_files(const struct plan *plan);
+/// The part of every box that keeps a set-user-ID program's rights from it. Filters and rules ask for that, too.
+struct launch_report refuse_new_privileges(const struct plan *plan);
 
-/// The part of the box that a system call filter is: no network.
-struct launch_report refuse_network(const struct plan *plan);
+/// The part of a closed box that takes from the superuser what is not about files and users.
+struct launch_report give_up_capabilities(void);
+
+/// The part of the box that Landlock is: which files can be touched, and that no process outside can be looked into.
+struct launch_report restrict_reach(const struct plan *plan);
+
+/// The part of the box that a filter of system calls is: nothing outside is changed, and no network.
+struct launch_report restrict_calls(const struct plan *plan);
 
 /// Says that the system lacks something, and whether the worker begins all the same.
 struct launch_report lacking(const struct plan *plan, int32_t stage, int error, int detail);

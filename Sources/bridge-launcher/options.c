@@ -105,6 +105,11 @@ static bool take_network(const char *text, struct plan *plan) {
     return plan->box.refuses_network;
 }
 
+static bool take_connections(const char *text, struct plan *plan) {
+    plan->box.refuses_connections = strcmp(text, "none") == 0;
+    return plan->box.refuses_connections;
+}
+
 static const struct {
     const char *name;
     const char *value;
@@ -128,6 +133,7 @@ static const struct {
     {"--read-only", "the path of a file or directory", take_read_only},
     {"--writable", "the path of a file or directory", take_writable},
     {"--network", "none", take_network},
+    {"--connections", "none", take_connections},
 };
 
 enum { option_count = sizeof options / sizeof options[0] };
@@ -153,7 +159,7 @@ static bool speaks_of_box(const struct box *box) {
     for (int limit = 0; limit < limit_count; limit++) {
         if (box->limits[limit] >= 0) return true;
     }
-    return box->mask >= 0 || box->rules_files || box->path_count > 0 || box->refuses_network;
+    return box->mask >= 0 || box->rules_files || box->path_count > 0 || box->refuses_network || box->refuses_connections;
 }
 
 static bool is_complete(const struct plan *plan) {
@@ -167,6 +173,9 @@ static bool is_complete(const struct plan *plan) {
     // What was asked for and is not carried out is worse than no box.
     if (speaks_of_box(&plan->box) && !plan->box.is_set) return refuse("--box", "nothing", "it with what a box has");
     if (plan->box.path_count > 0 && !plan->box.rules_files) return refuse("--files", "nothing", "it with paths");
+    if (plan->box.refuses_connections && !plan->box.refuses_network) {
+        return refuse("--network", "nothing", "it with --connections");
+    }
     return true;
 }
 

@@ -32,7 +32,7 @@ extension SupervisorConfiguration {
 
     /// Behind the limits.
     static func readBox(of worker: inout Worker, from object: ConfigurationObject, _ programs: ProgramSearch?) {
-        let keys = ["readOnly", "writable", "network", "umask", "bestEffort"]
+        let keys = ["readOnly", "writable", "network", "connections", "umask", "bestEffort"]
         guard let members = object.optional("box")?.object(keys: keys) else { return }
         var box = worker.box ?? Worker.Box()
         let readOnly = members.optional("readOnly").flatMap { paths($0, programs, example: "/srv/maps") }
@@ -41,6 +41,12 @@ extension SupervisorConfiguration {
             box.files = Worker.Box.Files(readOnly: readOnly ?? [], writable: writable ?? [])
         }
         box.allowsNetwork = members.optional("network")?.bool() ?? box.allowsNetwork
+        if let value = members.optional("connections"), let isAllowed = value.bool() {
+            if box.allowsNetwork {
+                value.report("found it without \"network\": false, beside which alone it means something")
+            }
+            box.allowsConnections = isAllowed
+        }
         box.mask = members.optional("umask").flatMap(mask)
         box.isBestEffort = members.optional("bestEffort")?.bool() ?? box.isBestEffort
         worker.box = box
@@ -91,6 +97,8 @@ extension SupervisorConfiguration.Worker {
         /// Nil for all that its user may touch.
         var files: Files?
         var allowsNetwork = true
+        /// To sockets of this machine, where there is no network.
+        var allowsConnections = false
         var mask: Int?
         var isBestEffort = false
     }

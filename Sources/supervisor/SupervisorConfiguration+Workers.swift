@@ -114,6 +114,7 @@ extension WorkerBox {
             fileSize: box.fileSize,
             files: box.files.map { Files(readOnly: $0.readOnly, writable: $0.writable) },
             allowsNetwork: box.allowsNetwork,
+            allowsConnections: box.allowsConnections,
             umask: box.mask,
             isBestEffort: box.isBestEffort
         )

@@ -188,7 +188,7 @@ struct SupervisorConfigurationTests {
                 "workers[1].box.writable (19): found an empty path, expected one such as \"/srv/tiles\"",
                 "workers[1].box.network (19): found the string \"none\", expected true or false",
                 "workers[1].box.umask (19): found \"089\", expected octal digits from \"000\" to \"777\"",
-                "workers[1].box.root (19): unknown key \"root\"; known here are readOnly, writable, network, umask, bestEffort",
+                "workers[1].box.root (19): unknown key \"root\"; known here are readOnly, writable, network, connections, umask, bestEffort",
                 "workers[2] (21): found the string \"third\", expected an object with \"name\", \"executable\", \"arguments\"",
             ]
         )

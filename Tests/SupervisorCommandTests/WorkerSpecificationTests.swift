@@ -137,6 +137,7 @@ struct WorkerSpecificationTests {
               { name: "b", executable: "/bin/b", limits: { openFiles: 32 } },
               { name: "c", executable: "/bin/c", box: {} },
               { name: "d", executable: "/bin/d" },
+              { name: "e", executable: "/bin/e", box: { network: false, connections: true } },
             ] }
             """,
             programs: programs
@@ -156,6 +157,7 @@ struct WorkerSpecificationTests {
                     isBestEffort: true
                 ),
                 WorkerBox(openFiles: 32), WorkerBox(), nil,
+                WorkerBox(allowsNetwork: false, allowsConnections: true),
             ]
         )
         #expect(WorkerSpecification.validate(configuration.workerSpecifications).isEmpty)

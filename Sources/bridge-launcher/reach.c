@@ -1,5 +1,6 @@
-// Which files a worker can touch, by Landlock: rights are given to files and to all that lies below directories, and whatever has
-// none is refused with EACCES. What is open already, such as the link and the pipes, stays so.
+// What a worker can reach, by Landlock. Which files it can touch: rights are given to files and to all that lies below directories, and
+// whatever has none is refused with EACCES. What is open already, such as the link and the pipes, stays so. And which processes: those of
+// the box can look into each other, attach debuggers and send signals, and into no others.
 
 #define _GNU_SOURCE
 
@@ -53,6 +54,9 @@ static const __u64 writing = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_R
     | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR
     | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO
     | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | LANDLOCK_ACCESS_FS_TRUNCATE;
+
+/// Where files are not ruled: something has to be for the kernel to take the rules, and no worker makes devices.
+static const __u64 making_devices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK;
 
 /// Rights that a single file can have.
 static const __u64 of_files = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
@@ -127,27 +131,40 @@ static struct launch_report add_all(const struct plan *plan, const struct rules 
     return failed(0, 0, 0);
 }
 
-struct launch_report restrict_files(const struct plan *plan) {
-    int abi = landlock_abi();
-    if (abi < abi_with_truncation) {
-        // Whoever can truncate any file needs no permission to write.
-        struct launch_report found = lacking(plan, stage_files, abi == 0 ? errno : EOPNOTSUPP, abi);
-        if (found.stage != 0 || abi == 0) return found;
+/// What is ruled of files, as far as this kernel knows it.
+static __u64 handled(const struct plan *plan, int abi) {
+    if (!plan->box.rules_files) return making_devices;
+    __u64 rights = reading | writing | making_devices;
+    if (abi < abi_with_truncation) rights &= ~(__u64)LANDLOCK_ACCESS_FS_TRUNCATE;
+    if (abi < abi_with_moves) rights &= ~(__u64)LANDLOCK_ACCESS_FS_REFER;
+    return rights;
+}
+
+/// Whether the kernel knows enough for this box; what it lacks is told where the worker begins all the same.
+static struct launch_report check(const struct plan *plan, int abi) {
+    // Whoever can truncate any file needs no permission to write.
+    if (plan->box.rules_files && abi < abi_with_truncation) {
+        return lacking(plan, stage_files, abi == 0 ? errno : EOPNOTSUPP, abi);
     }
-    struct ruleset attributes = {
-        .handled_access_fs = reading | writing | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK,
-    };
+    return abi == 0 ? lacking(plan, stage_processes, errno, abi) : failed(0, 0, 0);
+}
+
+struct launch_report restrict_reach(const struct plan *plan) {
+    int abi = landlock_abi();
+    struct launch_report found = check(plan, abi);
+    if (found.stage != 0 || abi == 0) return found;
+    struct ruleset attributes = {.handled_access_fs = handled(plan, abi)};
     size_t size = sizeof attributes.handled_access_fs;
-    if (abi < abi_with_truncation) attributes.handled_access_fs &= ~(__u64)LANDLOCK_ACCESS_FS_TRUNCATE;
-    if (abi < abi_with_moves) attributes.handled_access_fs &= ~(__u64)LANDLOCK_ACCESS_FS_REFER;
     if (abi >= abi_with_scopes) {
         attributes.scoped = LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | LANDLOCK_SCOPE_SIGNAL;
         size = sizeof attributes;
+    } else {
+        report(plan, (struct launch_report){.stage = stage_signals, .detail = abi, .is_left_out = 1});
     }
     struct rules rules = {.handled = attributes.handled_access_fs};
     rules.descriptor = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
     if (rules.descriptor < 0) return failed(stage_files, errno, (size_t)abi);
-    struct launch_report found = add_all(plan, &rules);
+    if (plan->box.rules_files) found = add_all(plan, &rules);
     if (found.stage == 0 && syscall(SYS_landlock_restrict_self, rules.descriptor, 0) != 0) {
         found = failed(stage_files, errno, (size_t)abi);
     }
@@ -157,6 +174,8 @@ struct launch_report restrict_files(const struct plan *plan) {
 
 #else
 
-struct launch_report restrict_files(const struct plan *plan) { return lacking(plan, stage_files, ENOTSUP, 0); }
+struct launch_report restrict_reach(const struct plan *plan) {
+    return lacking(plan, plan->box.rules_files ? stage_files : stage_processes, ENOTSUP, 0);
+}
 
 #endif

@@ -1,0 +1,242 @@
+// What Landlock has no rule for, by a filter of system calls: what changes other processes, and, where that is asked for, sockets
+// of any kind but the one that connects processes of this machine. A network namespace needs rights that not every user has, and
+// Landlock's rules of the network know TCP alone.
+//
+// A filter sees numbers, and nothing that a pointer leads to: it cannot tell a process of the box from one outside. What names a
+// process by its number is refused whichever it is, but for 0, which is the caller.
+
+#define _GNU_SOURCE
+
+#include "launcher.h"
+
+#include <errno.h>
+
+#if defined(__linux__) && __has_include(<linux/seccomp.h>)
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// The machines whose sockets come from system calls of their own alone, and whose numbers lie as the filter reads them.
+#if defined(__x86_64__)
+#define OWN_MACHINE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OWN_MACHINE AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define OWN_MACHINE AUDIT_ARCH_RISCV64
+#endif
+#endif
+
+#ifdef OWN_MACHINE
+
+// Later than the headers that it may be built with.
+#ifndef SYS_io_uring_setup
+#define SYS_io_uring_setup 425
+#endif
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+
+/// The bit in the numbers of x32, a second set of system calls of the same machine.
+static const unsigned int x32_bit = 0x40000000;
+
+/// IOPRIO_WHO_PROCESS, which no header of libc has.
+static const unsigned int one_process = 1;
+
+/// Calls that are refused whatever their arguments are.
+static const struct {
+    unsigned int number;
+    unsigned int error;
+} refused[] = {
+    // The keys of the user and of the session, as on a kernel without keys.
+    {SYS_add_key, ENOSYS},
+    {SYS_request_key, ENOSYS},
+    {SYS_keyctl, ENOSYS},
+    // Memory, messages and semaphores that all processes of the user share by number, as on a kernel without System V's.
+    {SYS_shmget, ENOSYS},
+    {SYS_shmat, ENOSYS},
+    {SYS_shmctl, ENOSYS},
+    {SYS_msgget, ENOSYS},
+    {SYS_msgsnd, ENOSYS},
+    {SYS_msgrcv, ENOSYS},
+    {SYS_msgctl, ENOSYS},
+    {SYS_semget, ENOSYS},
+    {SYS_semop, ENOSYS},
+    {SYS_semtimedop, ENOSYS},
+    {SYS_semctl, ENOSYS},
+    // POSIX queues have names that are in no file system which has rules.
+    {SYS_mq_open, ENOSYS},
+    {SYS_mq_unlink, ENOSYS},
+    // Its flags lie in memory. Libraries fall back to clone.
+    {SYS_clone3, ENOSYS},
+    {SYS_setns, EPERM},
+};
+
+/// Calls that may change the caller, and nothing else: the first argument is a process, and 0 the caller itself.
+static const unsigned int of_the_caller[] = {
+    SYS_sched_setaffinity,
+    SYS_sched_setattr,
+    SYS_sched_setparam,
+    SYS_sched_setscheduler,
+};
+
+struct filter {
+    struct sock_filter steps[192];
+    unsigned short count;
+};
+
+static void add(struct filter *filter, struct sock_filter step) { filter->steps[filter->count++] = step; }
+
+static void answer(struct filter *filter, unsigned int value) {
+    add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, value));
+}
+
+static void allow(struct filter *filter) { answer(filter, SECCOMP_RET_ALLOW); }
+
+static void refuse(struct filter *filter, unsigned int error) {
+    answer(filter, SECCOMP_RET_ERRNO | (error & SECCOMP_RET_DATA));
+}
+
+static void load(struct filter *filter, size_t offset) {
+    add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned int)offset));
+}
+
+/// The lower half of an argument, which is all that the kernel takes where it expects an int. These machines put that half first.
+static void load_argument(struct filter *filter, size_t index) {
+    load(filter, offsetof(struct seccomp_data, args) + index * sizeof(__u64));
+}
+
+static void load_upper_half(struct filter *filter, size_t index) {
+    load(filter, offsetof(struct seccomp_data, args) + index * sizeof(__u64) + sizeof(__u32));
+}
+
+/// Compares what was loaded, and leaves out `skipped` steps unless that is so.
+static void expect(struct filter *filter, unsigned short how, unsigned int value, unsigned char skipped) {
+    add(filter, (struct sock_filter)BPF_JUMP((unsigned short)(BPF_JMP | how | BPF_K), value, 0, skipped));
+}
+
+static void expect_equal(struct filter *filter, unsigned int value, unsigned char skipped) {
+    expect(filter, BPF_JEQ, value, skipped);
+}
+
+/// Refuses a call of this number unless all of these arguments are these numbers.
+static void allow_only(
+    struct filter *filter, unsigned int number, unsigned char count, const unsigned int indexes[],
+    const unsigned int values[]
+) {
+    expect_equal(filter, number, (unsigned char)(2 * count + 2));
+    for (unsigned char argument = 0; argument < count; argument++) {
+        load_argument(filter, indexes[argument]);
+        // Of the steps behind this one: the rest of the arguments and the allowance.
+        expect_equal(filter, values[argument], (unsigned char)(2 * (count - argument - 1) + 1));
+    }
+    allow(filter);
+    refuse(filter, EPERM);
+}
+
+/// Refuses a call of this number that has one of these bits in an argument.
+static void refuse_bits(struct filter *filter, unsigned int number, unsigned int index, unsigned int bits) {
+    expect_equal(filter, number, 4);
+    load_argument(filter, index);
+    expect(filter, BPF_JSET, bits, 1);
+    refuse(filter, EPERM);
+    allow(filter);
+}
+
+/// Refuses a call of this number with this argument.
+static void refuse_value(struct filter *filter, unsigned int number, unsigned int index, unsigned int value) {
+    expect_equal(filter, number, 4);
+    load_argument(filter, index);
+    expect_equal(filter, value, 1);
+    refuse(filter, EPERM);
+    allow(filter);
+}
+
+/// Limits of other processes can be read, and not set: prlimit(process, resource, new, old).
+static void refuse_limits_of_others(struct filter *filter) {
+    expect_equal(filter, SYS_prlimit64, 9);
+    load_argument(filter, 0);
+    expect_equal(filter, 0, 1);
+    allow(filter);
+    load_argument(filter, 2);
+    expect_equal(filter, 0, 3);
+    load_upper_half(filter, 2);
+    expect_equal(filter, 0, 1);
+    allow(filter);
+    refuse(filter, EPERM);
+}
+
+static void refuse_foreign_calls(struct filter *filter) {
+    load(filter, offsetof(struct seccomp_data, arch));
+    // A 32-bit program would have other numbers, and socketcall, whose arguments no filter sees.
+    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_MACHINE, 1, 0));
+    refuse(filter, ENOSYS);
+    load(filter, offsetof(struct seccomp_data, nr));
+    expect(filter, BPF_JGE, x32_bit, 1);
+    refuse(filter, ENOSYS);
+}
+
+static void refuse_changes_outside(struct filter *filter) {
+    for (size_t index = 0; index < sizeof refused / sizeof *refused; index++) {
+        expect_equal(filter, refused[index].number, 1);
+        refuse(filter, refused[index].error);
+    }
+    for (size_t index = 0; index < sizeof of_the_caller / sizeof *of_the_caller; index++) {
+        allow_only(filter, of_the_caller[index], 1, (const unsigned int[]){0}, (const unsigned int[]){0});
+    }
+    // Not of a group either: a process can join one outside.
+    allow_only(filter, SYS_setpriority, 2, (const unsigned int[]){0, 1}, (const unsigned int[]){PRIO_PROCESS, 0});
+    allow_only(filter, SYS_ioprio_set, 2, (const unsigned int[]){0, 1}, (const unsigned int[]){one_process, 0});
+    refuse_limits_of_others(filter);
+    refuse_bits(filter, SYS_unshare, 0, CLONE_NEWUSER);
+    refuse_bits(filter, SYS_clone, 0, CLONE_NEWUSER);
+    // What is put into a terminal's input its shell carries out.
+    refuse_value(filter, SYS_ioctl, 1, TIOCSTI);
+}
+
+static void refuse_network(struct filter *filter, const struct box *box) {
+    // Its rings make sockets without a system call of that name.
+    expect_equal(filter, SYS_io_uring_setup, 1);
+    refuse(filter, ENOSYS);
+    if (box->refuses_connections) {
+        expect_equal(filter, SYS_connect, 1);
+        refuse(filter, EACCES);
+    }
+    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 2, 0));
+    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 1, 0));
+    allow(filter);
+    load_argument(filter, 0);
+    expect_equal(filter, AF_UNIX, 1);
+    allow(filter);
+    // As on a machine that has no such network.
+    refuse(filter, EAFNOSUPPORT);
+}
+
+struct launch_report restrict_calls(const struct plan *plan) {
+    struct filter filter = {.count = 0};
+    refuse_foreign_calls(&filter);
+    refuse_changes_outside(&filter);
+    if (plan->box.refuses_network) {
+        refuse_network(&filter, &plan->box);
+    } else {
+        allow(&filter);
+    }
+    struct sock_fprog program = {.len = filter.count, .filter = filter.steps};
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0) return (struct launch_report){.stage = 0};
+    return lacking(plan, plan->box.refuses_network ? stage_network : stage_calls, errno, 0);
+}
+
+#else
+
+struct launch_report restrict_calls(const struct plan *plan) {
+    return lacking(plan, plan->box.refuses_network ? stage_network : stage_calls, ENOTSUP, 0);
+}
+
+#endif

@@ -1,0 +1,67 @@
+// What a worker may do beyond what its user may: it gains nothing, and in a closed box the superuser keeps what is about files and
+// users, and nothing that is about the machine or about other processes.
+
+#define _GNU_SOURCE
+
+#include "launcher.h"
+
+#include <errno.h>
+
+#ifdef __linux__
+
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/// Capabilities that a box lets a worker keep which has them.
+static const unsigned char kept[] = {
+    CAP_CHOWN,
+    CAP_DAC_OVERRIDE,
+    CAP_DAC_READ_SEARCH,
+    CAP_FOWNER,
+    CAP_FSETID,
+    CAP_KILL,
+    CAP_SETGID,
+    CAP_SETUID,
+    CAP_NET_BIND_SERVICE,
+    CAP_IPC_LOCK,
+    CAP_SYS_CHROOT,
+};
+
+/// The kernel has two words of them.
+enum { words = 2, greatest = 32 * words };
+
+struct launch_report refuse_new_privileges(const struct plan *plan) {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0) return (struct launch_report){.stage = 0};
+    return lacking(plan, stage_privileges, errno, 0);
+}
+
+struct launch_report give_up_capabilities(void) {
+    unsigned int left[words] = {0};
+    for (size_t index = 0; index < sizeof kept; index++) left[kept[index] / 32] |= 1U << kept[index] % 32;
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct now[words];
+    if (syscall(SYS_capget, &header, now) != 0) return (struct launch_report){.stage = stage_privileges, .error = errno};
+    for (unsigned long capability = 0; capability < greatest; capability++) {
+        // Without the right to do so there is none that its program could get back. Behind the last one the kernel knows of no other.
+        if ((left[capability / 32] >> capability % 32 & 1) == 0) prctl(PR_CAPBSET_DROP, capability, 0UL, 0UL, 0UL);
+    }
+    for (int word = 0; word < words; word++) {
+        now[word].effective &= left[word];
+        now[word].permitted &= left[word];
+        now[word].inheritable &= left[word];
+    }
+    if (syscall(SYS_capset, &header, now) == 0) return (struct launch_report){.stage = 0};
+    return (struct launch_report){.stage = stage_privileges, .error = errno};
+}
+
+#else
+
+struct launch_report refuse_new_privileges(const struct plan *plan) {
+    return lacking(plan, stage_privileges, ENOTSUP, 0);
+}
+
+struct launch_report give_up_capabilities(void) { return (struct launch_report){.stage = 0}; }
+
+#endif
