@@ -472,6 +472,7 @@ let package = Package(
                 "canvas-worker",
                 "faulty-worker",
                 "provisioning-worker",
+                "supervisor",
             ]
         ),
         .testTarget(

@@ -8,7 +8,8 @@ import Darwin
 
 /// Tries what a worker in a box may not be able to, and says what came of it: `done`, or the name of the error.
 enum Reach {
-    /// - Parameter text: `read PATH`, `write PATH`, `grow PATH`, `connect`, `socketpair`, `open-files`, `start-process` or `signal-parent`.
+    /// - Parameter text: `read PATH`, `write PATH`, `grow PATH`, `connect`, `socketpair`, `open-files`, `start-process`,
+    ///   `signal-parent` or `shell SCRIPT`.
     static func attempt(_ text: String) -> String {
         let words = text.split(separator: " ", maxSplits: 1).map(String.init)
         switch (words.first, words.last) {
@@ -19,6 +20,7 @@ enum Reach {
         case ("socketpair", _): return makeSocketPair()
         case ("open-files", _): return openFiles()
         case ("start-process", _): return startProcess()
+        case ("shell", let script?): return run(script)
         case ("signal-parent", _): return outcome(kill(getppid(), 0))
         default: return "nobody knows how to \(text)"
         }
@@ -98,6 +100,22 @@ enum Reach {
         do {
             let child = try ChildProcess.spawn(SpawnRequest(executable: "/bin/true"))
             return child.waitForExit().status == .exited(code: 0) ? "done" : "ended otherwise"
+        } catch {
+            return error.code.map(name) ?? "\(error)"
+        }
+    }
+
+    /// - Returns: `done`, or the status with which the shell has ended.
+    private static func run(_ script: String) -> String {
+        var request = SpawnRequest(executable: "/bin/sh")
+        request.arguments = ["-c", script]
+        request.environment = ["PATH": "/usr/bin:/bin"]
+        if let mark = CurrentProcess.environment("EVENT_BRIDGE_WORKER") {
+            request.environment["EVENT_BRIDGE_WORKER"] = mark
+        }
+        do {
+            let status = try ChildProcess.spawn(request).waitForExit().status
+            return status == .exited(code: 0) ? "done" : "\(status)"
         } catch {
             return error.code.map(name) ?? "\(error)"
         }

@@ -27,6 +27,9 @@ package enum MarkedProcesses {
         /// The variable's value for one worker.
         package func value(_ number: UInt64) -> String { "\(text).\(number)" }
 
+        /// Whether a value is one of this mark's.
+        package func isOn(_ value: String) -> Bool { value.hasPrefix("\(text).") }
+
         /// How the variable begins for all of them, with its name.
         var beginning: String { "\(Self.variable)=\(text)." }
     }

@@ -89,6 +89,8 @@ package struct Reject: Sendable, Hashable {
         case cookie = 2
         /// As many clients are attached as may be.
         case limit = 3
+        /// A worker of this host, or what it has started, that may not attach.
+        case worker = 4
     }
 
     package var reason: UInt64

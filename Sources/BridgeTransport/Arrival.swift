@@ -20,6 +20,9 @@ package final class Arrival: Sendable {
     /// It has said who it is: it may stay.
     package func introduced() { listener?.settle(.introduced(connection)) }
 
+    /// It is sent away, which is reported.
+    package func refused(_ matter: SocketReport.Matter) { listener?.note(matter) }
+
     /// It has gone.
     package func ended() { listener?.settle(.ended(connection)) }
 }

@@ -292,7 +292,7 @@ package final class SocketListener: @unchecked Sendable {
 
     // MARK: - Reports
 
-    private func note(_ matter: SocketReport.Matter) {
+    func note(_ matter: SocketReport.Matter) {
         let isFirst = lock.withLock {
             unreported[matter, default: 0] += 1
             defer { isReportSet = true }

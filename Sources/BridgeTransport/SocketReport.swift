@@ -3,6 +3,8 @@ package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
     package enum Matter: Sendable, Hashable {
         /// A process of another user connected and was sent away before anything of it was read.
         case otherUser(UInt32)
+        /// It came from a worker that may not attach, or from what that has started.
+        case worker(String)
         /// No hello came in time.
         case silent
         /// Too many had said no hello.
@@ -25,6 +27,8 @@ package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
         let connections = count == 1 ? "a connection" : "\(count) connections"
         return switch matter {
         case .otherUser(let user): "\(connections) to \(path) came from user \(user) and \(verb) closed"
+        case .worker(let name):
+            "\(connections) to \(path) came from worker \"\(name)\", which may not control its host, and \(verb) refused"
         case .silent: "\(connections) to \(path) said no hello in time and \(verb) closed"
         case .crowded: "\(connections) to \(path) \(verb) closed to make room for newer ones: too many said no hello"
         case .shortage(let error):

@@ -707,21 +707,28 @@ enum bareness {
     bare_no_more,
 };
 
+/// Reads what the system says of a process.
+///
+/// Returns what lies behind its name, which stands in parentheses, and may have some of its own, and spaces; NULL if there is no such process.
+static const char *read_status(int32_t pid, char *text, size_t size) {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return NULL;
+    ssize_t length;
+    do length = read(file, text, size - 1);
+    while (length < 0 && errno == EINTR);
+    close(file);
+    if (length <= 0) return NULL;
+    text[length] = '\0';
+    return strrchr(text, ')');
+}
+
 static enum bareness bareness_of(int32_t pid) {
     enum { state_field = 3, flags_field = 9, environment_end_field = 51 };
     const unsigned long kernel_thread = 0x00200000;
-    char path[40], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return bare_for_good;
-    ssize_t length;
-    do length = read(file, text, sizeof text - 1);
-    while (length < 0 && errno == EINTR);
-    close(file);
-    if (length <= 0) return bare_for_good;
-    text[length] = '\0';
-    // Its name stands in parentheses, and may have some of its own, and spaces.
-    const char *field = strrchr(text, ')');
+    char text[1024];
+    const char *field = read_status(pid, text, sizeof text);
     for (int number = state_field; field != NULL; number++) {
         field = strchr(field, ' ');
         if (field == NULL) break;
@@ -781,6 +788,21 @@ ptrdiff_t cbp_process_variable(int32_t pid, const char *name, char *value, size_
     (void)pid, (void)name, (void)value, (void)size;
 #endif
     return found;
+}
+
+int32_t cbp_process_parent(int32_t pid) {
+#ifdef __linux__
+    char text[1024];
+    const char *field = read_status(pid, text, sizeof text);
+    long parent = 0;
+    // Behind the name come a letter, which is its state, and its parent.
+    if (field == NULL || sscanf(field, ") %*c %ld", &parent) != 1) return 0;
+    return (int32_t)parent;
+#else
+    struct proc_bsdinfo process;
+    if (proc_pidinfo((int)pid, PROC_PIDTBSDINFO, 0, &process, sizeof process) != (int)sizeof process) return 0;
+    return (int32_t)process.pbi_ppid;
+#endif
 }
 
 int cbp_arm_parent_death_signal(int signal) {

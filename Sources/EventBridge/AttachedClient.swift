@@ -15,6 +15,8 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         var publisher: EventPublisher { get }
         /// Whether there is room for one more; it counts from then on.
         func admit(_ client: AttachedClient) -> Bool
+        /// The worker that a process is, or that has started it, if that may not attach; nil if anybody's may.
+        func workerWithoutControl(behind process: Int32) -> String?
         /// How the host is, for a client that cannot ask; nil if that is more than may be told before a welcome.
         func encodedReport() -> [UInt8]?
         func clientEnded(_ client: AttachedClient, because reason: String)
@@ -136,6 +138,13 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
             // It would show no sign of life, and who has stopped would keep its place for ever.
             let text = "a client speaks the binary form; lines are for workers"
             return refuse(Reject(reason: Reject.Reason.version.rawValue, text: text))
+        }
+        if let worker = owner.workerWithoutControl(behind: pid) {
+            arrival.refused(.worker(worker))
+            let text = """
+                process \(pid) belongs to worker "\(worker)", whose specification does not let it control its host
+                """
+            return refuse(Reject(reason: Reject.Reason.worker.rawValue, text: text))
         }
         switch HostHandshake.helloReceived(hello, expecting: nil) {
         case .reject(var reject):

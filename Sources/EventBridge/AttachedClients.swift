@@ -29,13 +29,16 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     private var isClosed = false
     /// Nil before the socket is open.
     private var report: (@Sendable () -> BridgeReport?)?
+    private let descent: @Sendable (_ process: Int32) -> String?
 
     init(
         _ control: ControlSocket,
         router: EventRouter,
         poller: Poller,
-        workers: some Sequence<String>
+        workers: some Sequence<String>,
+        workerWithoutControl descent: @escaping @Sendable (_ process: Int32) -> String?
     ) {
+        self.descent = descent
         self.control = control
         self.router = router
         publisher = router.publisher
@@ -134,6 +137,8 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
             return true
         }
     }
+
+    func workerWithoutControl(behind process: Int32) -> String? { descent(process) }
 
     func encodedReport() -> [UInt8]? { lock.withLock({ report })?()?.encoded(within: Reject.longestReport) }
 

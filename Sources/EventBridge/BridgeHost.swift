@@ -113,7 +113,9 @@ public final class BridgeHost: Sendable {
             tap: tap
         )
         attached = control.map { [core] control in
-            AttachedClients(control, router: core.router, poller: poller, workers: core.routes.map(\.peerName))
+            AttachedClients(control, router: core.router, poller: poller, workers: core.routes.map(\.peerName)) {
+                [weak core] process in core?.workerWithoutControl(behind: process)
+            }
         }
         desk = attached.map { [core] attached in ControlDesk(core, attached) }
     }

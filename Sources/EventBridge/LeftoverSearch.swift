@@ -13,17 +13,26 @@ final class LeftoverSearch: @unchecked Sendable {
     let mark = MarkedProcesses.Mark()
     private let lock = Lock()
     private var lastNumber: UInt64 = 0
+    /// By the value of the mark: the name of the worker, until it has ended.
+    private var workers: [String: String] = [:]
     /// By the value of the mark: the process group that is left out, and whom to tell.
     private var wanted: [String: (group: Int32, report: Report)] = [:]
     private var isSearching = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
-    /// The value of the mark for one more worker.
-    func nextValue() -> String {
+    /// The value of the mark for one more start of a worker.
+    func nextValue(for worker: String) -> String {
         lock.withLock {
             lastNumber += 1
-            return mark.value(lastNumber)
+            let value = mark.value(lastNumber)
+            workers[value] = worker
+            return value
         }
+    }
+
+    /// The worker with this value; empty if it has ended, nil if it is another bridge's.
+    func worker(of value: String) -> String? {
+        lock.withLock { workers[value] ?? (mark.isOn(value) ? "" : nil) }
     }
 
     /// - Parameters:
@@ -31,6 +40,7 @@ final class LeftoverSearch: @unchecked Sendable {
     ///   - report: called with what was found and killed, if there was something, on the search's thread.
     func search(for value: String, outside group: Int32?, report: @escaping Report) {
         let isFirst = lock.withLock {
+            workers[value] = nil
             // No process is in group 0.
             wanted[value] = (group ?? 0, report)
             defer { isSearching = true }

@@ -56,7 +56,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         request.arguments = specification.arguments
         let memory = MemoryFile.forOutbox(order.limits)
         let shelf = MemoryFile.forShelf()
-        let mark = leftovers.nextValue()
+        let mark = leftovers.nextValue(for: specification.name)
         request.environment = Self.environment(
             specification,
             mark: mark,
@@ -102,6 +102,10 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
                 completion(.failure(Self.failure(error)))
             }
         }
+    }
+
+    func worker(markedOn process: Int32) -> String? {
+        MarkedProcesses.mark(of: process).flatMap(leftovers.worker(of:))
     }
 
     func end(on poller: Poller) async {

@@ -11,6 +11,10 @@ package protocol WorkerLauncher: Sendable {
         completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
     )
 
+    /// The name of the worker that a process bears the mark of, as all that a worker starts does, unless it hides that; empty if that worker
+    /// has ended. Nil if it bears none of this launcher's.
+    func worker(markedOn process: Int32) -> String?
+
     /// Ends what it needs beside the workers, all of which have ended.
     ///
     /// Called once; nothing is launched afterwards.
@@ -18,6 +22,8 @@ package protocol WorkerLauncher: Sendable {
 }
 
 extension WorkerLauncher {
+    package func worker(markedOn process: Int32) -> String? { nil }
+
     package func end(on poller: Poller) async {}
 }
 

@@ -32,6 +32,14 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// What the worker may use up and touch; nil, the default, for whatever the supervisor may.
     public var box: WorkerBox?
 
+    /// Whether the worker, and what it starts, may attach to the host's control socket, where it sees and publishes events of all names and
+    /// commands the host; not by default.
+    ///
+    /// Such a process is known by its parents, its process group and a mark in its environment. One that leaves all three behind is not
+    /// known: what a worker without a box may do as its user, no refusal takes from it. In a box without network no socket can be
+    /// connected to; see ``WorkerBox/allowsConnections``.
+    public var allowsControl: Bool
+
     /// How many workers run by this specification, and which of them gets an event; nil for one, which has the specification's name.
     public var pool: WorkerPool?
 
@@ -56,7 +64,8 @@ public struct WorkerSpecification: Sendable, Hashable {
         shutdown: ShutdownSequence = .draining(),
         limits: WorkerLimits = WorkerLimits(),
         pool: WorkerPool? = nil,
-        box: WorkerBox? = nil
+        box: WorkerBox? = nil,
+        allowsControl: Bool = false
     ) {
         self.init(
             child: ChildSpecification(
@@ -77,7 +86,8 @@ public struct WorkerSpecification: Sendable, Hashable {
             publishes: publishes.map { $0.map { $0.eventName } },
             limits: limits,
             pool: pool,
-            box: box
+            box: box,
+            allowsControl: allowsControl
         )
     }
 
@@ -88,8 +98,10 @@ public struct WorkerSpecification: Sendable, Hashable {
         publishes: [String]? = nil,
         limits: WorkerLimits = WorkerLimits(),
         pool: WorkerPool? = nil,
-        box: WorkerBox? = nil
+        box: WorkerBox? = nil,
+        allowsControl: Bool = false
     ) {
+        self.allowsControl = allowsControl
         self.pool = pool
         self.box = box
         self.child = child

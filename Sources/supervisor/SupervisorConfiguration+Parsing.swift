@@ -96,7 +96,7 @@ extension SupervisorConfiguration {
             "name", "executable", "arguments", "environment", "directory", "subscribes", "publishes", "restart",
             "backoff",
             "handshake", "heartbeat", "shutdown", "limits", "significant", "onDemand", "pool",
-            "box",
+            "box", "control",
         ]
         guard let object = value.object(keys: keys) else { return nil }
         let name = object.required("name", expected: "a name such as \"canvas\"")
@@ -112,6 +112,7 @@ extension SupervisorConfiguration {
         worker.subscribes = object.optional("subscribes")?.uniqueNames(example: "BoxOrdered") ?? worker.subscribes
         worker.publishes = object.optional("publishes")?.uniqueNames(example: "BoxProvisioned")
         worker.pool = object.optional("pool").flatMap { [worker] in pool($0, of: worker) }
+        worker.allowsControl = object.optional("control")?.bool() ?? worker.allowsControl
         readSupervision(of: &worker, from: object)
         readLife(of: &worker, from: object, automaticShutdown)
         readLimits(of: &worker, from: object)

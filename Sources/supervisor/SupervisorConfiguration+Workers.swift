@@ -62,7 +62,8 @@ extension SupervisorConfiguration.Worker {
             publishes: publishes,
             limits: workerLimits,
             pool: pool.map(WorkerPool.init),
-            box: box.map(WorkerBox.init)
+            box: box.map(WorkerBox.init),
+            allowsControl: allowsControl
         )
     }
 

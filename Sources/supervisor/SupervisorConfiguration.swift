@@ -139,6 +139,8 @@ extension SupervisorConfiguration {
         var limits = Limits()
         /// How many of it run, and which of them gets an event; nil for one that gets all.
         var pool: Pool?
+        /// Whether it may attach to the control socket.
+        var allowsControl = false
         /// What it may use up and touch; nil for whatever the supervisor may.
         var box: Box?
     }

@@ -153,7 +153,7 @@ struct LinkPhaseMachineTests {
     func stableNumbers() {
         #expect(Self.kinds.map(\.rawValue) == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16])
         #expect(FrameKind.firstSkippable == 128)
-        #expect(Reject.Reason.allCases.map(\.rawValue) == [1, 2, 3])
+        #expect(Reject.Reason.allCases.map(\.rawValue) == [1, 2, 3, 4])
         #expect(Refusal.Reason.allCases.map(\.rawValue) == [1, 2, 3, 4])
         #expect(Receipt.Outcome.allCases.map(\.rawValue) == [0, 1, 2, 3, 4])
         #expect(Goodbye.Reason.allCases.map(\.rawValue) == [1, 2, 3, 4, 5, 6, 7])

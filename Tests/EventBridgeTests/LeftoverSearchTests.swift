@@ -10,7 +10,7 @@ struct LeftoverSearchTests {
     @Test("The group of a worker whose status others have taken is looked through as well")
     func groupThatMayLive() async throws {
         let search = LeftoverSearch()
-        let value = search.nextValue()
+        let value = search.nextValue(for: "faulty")
         var request = SpawnRequest(executable: "/bin/sleep")
         request.arguments = ["3600"]
         request.environment = [MarkedProcesses.Mark.variable: value]

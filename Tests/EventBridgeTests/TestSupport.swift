@@ -99,7 +99,8 @@ func faulty(
     shutdown: ShutdownSequence = .draining(grace: patience, terminate: patience),
     subscribes: [any DomainEvent.Type],
     limits: WorkerLimits = WorkerLimits(),
-    box: WorkerBox? = nil
+    box: WorkerBox? = nil,
+    allowsControl: Bool = false
 ) -> WorkerSpecification {
     WorkerSpecification(
         name,
@@ -113,6 +114,7 @@ func faulty(
         heartbeat: heartbeat,
         shutdown: shutdown,
         limits: limits,
-        box: box
+        box: box,
+        allowsControl: allowsControl
     )
 }

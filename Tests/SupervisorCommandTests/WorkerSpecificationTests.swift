@@ -137,7 +137,8 @@ struct WorkerSpecificationTests {
               { name: "b", executable: "/bin/b", limits: { openFiles: 32 } },
               { name: "c", executable: "/bin/c", box: {} },
               { name: "d", executable: "/bin/d" },
-              { name: "e", executable: "/bin/e", box: { network: false, connections: true } },
+              { name: "e", executable: "/bin/e", control: true,
+                box: { network: false, connections: true } },
             ] }
             """,
             programs: programs
@@ -160,6 +161,7 @@ struct WorkerSpecificationTests {
                 WorkerBox(allowsNetwork: false, allowsConnections: true),
             ]
         )
+        #expect(configuration.workerSpecifications.map(\.allowsControl) == [false, false, false, false, true])
         #expect(WorkerSpecification.validate(configuration.workerSpecifications).isEmpty)
     }
 }

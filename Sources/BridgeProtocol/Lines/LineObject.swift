@@ -115,6 +115,7 @@ extension Reject.Reason: LineWord {
         case .version: "version"
         case .cookie: "cookie"
         case .limit: "limit"
+        case .worker: "worker"
         }
     }
 }

@@ -154,6 +154,9 @@ int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *_Nonnull e
 /// becoming another program.
 ptrdiff_t cbp_process_variable(int32_t pid, const char *_Nonnull name, char *_Nonnull value, size_t size);
 
+/// The parent of a process; 0 if it has none, or there is no such process.
+int32_t cbp_process_parent(int32_t pid);
+
 /// Asks for `signal` when the parent dies; ENOTSUP where the system has no such thing.
 int cbp_arm_parent_death_signal(int signal);
 

@@ -1,0 +1,32 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Whose child a process is, as far as the system tells.
+package enum ProcessDescent {
+    /// More are no line, but numbers that were given out again while it was followed.
+    private static let longest = 64
+
+    /// The process, its parent, that one's parent, and so on up to the first process of the system.
+    ///
+    /// A process whose parent has ended is the child of another, which the system has chosen.
+    package static func line(of process: Int32) -> [Int32] {
+        var line: [Int32] = []
+        var next = process
+        while next > 0, line.count < longest, !line.contains(next) {
+            line.append(next)
+            next = cbp_process_parent(next)
+        }
+        return line
+    }
+
+    /// The process group that a process is in; nil if there is no such process.
+    package static func group(of process: Int32) -> Int32? {
+        let group = getpgid(process)
+        return group > 0 ? group : nil
+    }
+}
