@@ -128,12 +128,14 @@ struct CommandTests {
 
     @Test("F12: a hundred at once are all answered")
     func crowd() async throws {
+        // Fewer where a sanitizer makes each of these programs slow: a caller waits ten seconds.
+        let crowd = CurrentProcess.environment("CROWD_TEST_COMMANDS").flatMap { Int($0) } ?? 100
         let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
         let results = try await withThrowingTaskGroup(of: SupervisorProgram.Result.self) { group in
-            for _ in 0..<100 { group.addTask { try await command("status", "--json") } }
+            for _ in 0..<crowd { group.addTask { try await command("status", "--json") } }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(results.count { $0.status == .exited(code: 0) } == 100)
+        #expect(results.count { $0.status == .exited(code: 0) } == crowd)
         #expect(results.allSatisfy { $0.output.count == 1 && $0.errors.isEmpty })
         #expect(try await report().clients.count == 1)
         #expect(try await supervisor.terminate().status == .exited(code: 0))
