@@ -40,13 +40,8 @@ struct Report {
         func expect(_ count: Int, _ text: String) {
             if count != 0 { failures.append("\(count) \(text)") }
         }
-        expect(sum.unannounced + sum.stale, "events came again and should not have")
-        expect(sum.elsewhere, "events came to another member of a pool than those before them")
-        expect(sum.reordered, "events came after later ones")
-        expect(sum.unmarked, "events are missing where the client was told of no gap")
-        expect(sum.damaged, "events were not what was sent")
-        expect(sum.neverOffered, "events were offered by nobody")
-        expect(unknown, "events came from nobody, or long after they were settled")
+        for (count, meaning) in sum.faultCounts { expect(count, meaning) }
+        expect(unknown, "events came from no known party, or long after they were settled")
         for (party, count) in takenBack.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             expect(count, "events came again to \(party.name), though it had not died")
         }

@@ -24,7 +24,19 @@ struct Tally {
     var neverOffered = 0
     var elsewhere = 0
 
-    var faults: Int { unmarked + unannounced + stale + reordered + damaged + neverOffered + elsewhere }
+    /// What must be 0, each with what it would mean.
+    var faultCounts: [(count: Int, meaning: String)] {
+        [
+            (unannounced + stale, "events came again and should not have"),
+            (elsewhere, "events came to another member of a pool than those before them"),
+            (reordered, "events came after later ones"),
+            (unmarked, "events are missing where the client was told of no gap"),
+            (damaged, "events were not what was sent"),
+            (neverOffered, "events came that no party had offered"),
+        ]
+    }
+
+    var faults: Int { faultCounts.reduce(0) { $0 + $1.count } }
 
     static func += (left: inout Tally, right: Tally) {
         left.firsts += right.firsts

@@ -97,15 +97,9 @@ enum Reach {
     }
 
     private static func startProcess() -> String {
-        do {
-            let child = try ChildProcess.spawn(SpawnRequest(executable: "/bin/true"))
-            return child.waitForExit().status == .exited(code: 0) ? "done" : "ended otherwise"
-        } catch {
-            return error.code.map(name) ?? "\(error)"
-        }
+        outcome(of: SpawnRequest(executable: "/bin/true"))
     }
 
-    /// - Returns: `done`, or the status with which the shell has ended.
     private static func run(_ script: String) -> String {
         var request = SpawnRequest(executable: "/bin/sh")
         request.arguments = ["-c", script]
@@ -113,6 +107,11 @@ enum Reach {
         if let mark = CurrentProcess.environment("EVENT_BRIDGE_WORKER") {
             request.environment["EVENT_BRIDGE_WORKER"] = mark
         }
+        return outcome(of: request)
+    }
+
+    /// - Returns: `done`, or the status with which the process has ended.
+    private static func outcome(of request: SpawnRequest) -> String {
         do {
             let status = try ChildProcess.spawn(request).waitForExit().status
             return status == .exited(code: 0) ? "done" : "\(status)"

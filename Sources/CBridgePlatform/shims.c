@@ -709,7 +709,8 @@ enum bareness {
 
 /// Reads what the system says of a process.
 ///
-/// Returns what lies behind its name, which stands in parentheses, and may have some of its own, and spaces; NULL if there is no such process.
+/// Returns what lies behind its name, which stands in parentheses, and may have some of its own, and spaces; NULL if
+/// there is no such process.
 static const char *read_status(int32_t pid, char *text, size_t size) {
     char path[40];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);

@@ -1,9 +1,10 @@
 import BridgePlatform
 import Locks
 
-/// Which processes are workers', whoever has started them.
+/// Which processes belong to workers, be they started by the bridge or by a worker.
 extension HostCore {
-    /// The worker that a process is, or descends from, if its specification does not let it control this host; nil if there is none.
+    /// The worker that a process is, or descends from, if its specification does not let it control this host; nil if there
+    /// is none.
     func workerWithoutControl(behind process: Int32) -> String? {
         let (line, group) = (ProcessDescent.line(of: process), ProcessDescent.group(of: process))
         let starts = lock.withLock { incarnations.flatMap(\.all) }

@@ -30,6 +30,9 @@ final class LeftoverSearch: @unchecked Sendable {
         }
     }
 
+    /// No process bears this value: the worker could not be started.
+    func forget(_ value: String) { lock.withLock { workers[value] = nil } }
+
     /// The worker with this value; empty if it has ended, nil if it is another bridge's.
     func worker(of value: String) -> String? {
         lock.withLock { workers[value] ?? (mark.isOn(value) ? "" : nil) }

@@ -196,8 +196,8 @@ public struct WorkerOutputDropped: DomainEvent, SelfReport {
     public let bytes: Int
 }
 
-/// A worker has been started in a box with parts missing, as its system lacks them and ``WorkerBox/isBestEffort`` allows that, or as it
-/// is Linux before 6.12, where signals get out of a box.
+/// A worker has been started in a box with parts missing, as its system lacks them and ``WorkerBox/isBestEffort``
+/// allows that, or as it is Linux before 6.12, where signals get out of a box.
 ///
 /// Told for each of its starts, before its ``WorkerReady``.
 public struct WorkerBoxIncomplete: DomainEvent, SelfReport {

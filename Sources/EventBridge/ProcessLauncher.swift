@@ -33,8 +33,13 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         _ order: LaunchOrder,
         completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
     ) {
+        let mark = leftovers.nextValue(for: order.specification.name)
+        let completion: @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void = { [leftovers] result in
+            if case .failure = result { leftovers.forget(mark) }
+            completion(result)
+        }
         do {
-            try launchThrowing(order, completion: completion)
+            try launchThrowing(order, mark: mark, completion: completion)
         } catch let failure as LaunchFailure {
             completion(.failure(failure))
         } catch let error as SpawnError {
@@ -46,6 +51,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
 
     private func launchThrowing(
         _ order: LaunchOrder,
+        mark: String,
         completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
     ) throws {
         let specification = order.specification
@@ -56,7 +62,6 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         request.arguments = specification.arguments
         let memory = MemoryFile.forOutbox(order.limits)
         let shelf = MemoryFile.forShelf()
-        let mark = leftovers.nextValue(for: specification.name)
         request.environment = Self.environment(
             specification,
             mark: mark,

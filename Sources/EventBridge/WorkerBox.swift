@@ -11,11 +11,12 @@ import Supervision
 /// starts. Nobody opens it again. Where there is no launcher the worker is not started. In any box a process gets no new privileges: a
 /// set-user-ID program that it starts has its own rights only, so that `sudo` does not work.
 ///
-/// A box with ``files`` or without network is closed: what is in it changes no process outside, and looks into none. It cannot trace
-/// one, read its memory or environment, set its limits, nice value, scheduler or affinity, and, from Linux 6.12 on, send it a signal; before,
-/// ``WorkerBoxIncomplete`` says so. Keys, System V's and POSIX's queues and memory by number, user namespaces and programs of another
-/// architecture are refused. As a process is told from another by its number alone, a thread in it sets its own scheduling as 0 only. Of the
-/// superuser's capabilities those about files and users are left. `docs/security.md` has the table.
+/// A box with ``files`` or without network is closed: what is in it changes no process outside, and looks into none. It
+/// cannot trace one, read its memory or environment, set its limits, nice value, scheduler or affinity, and, from Linux
+/// 6.12 on, send it a signal; before, ``WorkerBoxIncomplete`` says so. Keys, System V's and POSIX's queues and memory
+/// by number, user namespaces and programs of another architecture are refused. As a process is told from another by
+/// its number alone, a thread in it sets its own scheduling as 0 only. Of the superuser's capabilities those about
+/// files and users are left. `docs/security.md` has the table.
 ///
 /// Workers in memory, of the test kit, have no process and no box.
 public struct WorkerBox: Sendable, Hashable {
@@ -94,8 +95,8 @@ public struct WorkerBox: Sendable, Hashable {
 
     /// Whether it can connect to sockets of this machine where it has no network: to a database, the system's log, a control socket.
     ///
-    /// Refused with EACCES, by the same filter, which sees no addresses: all of them, or none. A datagram can be sent without connecting, to
-    /// whatever socket its user may write to. Of no effect where it has a network.
+    /// Refused with EACCES, by the same filter, which sees no addresses: all of them, or none. A datagram can be sent
+    /// without connecting, to whatever socket its user may write to. Of no effect where it has a network.
     public var allowsConnections: Bool
 
     /// The bits that new files do not get, 0 to 0o777; nil for the supervisor's.
@@ -103,7 +104,8 @@ public struct WorkerBox: Sendable, Hashable {
 
     /// Whether the worker is started also where the system lacks what its box needs.
     ///
-    /// ``WorkerBoxIncomplete`` says then what is missing. Not by default: the start is refused for good, unless signals are all that is.
+    /// ``WorkerBoxIncomplete`` says then what is missing. Not by default: the start is refused for good, unless signals
+    /// are all that is.
     public var isBestEffort: Bool
 
     /// Makes a box; without arguments it only keeps the worker from getting new privileges.

@@ -11,8 +11,8 @@ package protocol WorkerLauncher: Sendable {
         completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
     )
 
-    /// The name of the worker that a process bears the mark of, as all that a worker starts does, unless it hides that; empty if that worker
-    /// has ended. Nil if it bears none of this launcher's.
+    /// The name of the worker that a process bears the mark of, as all that a worker starts does, unless it hides that;
+    /// empty if that worker has ended. Nil if it bears none of this launcher's.
     func worker(markedOn process: Int32) -> String?
 
     /// Ends what it needs beside the workers, all of which have ended.

@@ -32,12 +32,12 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// What the worker may use up and touch; nil, the default, for whatever the supervisor may.
     public var box: WorkerBox?
 
-    /// Whether the worker, and what it starts, may attach to the host's control socket, where it sees and publishes events of all names and
-    /// commands the host; not by default.
+    /// Whether the worker, and what it starts, may attach to the host's control socket, where it sees and publishes
+    /// events of all names and commands the host; not by default.
     ///
-    /// Such a process is known by its parents, its process group and a mark in its environment. One that leaves all three behind is not
-    /// known: what a worker without a box may do as its user, no refusal takes from it. In a box without network no socket can be
-    /// connected to; see ``WorkerBox/allowsConnections``.
+    /// Such a process is known by its parents, its process group and a mark in its environment. One that leaves all
+    /// three behind is not known: what a worker without a box may do as its user, no refusal takes from it. In a box
+    /// without network no socket can be connected to; see ``WorkerBox/allowsConnections``.
     public var allowsControl: Bool
 
     /// How many workers run by this specification, and which of them gets an event; nil for one, which has the specification's name.

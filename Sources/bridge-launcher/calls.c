@@ -141,20 +141,14 @@ static void allow_only(
     refuse(filter, EPERM);
 }
 
-/// Refuses a call of this number that has one of these bits in an argument.
-static void refuse_bits(struct filter *filter, unsigned int number, unsigned int index, unsigned int bits) {
+/// Refuses a call of this number with such an argument: `how` says whether it is this value (BPF_JEQ), or has one of these bits
+/// (BPF_JSET).
+static void refuse_argument(
+    struct filter *filter, unsigned int number, size_t index, unsigned short how, unsigned int value
+) {
     expect_equal(filter, number, 4);
     load_argument(filter, index);
-    expect(filter, BPF_JSET, bits, 1);
-    refuse(filter, EPERM);
-    allow(filter);
-}
-
-/// Refuses a call of this number with this argument.
-static void refuse_value(struct filter *filter, unsigned int number, unsigned int index, unsigned int value) {
-    expect_equal(filter, number, 4);
-    load_argument(filter, index);
-    expect_equal(filter, value, 1);
+    expect(filter, how, value, 1);
     refuse(filter, EPERM);
     allow(filter);
 }
@@ -195,10 +189,10 @@ static void refuse_changes_outside(struct filter *filter) {
     allow_only(filter, SYS_setpriority, 2, (const unsigned int[]){0, 1}, (const unsigned int[]){PRIO_PROCESS, 0});
     allow_only(filter, SYS_ioprio_set, 2, (const unsigned int[]){0, 1}, (const unsigned int[]){one_process, 0});
     refuse_limits_of_others(filter);
-    refuse_bits(filter, SYS_unshare, 0, CLONE_NEWUSER);
-    refuse_bits(filter, SYS_clone, 0, CLONE_NEWUSER);
+    refuse_argument(filter, SYS_unshare, 0, BPF_JSET, CLONE_NEWUSER);
+    refuse_argument(filter, SYS_clone, 0, BPF_JSET, CLONE_NEWUSER);
     // What is put into a terminal's input its shell carries out.
-    refuse_value(filter, SYS_ioctl, 1, TIOCSTI);
+    refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
 }
 
 static void refuse_network(struct filter *filter, const struct box *box) {

@@ -1,6 +1,6 @@
-// What a worker can reach, by Landlock. Which files it can touch: rights are given to files and to all that lies below directories, and
-// whatever has none is refused with EACCES. What is open already, such as the link and the pipes, stays so. And which processes: those of
-// the box can look into each other, attach debuggers and send signals, and into no others.
+// What a worker can reach, by Landlock. Which files it can touch: rights are given to files and to all that lies below
+// directories, and whatever has none is refused with EACCES. What is open already, such as the link and the pipes, stays
+// so. And which processes: those of the box can look into each other, attach debuggers and send signals, and into no others.
 
 #define _GNU_SOURCE
 
@@ -142,7 +142,7 @@ static __u64 handled(const struct plan *plan, int abi) {
 
 /// Whether the kernel knows enough for this box; what it lacks is told where the worker begins all the same.
 static struct launch_report check(const struct plan *plan, int abi) {
-    // Whoever can truncate any file needs no permission to write.
+    // A worker that can truncate any file needs no permission to write.
     if (plan->box.rules_files && abi < abi_with_truncation) {
         return lacking(plan, stage_files, abi == 0 ? errno : EOPNOTSUPP, abi);
     }
@@ -163,10 +163,11 @@ struct launch_report restrict_reach(const struct plan *plan) {
     }
     struct rules rules = {.handled = attributes.handled_access_fs};
     rules.descriptor = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
-    if (rules.descriptor < 0) return failed(stage_files, errno, (size_t)abi);
+    int32_t stage = plan->box.rules_files ? stage_files : stage_processes;
+    if (rules.descriptor < 0) return failed(stage, errno, (size_t)abi);
     if (plan->box.rules_files) found = add_all(plan, &rules);
     if (found.stage == 0 && syscall(SYS_landlock_restrict_self, rules.descriptor, 0) != 0) {
-        found = failed(stage_files, errno, (size_t)abi);
+        found = failed(stage, errno, (size_t)abi);
     }
     close(rules.descriptor);
     return found;

@@ -1,7 +1,7 @@
 import BridgePlatform
 import Locks
 
-/// Returns once `condition` holds, of which nobody tells; asked again and again on the calling thread.
+/// Returns once `condition` holds; the calling thread asks again and again.
 ///
 /// What does not come within four minutes ends the tests, and names the place: a hang would name none.
 package func waitUntil(file: StaticString = #fileID, line: UInt = #line, _ condition: () -> Bool) {
