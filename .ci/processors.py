@@ -1,0 +1,48 @@
+"""Says on which processors builds run that are made beside tests.
+
+Usage: processors.py half COMMAND...   runs a command on half of the processors that it may use
+       processors.py all PROCESS       lets all that a process has started use as many as this one may, from now on
+"""
+
+import os
+import sys
+
+
+def descendants(process):
+    children = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(name))
+    found, open_ones = [], [process]
+    while open_ones:
+        below = children.get(open_ones.pop(), [])
+        found += below
+        open_ones += below
+    return found
+
+
+def main():
+    if not hasattr(os, "sched_setaffinity"):
+        processors = None
+    else:
+        processors = sorted(os.sched_getaffinity(0))
+    if sys.argv[1] == "half":
+        if processors is not None:
+            os.sched_setaffinity(0, processors[len(processors) // 2 :])
+        os.execvp(sys.argv[2], sys.argv[2:])
+    if processors is None:
+        return
+    for process in descendants(int(sys.argv[2])):
+        try:
+            for thread in os.listdir(f"/proc/{process}/task"):
+                os.sched_setaffinity(int(thread), processors)
+        except OSError:
+            # It has ended.
+            continue
+
+
+main()
