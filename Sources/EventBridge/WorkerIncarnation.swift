@@ -289,7 +289,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         }
         guard let ended, let owner else { return }
         let verdict: CrashLedger.Verdict
-        let reason = ended.record.fault?.reason ?? ended.exit
+        let damage = damageLeft()
+        let reason = ended.record.fault?.reason ?? damage ?? ended.exit
         if !ended.hadEvents {
             // It was never the route's: nothing is known of the peer by it.
             verdict = .worker
@@ -308,6 +309,15 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             owner.incarnationLostEvents(EventsLost(worker: specification.name, incarnation: incarnation, loss))
         }
         owner.incarnationEnded(self, reason, isOrderly: ended.record.hasSaidGoodbye, verdict: verdict)
+    }
+
+    /// What is wrong with the outbox that it has left, which counts as if it had broken the protocol alive; nil if nothing is.
+    ///
+    /// Only a worker can damage it: one that is killed while it writes leaves a torn event, and no damage.
+    private func damageLeft() -> ExitReason? {
+        guard let damage = link.takenOver?.damage else { return nil }
+        route.countViolation()
+        return .protocolViolation("its outbox is damaged: \(damage)")
     }
 
     /// Kills the process and closes the link, without a word to anybody.

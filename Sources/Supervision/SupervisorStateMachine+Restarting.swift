@@ -3,7 +3,9 @@ extension SupervisorStateMachine {
     mutating func noteEnd(_ index: Int, _ reason: ExitReason, isOrderly: Bool, blame: ExitBlame) {
         let child = children[index]
         let reason = child.verdict ?? reason
-        let isNormal = reason.isNormal || (child.verdict == nil && (isOrderly || child.saidGoodbye))
+        // What a child has left may show that it broke the protocol, and a goodbye does not excuse that.
+        let isFaulty = child.verdict != nil || reason.isViolation
+        let isNormal = reason.isNormal || (!isFaulty && (isOrderly || child.saidGoodbye))
         cancelTimer(of: index)
         children[index].pid = nil
         children[index].ended = nil
@@ -163,5 +165,9 @@ extension SupervisorStateMachine {
 extension ExitReason {
     fileprivate var isSpawnFailure: Bool {
         if case .spawnFailed = self { true } else { false }
+    }
+
+    fileprivate var isViolation: Bool {
+        if case .protocolViolation = self { true } else { false }
     }
 }

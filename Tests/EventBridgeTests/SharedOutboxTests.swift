@@ -192,6 +192,10 @@ struct SharedOutboxTests {
         #expect(lost.count == (damage == .frames ? all - window : nil))
         #expect(done.all == Array(1...Int64(arrived)))
         #expect(exits.all.first?.outbox?.lost == lost.count ?? 0)
+        // Damage counts against the worker as a broken protocol does; how its process ended is told all the same.
+        #expect(bridge.statistics[0].violations == 1)
+        #expect(exits.all.first?.reason.hasPrefix("broke the protocol: its outbox is damaged: ") == true)
+        #expect(exits.all.first?.exit?.signal == 9)
         #expect(bridge.statistics[0].received.lost == lost.count ?? 0)
         #expect(bridge.statistics[0].received.isBalanced)
         await bridge.shutdown()

@@ -228,6 +228,7 @@ import Testing
             (.transient, .exited(status: 0), false, false),
             (.transient, .exited(status: 3), false, true),
             (.transient, .exited(status: 3), true, false),
+            (.transient, .protocolViolation("its outbox is damaged"), true, true),
             (.transient, segmentationFault, false, true),
             (.transient, .reapedElsewhere, false, true),
             (.temporary, .exited(status: 0), false, false),
