@@ -363,9 +363,11 @@ let package = Package(
         .testTarget(
             name: "BridgeProtocolTests",
             dependencies: [
+                "BridgePlatform",
                 "BridgeProtocol",
                 "CBOR",
                 "DomainEvents",
+                "JSONText",
                 "TestSupport",
             ]
         ),

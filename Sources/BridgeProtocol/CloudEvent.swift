@@ -52,7 +52,7 @@ package struct CloudEvent: Sendable {
         switch payload {
         case .value(let value):
             attributes.append(("data", value))
-        case .bytes(let bytes):
+        case .bytes(let bytes, _):
             attributes.append(("datacontenttype", .text("application/cbor")))
             attributes.append(("data_base64", .bytes(bytes)))
         }

@@ -1,16 +1,51 @@
 package import CBOR
+import JSONText
 
-/// An event's payload in the form in which it can be shown to who does not know its type.
+/// An event's payload in the form in which it can be shown or translated without its type.
+///
+/// Whatever the payload says, the form and its JSON take at most four times its bytes, and a constant of some dozen MiB.
 package enum ShownPayload: Sendable, Hashable {
     case value(CBORValue)
-    /// What is no CBOR: a worker sends what it likes, and nobody on the way looks into it.
-    case bytes([UInt8])
+    /// What has no such form: the publisher may send any bytes, and no process on the way looks into them.
+    case bytes([UInt8], because: Reason)
+
+    package enum Reason: Sendable, Hashable, CustomStringConvertible {
+        case isNoCBOR
+        /// As many values as a worker's line may have, and more: each takes some dozen bytes of memory, and may take one of the payload.
+        case hasTooManyValues
+        /// Text of control characters, of which JSON makes six bytes each.
+        case growsInJSON
+        /// Such as 1 and "1", which are one key in JSON.
+        case hasTwinKeysInJSON
+
+        package var description: String {
+            switch self {
+            case .isNoCBOR: "that are no CBOR"
+            case .hasTooManyValues: "with more than \(LineMessage.maximumValues) values"
+            case .growsInJSON: "whose text is more than twice as long in JSON"
+            case .hasTwinKeysInJSON: "with two keys that are one in JSON"
+            }
+        }
+    }
+
+    /// How many bytes of text in JSON are always shown.
+    private static let harmlessText = 1 << 16
 
     package init(_ payload: UnsafeRawBufferPointer) {
+        let limits = CBORLimits(maximumItems: LineMessage.maximumValues)
         do throws(CBORError) {
-            self = .value(try CBORValue(decoding: payload))
+            let value = try CBORValue(decoding: payload, limits: limits)
+            let isSmall = payload.count <= Self.harmlessText / JSONEscaping.longestEscape
+            if !isSmall, JSONWriter.bytesOfText(in: value) > max(2 * payload.count, Self.harmlessText) {
+                self = .bytes(Array(payload), because: .growsInJSON)
+            } else if JSONWriter.hasTwinKeys(in: value) {
+                self = .bytes(Array(payload), because: .hasTwinKeysInJSON)
+            } else {
+                self = .value(value)
+            }
         } catch {
-            self = .bytes(Array(payload))
+            let isTooMany = if case .tooManyItems = error.code { true } else { false }
+            self = .bytes(Array(payload), because: isTooMany ? .hasTooManyValues : .isNoCBOR)
         }
     }
 }

@@ -64,6 +64,16 @@ package struct CBORHead: Sendable, Hashable {
         }
     }
 
+    static func simpleDescription(_ number: UInt64) -> String {
+        switch number {
+        case 20: "false"
+        case 21: "true"
+        case 22: "null"
+        case 23: "undefined"
+        default: "simple(\(number))"
+        }
+    }
+
     /// -1 - `argument` in decimal, also where no 64-bit integer holds it.
     static func negativeDescription(_ argument: UInt64) -> String {
         let (magnitude, overflow) = argument.addingReportingOverflow(1)

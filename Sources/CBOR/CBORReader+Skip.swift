@@ -1,7 +1,7 @@
 /// Passing over whole items while checking that all of them is well-formed.
 extension CBORReader {
     /// Passes over the next item and checks it to the last byte: lengths, chunks, breaks, reserved and simple values,
-    /// UTF-8, nesting, the number of items, and that no map has the same text, bytes or integer key twice.
+    /// UTF-8, nesting, the number of items, and that no map has the same key twice, which ``MapKey`` says.
     ///
     /// Allocates only for maps of more than sixteen pairs.
     package mutating func skipItem() throws(CBORError) {

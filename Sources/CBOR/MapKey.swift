@@ -1,10 +1,13 @@
 /// A map key in place: what it is compared and hashed by, which does not depend on how it was spelt.
 ///
-/// Integers compare by value, strings by content, chunked or not. Keys of other kinds have no identity here and are
-/// not checked for coming twice.
+/// Integers and simple values compare by value, strings by content, chunked or not, floats by the bits of the double that they are.
+/// Arrays, maps and tagged items compare by their bytes: two spellings of one are two keys.
 struct MapKey: Equatable {
     private enum Content {
+        /// Also the number of a simple value, a boolean's and null's among them.
         case integer(UInt64)
+        case double(UInt64)
+        /// What a string holds, or all bytes of an array, a map or a tagged item.
         case string(UnsafeRawBufferPointer)
         case chunked([UInt8])
     }
@@ -31,8 +34,12 @@ struct MapKey: Equatable {
                 guard let string = try? reader.takeContent(head, from: offset) else { return nil }
                 content = .string(string)
             }
-        default:
-            return nil
+        case .simpleOrFloat:
+            content = head.floatingPoint.map { .double($0.bitPattern) } ?? .integer(head.argument)
+        case .array, .map, .tag:
+            reader.position = offset
+            guard (try? reader.skipCheckedItem(levelsLeft: CBORLimits.greatestDepth)) != nil else { return nil }
+            content = .string(UnsafeRawBufferPointer(rebasing: bytes[offset..<reader.position]))
         }
     }
 
@@ -43,7 +50,10 @@ struct MapKey: Equatable {
 
     static func == (left: MapKey, right: MapKey) -> Bool {
         guard left.majorType == right.majorType else { return false }
-        if case .integer(let one) = left.content, case .integer(let other) = right.content { return one == other }
+        switch (left.content, right.content) {
+        case (.integer(let one), .integer(let other)), (.double(let one), .double(let other)): return one == other
+        default: break
+        }
         return left.withBytes { one in right.withBytes { other in one.elementsEqual(other) } ?? false } ?? false
     }
 
@@ -51,6 +61,7 @@ struct MapKey: Equatable {
     var fingerprint: UInt64 {
         switch content {
         case .integer(let value): value &+ UInt64(majorType.rawValue) << 62
+        case .double(let bits): bits &* 0x9E37_79B9_7F4A_7C15
         case .string(let string): MapKey.fingerprint(of: string)
         case .chunked(let collected): collected.withUnsafeBytes { MapKey.fingerprint(of: $0) }
         }
@@ -60,10 +71,9 @@ struct MapKey: Equatable {
     var hash: UInt32 {
         var hasher = Hasher()
         hasher.combine(majorType.rawValue)
-        if case .integer(let value) = content {
-            hasher.combine(value)
-        } else {
-            _ = withBytes { hasher.combine(bytes: $0) }
+        switch content {
+        case .integer(let value), .double(let value): hasher.combine(value)
+        case .string, .chunked: _ = withBytes { hasher.combine(bytes: $0) }
         }
         return UInt32(truncatingIfNeeded: hasher.finalize())
     }
@@ -77,7 +87,7 @@ struct MapKey: Equatable {
 
     private func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         switch content {
-        case .integer: nil
+        case .integer, .double: nil
         case .string(let string): body(string)
         case .chunked(let collected): collected.withUnsafeBytes { body($0) }
         }
@@ -110,6 +120,8 @@ extension MapKey: CustomStringConvertible {
     var description: String {
         switch (majorType, content) {
         case (.unsigned, .integer(let value)): "\(value)"
+        case (.simpleOrFloat, .integer(let value)): CBORHead.simpleDescription(value)
+        case (_, .double(let bits)): "\(Double(bitPattern: bits))"
         case (_, .integer(let value)): CBORHead.negativeDescription(value)
         case (.text, _): "\"\(withBytes { String(decoding: $0, as: UTF8.self) } ?? "")\""
         default: withBytes { MapKey.hexadecimal($0) } ?? ""

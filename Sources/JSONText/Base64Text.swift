@@ -8,8 +8,11 @@ package enum Base64Text {
         return String(decoding: output, as: UTF8.self)
     }
 
+    /// How many characters so many bytes become, with the padding.
+    static func byteCount(of count: Int) -> Int { (count + 2) / 3 * 4 }
+
     package static func append(_ bytes: [UInt8], quoted: Bool, to output: inout [UInt8]) {
-        output.reserveCapacity(output.count + (bytes.count + 2) / 3 * 4 + 2)
+        output.reserveCapacity(output.count + byteCount(of: bytes.count) + 2)
         if quoted {
             output.append(UInt8(ascii: "\""))
         }

@@ -37,6 +37,26 @@ package enum JSONEscaping {
         output.append(UInt8(ascii: "\""))
     }
 
+    /// How many bytes ``append(_:to:)`` makes of the text, its quotes included.
+    static func byteCount(of text: String) -> Int {
+        var text = text
+        return text.withUTF8 { bytes in
+            var count = bytes.count + 2
+            for index in bytes.indices {
+                switch bytes[index] {
+                case 0x22, 0x5C, 0x08, 0x09, 0x0A, 0x0C, 0x0D: count += 1
+                case ..<0x20, 0x7F: count += longestEscape - 1
+                case 0x80...0x9F where index > 0 && bytes[index - 1] == 0xC2: count += longestEscape - 2
+                default: continue
+                }
+            }
+            return count
+        }
+    }
+
+    /// Of one byte, as `\u0001`.
+    package static let longestEscape = 6
+
     private static func appendEscape(of byte: UInt8, to output: inout [UInt8]) {
         let letter: UInt8
         switch byte {

@@ -43,6 +43,46 @@ package struct JSONWriter: Sendable {
         write(value, to: &output, indentation: 0)
     }
 
+    /// How many bytes of JSON all texts and byte strings of the value come to, without what is between them.
+    ///
+    /// The rest is bounded by the number of values, and these by their bytes alone: a control character takes six.
+    package static func bytesOfText(in value: CBORValue) -> Int {
+        switch value {
+        case .text(let text): JSONEscaping.byteCount(of: text)
+        case .bytes(let bytes): Base64Text.byteCount(of: bytes.count) + 2
+        case .array(let elements): elements.reduce(0) { $0 + bytesOfText(in: $1) }
+        case .map(let entries): entries.reduce(0) { $0 + bytesOfKey($1.key) + bytesOfText(in: $1.value) }
+        case .tagged(_, let content): bytesOfText(in: content)
+        case .unsigned, .negative, .simple, .bool, .null, .undefined, .double: 0
+        }
+    }
+
+    /// A key that is no text becomes one, with each of its quotes escaped.
+    private static func bytesOfKey(_ key: CBORValue) -> Int {
+        if case .text = key { bytesOfText(in: key) } else { 2 * bytesOfText(in: key) }
+    }
+
+    /// Whether two keys of one map become the same text, as 1 and "1" do: an object with both would say one thing to one reader and
+    /// another to the next.
+    package static func hasTwinKeys(in value: CBORValue) -> Bool {
+        switch value {
+        case .array(let elements): return elements.contains { hasTwinKeys(in: $0) }
+        case .map(let entries):
+            // Texts alone differ: a decoder has seen to that.
+            if entries.contains(where: { if case .text = $0.key { false } else { true } }) {
+                var texts = Set<[UInt8]>()
+                for entry in entries {
+                    var text: [UInt8] = []
+                    JSONWriter().writeKey(entry.key, to: &text)
+                    guard texts.insert(text).inserted else { return true }
+                }
+            }
+            return entries.contains { hasTwinKeys(in: $0.value) }
+        case .tagged(_, let content): return hasTwinKeys(in: content)
+        default: return false
+        }
+    }
+
     func write(_ value: CBORValue, to output: inout [UInt8], indentation: Int) {
         switch value {
         case .unsigned(let number): output += String(number).utf8

@@ -50,7 +50,7 @@ struct TextFormatter: EventFormatter {
             var text: [UInt8] = []
             JSONWriter().write(value, to: &text)
             line.end(with: text)
-        case .bytes(let bytes): line.end(with: Array("(\(bytes.count) bytes that are no CBOR)".utf8))
+        case .bytes(let bytes, let reason): line.end(with: Array("(\(bytes.count) bytes \(reason))".utf8))
         }
         return line.bytes(isColoured: isColoured, width: width())
     }

@@ -103,6 +103,15 @@ struct WellFormednessTests {
             ("bf616100616100ff", .duplicateKey("\"a\""), 4),
             ("a26161007f6161ff00", .duplicateKey("\"a\""), 4),
             ("a2410100410100", .duplicateKey("h'01'"), 4),
+            ("a2f601f602", .duplicateKey("null"), 3),
+            ("a3f501f402f503", .duplicateKey("true"), 5),
+            ("a2e001e002", .duplicateKey("simple(0)"), 3),
+            ("a2f8ff01f8ff02", .duplicateKey("simple(255)"), 4),
+            ("a2f93e0001fb3ff800000000000002", .duplicateKey("1.5"), 5),
+            ("a2f97e0001f97e0002", .duplicateKey("nan"), 5),
+            ("a2810101810102", .duplicateKey("h'8101'"), 4),
+            ("a2a101020ca101020d", .duplicateKey("h'a10102'"), 5),
+            ("a2c1010cc1010d", .duplicateKey("h'c101'"), 4),
             ("81a26161006161f6", .duplicateKey("\"a\""), 5),
         ]
     )

@@ -107,7 +107,7 @@ struct EventFormatterTests {
 
     @Test("that are no CBOR are said to be so, or given as they are")
     func opaque() throws {
-        let event = event(content: .bytes([0xFF, 0x00]))
+        let event = event(content: .bytes([0xFF, 0x00], because: .isNoCBOR))
         #expect(text(event).hasSuffix("(2 bytes that are no CBOR)"))
         let read = try JSONReader().read(json(event))
         #expect(read["datacontenttype"]?.value == .string("application/cbor"))

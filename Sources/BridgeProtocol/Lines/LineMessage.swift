@@ -16,7 +16,7 @@ package enum LineMessage: Sendable, Hashable {
     case event(LineEvent)
 
     /// Each value takes some dozen bytes of memory, whatever it takes of the line: so many are plenty, and no harm.
-    static let maximumValues = 1 << 18
+    package static let maximumValues = 1 << 18
 
     private enum Word: String, CaseIterable {
         case hello
