@@ -529,6 +529,7 @@ let package = Package(
             dependencies: [
                 "Locks",
                 "Supervision",
+                "TestSupport",
             ]
         ),
         .testTarget(

@@ -19,14 +19,6 @@ enum PlatformTests {}
 /// Ends a wait that would hang the whole run: far beyond anything a slow machine needs.
 let watchdogNanoseconds: UInt64 = 240_000_000_000
 
-/// The rounds of a test that provokes a race: so many, but none that begins after two seconds.
-///
-/// Where other work wants the processors too, each yield of a round costs a time slice, and all rounds could take minutes.
-func rounds(atMost count: Int) -> some Sequence<Int> {
-    let end = MonotonicClock.now() + 2_000_000_000
-    return sequence(first: 0) { $0 + 1 < count && MonotonicClock.now() < end ? $0 + 1 : nil }
-}
-
 struct NothingArrived: Error, CustomStringConvertible {
     let expected: Int
     let found: Int

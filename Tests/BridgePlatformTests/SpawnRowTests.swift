@@ -1,5 +1,6 @@
 import BridgePlatform
 import Dispatch
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -122,7 +123,7 @@ extension PlatformTests {
         func manyThreads() async {
             await #expect(processExitsWith: .success) {
                 try leavingNothingBehind {
-                    let count = CurrentProcess.environment("SPAWN_TEST_COUNT").flatMap { Int($0) } ?? 2_000
+                    let count = rounds(2_000)
                     let isOver = Mailbox<Bool>()
                     let others = try noise(until: isOver)
                     let outcomes = Mailbox<Bool>()

@@ -281,7 +281,7 @@ struct ControlMessageTests {
             + sampleEvents.map { bodyOf(frame($0, payload: [0xA1, 0x61, 0x61, 1])) }
         let limits = LinkLimits()
         var accepted = 0
-        for _ in 0..<200_000 {
+        for _ in 0..<rounds(200_000, atLeast: 20_000) {
             var mutant = originals[Int.random(in: 0..<originals.count, using: &random)]
             for _ in 0..<Int.random(in: 1...4, using: &random) { mutate(&mutant, &random) }
             mutant.withUnsafeBytes { bytes in

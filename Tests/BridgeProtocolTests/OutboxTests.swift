@@ -471,7 +471,7 @@ struct OutboxTests {
     @Test("whatever is acknowledged, refused and announced anew, each event is credited and settled once")
     func randomAcknowledgements() throws {
         var random = SeededGenerator.announced()
-        for _ in 1...40 {
+        for _ in 0..<rounds(40) {
             let sender = Sender(windowEvents: Int.random(in: 4...300, using: &random))
             var (mark, known, open): (UInt64, Set<UInt64>, Int) = (0, [], 0)
             for _ in 1...200 {

@@ -358,7 +358,7 @@ struct ShelvingOutboxTests {
         sender.shelve()
         var random = SeededGenerator.announced()
         var settled: UInt64 = 0
-        for _ in 1...60 {
+        for _ in 0..<rounds(60, atLeast: 20) {
             let length = [Self.large, 60_000, 300_000].randomElement(using: &random) ?? 0
             for _ in 0..<Int.random(in: 1...12, using: &random) { sender.put(length) }
             while sender.hasWritable {

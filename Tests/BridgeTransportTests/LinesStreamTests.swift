@@ -139,10 +139,10 @@ struct LinesStreamTests {
         fixture.shutDown()
     }
 
-    @Test("an event of megabytes passes both ways, while the buffers are small", arguments: Carrier.allCases)
+    @Test("an event larger than the window passes both ways, while the buffers are small", arguments: Carrier.allCases)
     func largeEvents(carrier: Carrier) throws {
         let fixture = try Fixture(carrier)
-        let text = String(repeating: "x", count: 3 << 20)
+        let text = String(repeating: "x", count: LinkLimits().windowBytes + 1)
         let bytes = [0x7A] + withUnsafeBytes(of: UInt32(text.utf8.count).bigEndian, Array.init) + Array(text.utf8)
         fixture.link.publish(1, from: LinkPair.hostSource, payload: bytes)
         fixture.link.publish(2, from: LinkPair.hostSource)

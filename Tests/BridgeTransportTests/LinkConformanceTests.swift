@@ -345,7 +345,7 @@ struct LinkConformanceTests {
     )
     func chunking(carrier: Carrier) throws {
         let random = SeededGenerator.announced()
-        let count = 100_000
+        let count = rounds(100_000)
         let state = Shared((host: 0, worker: 0, wrong: 0))
         let pair = try LinkPair(
             carrier,

@@ -10,7 +10,7 @@ import Testing
 /// How much the two links carry.
 private enum Load {
     /// Each way; a million by hand.
-    static let events = CurrentProcess.environment("TRANSPORT_EVENTS").flatMap { Int($0) } ?? 20_000
+    static let events = rounds(20_000)
 
     /// Far more than it takes, as it ends what hangs.
     static var minutes: Int { 5 + events / 100_000 }

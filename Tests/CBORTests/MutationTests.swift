@@ -29,10 +29,6 @@ private struct Sample: Codable {
 
 @Suite("Mutants")
 struct MutationTests {
-    /// How many; fewer under a sanitizer, where each takes ten times as long.
-    static let count =
-        ProcessInfo.processInfo.environment["CBOR_TEST_MUTANTS"].flatMap { Int($0) } ?? 100_000
-
     @Test("D20: a hundred thousand mutants are read or refused", .timeLimit(.minutes(20)))
     func mutants() throws {
         var random = SeededGenerator.announced()
@@ -42,7 +38,7 @@ struct MutationTests {
         seeds.append(try encoder.encode(Sample()))
         seeds.append(try encoder.encode(Sample(children: [Sample(), Sample(children: [])])))
         var accepted = 0
-        for round in 0..<Self.count {
+        for round in 0..<rounds(100_000) {
             // Most of the appendix is a few bytes: every other mutant is one of the samples.
             let seed = round.isMultiple(of: 2) ? seeds[seeds.count - 1 - round / 2 % 2] : seeds[round % seeds.count]
             let mutant = mutated(seed, using: &random)
@@ -60,7 +56,7 @@ struct MutationTests {
             }
             _ = try? decoder.decode([String: [Int]].self, from: mutant)
         }
-        #expect(accepted > Self.count / 100)
+        #expect(accepted > rounds(100_000) / 100)
     }
 
     private func mutated(_ seed: [UInt8], using random: inout SeededGenerator) -> [UInt8] {

@@ -1,4 +1,5 @@
 import BridgePlatform
+import TestSupport
 import Testing
 
 @Suite("Workers that meet ends of all kinds at random, under load", .serialized)
@@ -10,8 +11,7 @@ struct ChaosTests {
     func nothingIsLost() async throws {
         let workspace = try Workspace()
         // Little is on its way compared with a run in release, and less where a sanitizer makes each event slow.
-        let ends = CurrentProcess.environment("CHAOS_TEST_ENDS") ?? "20"
-        let outbox = CurrentProcess.environment("CHAOS_TEST_OUTBOX") ?? "512"
+        let (ends, outbox) = ("\(rounds(20, atLeast: 6))", "\(rounds(512, atLeast: 64))")
         var arguments = ["--ends", ends, "--outbox", outbox, "--folder", workspace.path]
         if let seed = CurrentProcess.environment("CHAOS_TEST_SEED") { arguments += ["--seed", seed] }
         let result = try await SupervisorProgram.run(arguments, of: "chaos-driver", in: workspace.path)

@@ -129,7 +129,7 @@ struct CommandTests {
     @Test("F12: a hundred at once are all answered")
     func crowd() async throws {
         // Fewer where a sanitizer makes each of these programs slow: a caller waits ten seconds.
-        let crowd = CurrentProcess.environment("CROWD_TEST_COMMANDS").flatMap { Int($0) } ?? 100
+        let crowd = rounds(100, atLeast: 20)
         let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
         let results = try await withThrowingTaskGroup(of: SupervisorProgram.Result.self) { group in
             for _ in 0..<crowd { group.addTask { try await command("status", "--json") } }

@@ -37,7 +37,7 @@ struct OrphanTests {
         .timeLimit(.minutes(10))
     )
     func killedAtRandom() async throws {
-        let kills = CurrentProcess.environment("ORPHAN_TEST_KILLS").flatMap { Int($0) } ?? 50
+        let kills = rounds(50)
         var random = SeededGenerator.announced()
         let workspace = try Workspace()
         let poller = try Poller(name: "killer")

@@ -2,11 +2,12 @@ import BridgePlatform
 import Foundation
 import JSONText
 import Locks
+import TestSupport
 import Testing
 
 @Suite("supervisor run, told to read its configuration again while the example's workers have work", .serialized)
 struct ReloadUnderLoadTests {
-    private static let rounds = CurrentProcess.environment("RELOAD_TEST_ROUNDS").flatMap { Int($0) } ?? 10
+    private static let rounds = TestSupport.rounds(10, atLeast: 2)
 
     private static func configuration(after reloads: Int, in workspace: Workspace) -> String {
         """

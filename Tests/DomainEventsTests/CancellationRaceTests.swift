@@ -116,7 +116,7 @@ struct CancellationRaceTests {
     }
 
     @Test func onThePublishingThread() async {
-        let (race, seed, rounds) = (CancelRace(), seed(), rounds(10_000))
+        let (race, seed, rounds) = (CancelRace(), seed(), TestSupport.rounds(10_000))
         await race.run(rounds, seed: seed) { [publisher] round in
             publisher.subscribe(to: Ping.self) { race.begin($0.number) }
         } publish: { [publisher] round in
@@ -126,7 +126,7 @@ struct CancellationRaceTests {
     }
 
     @Test func behindAnotherHandlerOfTheSameEvent() async {
-        let (race, seed, rounds) = (CancelRace(), seed(), rounds(10_000))
+        let (race, seed, rounds) = (CancelRace(), seed(), TestSupport.rounds(10_000))
         let first = publisher.subscribe(to: Ping.self) { race.look($0.number) }
         await race.run(rounds, seed: seed) { [publisher] round in
             publisher.subscribe(to: Ping.self) { race.begin($0.number) }
@@ -138,7 +138,7 @@ struct CancellationRaceTests {
     }
 
     @Test func forAnEventThatAHandlerPublishes() async {
-        let (race, seed, rounds) = (CancelRace(), seed(), rounds(10_000))
+        let (race, seed, rounds) = (CancelRace(), seed(), TestSupport.rounds(10_000))
         let first = publisher.subscribe(to: Pong.self) { [publisher] in
             publisher.publish(Ping($0.number))
             race.look($0.number)
@@ -154,7 +154,7 @@ struct CancellationRaceTests {
 
     @Test(arguments: [false, true])
     func onAQueue(isConcurrent: Bool) async {
-        let (race, seed, rounds) = (CancelRace(), seed(), rounds(5_000))
+        let (race, seed, rounds) = (CancelRace(), seed(), TestSupport.rounds(5_000))
         let queue = DispatchQueue(label: "handlers", attributes: isConcurrent ? .concurrent : [])
         let first = publisher.subscribe(to: Ping.self, on: .queue(queue)) { race.look($0.number) }
         await race.run(rounds, seed: seed, looks: false) { [publisher] round in
@@ -169,7 +169,7 @@ struct CancellationRaceTests {
     }
 
     @Test func inATask() async {
-        let (race, seed, rounds) = (CancelRace(), seed(), rounds(5_000))
+        let (race, seed, rounds) = (CancelRace(), seed(), TestSupport.rounds(5_000))
         // Nobody can look ahead of the handler on its thread: what counts is what the call before it has seen.
         await race.run(rounds, seed: seed, looks: false) { [publisher] round in
             publisher.subscribe(to: Ping.self) { (event: Ping) async in race.begin(event.number) }

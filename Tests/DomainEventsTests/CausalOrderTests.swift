@@ -24,7 +24,7 @@ private final class Witness: Sendable {
 
 @Suite("Nobody sees an effect before its cause", .serialized, .timeLimit(.minutes(5)))
 struct CausalOrderTests {
-    private let rounds = DomainEventsTests.rounds(4_000)
+    private let rounds = TestSupport.rounds(4_000)
 
     /// Publishes causes one at a time, each as soon as the witness has seen the effect of the one before: the race is between
     /// the cause's way to the witness and the effect's.

@@ -106,14 +106,6 @@ final class Holder<Value: Sendable>: @unchecked Sendable {
     var current: Value? { lock.withLock { value } }
 }
 
-/// The rounds of a test that provokes a race: so many, but none that begins after two seconds.
-///
-/// Where other work wants the processors too, each yield of a round costs a time slice, and all rounds could take minutes.
-func rounds(atMost count: Int) -> some Sequence<Int> {
-    let end = MonotonicClock.now() + 2_000_000_000
-    return sequence(first: 0) { $0 + 1 < count && MonotonicClock.now() < end ? $0 + 1 : nil }
-}
-
 /// A clock that stands still until a test moves it on.
 ///
 /// `@unchecked Sendable` is sound: everything mutable is guarded by `lock`.
@@ -168,12 +160,6 @@ final class HandClock: Clock, @unchecked Sendable {
         }
         for continuation in due { continuation.resume() }
     }
-}
-
-/// How often a test repeats what it tries to catch, from the environment for long runs.
-func rounds(_ standard: Int) -> Int {
-    getenv("DOMAIN_EVENTS_ROUNDS_FACTOR").flatMap { Double(String(cString: $0)) }
-        .map { max(Int(Double(standard) * min(max($0, 0), 10_000)), 1) } ?? standard
 }
 
 /// Lets other threads run, for a wait that another thread is about to end.

@@ -120,7 +120,7 @@ struct OnDemandTests {
     func idleExitAgainstPublish() async throws {
         // Each event meets every worker, each of which is somewhere else on its way out.
         let workers = 20
-        let rounds = CurrentProcess.environment("ON_DEMAND_ROUNDS").flatMap { Int($0) } ?? 1_000
+        let rounds = rounds(1_000)
         var random = SeededGenerator.announced()
         let exits = Collected<WorkerExited>()
         let subscription = publisher.subscribe(to: WorkerExited.self) { exits.add($0) }

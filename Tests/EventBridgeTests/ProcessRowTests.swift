@@ -130,7 +130,7 @@ struct ProcessRowTests {
             output: { lines.add($0.line.utf8.count) }
         )
         try await bridge.start()
-        let count = CurrentProcess.environment("OUTPUT_TEST_LINES").flatMap { Int64($0) } ?? 30_000
+        let count = Int64(rounds(30_000))
         publisher.publish(WorkRequested(number: count, text: ""))
         // The worker answers when all is written: it was read as fast as it came.
         await reports.done.wait { $0.count == 1 }
@@ -217,7 +217,7 @@ struct ProcessRowTests {
         await #expect(processExitsWith: .success) {
             let publisher = EventPublisher()
             let reports = WorkerReports(publisher)
-            let count = CurrentProcess.environment("STORM_TEST_WORKERS").flatMap { Int($0) } ?? 64
+            let count = rounds(64, atLeast: 12)
             let bridge = try BridgeHost(
                 publisher: publisher,
                 workers: (0..<count).map { faulty("none", name: "w\($0)", subscribes: [WorkRequested.self]) },

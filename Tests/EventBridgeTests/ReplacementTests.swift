@@ -93,7 +93,7 @@ struct ReplacementTests {
         .timeLimit(.minutes(10))
     )
     func fiftyReplacements() async throws {
-        let rounds = CurrentProcess.environment("REPLACEMENT_TEST_ROUNDS").flatMap { Int($0) } ?? 50
+        let rounds = rounds(50)
         let ledger = Ledger(publisher)
         let replaced = Collected<WorkerReplaced>()
         let exits = Collected<WorkerExited>()

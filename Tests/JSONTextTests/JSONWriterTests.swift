@@ -160,7 +160,7 @@ struct JSONMutantTests {
             "\"", "\\u", "\\ud800", "{", "}", "[", "]", ",", ":", "1e", "0x", "//", "/*", "\0", "\u{FEFF}",
             "9999999999", "\u{2028}", "-",
         ].map { Array($0.utf8) }
-        for round in 0..<100_000 {
+        for round in 0..<rounds(100_000) {
             var bytes = Array(Self.originals[round % 2].utf8)
             for _ in 0...random.below(3) {
                 let place = random.below(bytes.count)

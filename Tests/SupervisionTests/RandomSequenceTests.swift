@@ -1,4 +1,5 @@
 import Supervision
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -11,13 +12,12 @@ import Darwin
 
 /// Random lives of random supervisors; whatever happens, the invariants hold and a stop comes to an end.
 ///
-/// `SUPERVISION_SEED` repeats a run, `SUPERVISION_SEQUENCES` sets its length.
+/// `SUPERVISION_SEED` repeats a run, beginning with the life that it is the seed of.
 @Suite struct RandomSequenceTests {
     @Test(.timeLimit(.minutes(20))) func invariantsHoldInRandomSequences() {
         let seed = getenv("SUPERVISION_SEED").flatMap { UInt64(String(cString: $0)) } ?? .random(in: .min ... .max)
-        let sequences = getenv("SUPERVISION_SEQUENCES").flatMap { Int(String(cString: $0)) } ?? 20_000
         print("SUPERVISION_SEED=\(seed)")
-        for sequence in 0..<sequences {
+        for sequence in 0..<rounds(20_000) {
             let complaints = Self.play(seed: seed &+ UInt64(sequence))
             guard complaints.isEmpty else {
                 Issue.record("SUPERVISION_SEED=\(seed &+ UInt64(sequence)): \(complaints)")

@@ -22,7 +22,7 @@ struct LineOutputTests {
     func turns() throws {
         let pipe = try FileDescriptor.pipe()
         let second = try FileDescriptor.duplicate(pipe.writing.rawValue)
-        let (turns, count) = (WritingTurns(), 60)
+        let (turns, count) = (WritingTurns(), rounds(60))
         let outputs = [
             try LineOutput(SystemFile(pipe.writing), name: "one", turns: turns),
             try LineOutput(SystemFile(second), name: "other", turns: turns),
