@@ -62,16 +62,26 @@ public struct ClientReport: Sendable, Hashable, Codable {
     public var title: String
     /// Its process when it connected.
     public var pid: Int32
+    /// The number of its user; nil from a host that does not say.
+    public var user: UInt32?
     /// How many events wait for it or are on their way.
     public var outboxEvents: Int
     /// How many events its overflow policy has dropped.
     public var dropped: UInt64
 
     /// Makes a report.
-    public init(client: String, title: String, pid: Int32, outboxEvents: Int = 0, dropped: UInt64 = 0) {
+    public init(
+        client: String,
+        title: String,
+        pid: Int32,
+        user: UInt32? = nil,
+        outboxEvents: Int = 0,
+        dropped: UInt64 = 0
+    ) {
         self.client = client
         self.title = title
         self.pid = pid
+        self.user = user
         self.outboxEvents = outboxEvents
         self.dropped = dropped
     }

@@ -28,6 +28,8 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     public var violations: UInt64
     /// How much memory of its process lies in RAM, in bytes; nil if there is no process, or nobody says.
     public var residentBytes: UInt64?
+    /// What its box is without, as the system lacks it, each as a sentence; nil if nothing, or from a host that does not say.
+    public var missingFromBox: [String]?
     /// How long it takes to settle an event, of a sample of them; nil from a host that does not say.
     public var settling: DurationHistogram?
     /// The events to it; what is ``EventTotals/waiting`` lies in its outbox in the host.
@@ -48,6 +50,7 @@ public struct WorkerReport: Sendable, Hashable, Codable {
         lastExit: String? = nil,
         violations: UInt64 = 0,
         residentBytes: UInt64? = nil,
+        missingFromBox: [String]? = nil,
         settling: DurationHistogram? = nil,
         sent: EventTotals = EventTotals(),
         received: EventTotals = EventTotals()
@@ -63,6 +66,7 @@ public struct WorkerReport: Sendable, Hashable, Codable {
         self.lastExit = lastExit
         self.violations = violations
         self.residentBytes = residentBytes
+        self.missingFromBox = missingFromBox
         self.settling = settling
         self.sent = sent
         self.received = received

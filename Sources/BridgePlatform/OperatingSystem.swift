@@ -28,6 +28,20 @@ package enum OperatingSystem {
         return count > 0 ? Int(clamping: count) : nil
     }
 
+    /// The name of a user, such as `daemon`; nil for one without.
+    ///
+    /// May ask a directory service, and wait for it.
+    package static func name(ofUser user: UInt32) -> String? {
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16 << 10) { buffer in
+            guard let start = buffer.baseAddress, getpwuid_r(user, &entry, start, buffer.count, &found) == 0,
+                let name = found?.pointee.pw_name
+            else { return nil }
+            return String(cString: name)
+        }
+    }
+
     /// How far local time is ahead of UTC at that second.
     package static func secondsAheadOfUTC(atSecond second: Int) -> Int {
         var time = time_t(second)

@@ -69,6 +69,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
             client: name,
             title: title,
             pid: pid,
+            user: arrival.peer.user,
             outboxEvents: link.outboxDepth.events,
             dropped: statistics.tally.dropped
         )

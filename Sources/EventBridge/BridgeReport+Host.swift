@@ -24,7 +24,7 @@ extension BridgeReport {
                 WorkerReport(
                     status,
                     pool: routes[index].pool?.name,
-                    age: core.present(index)?.age,
+                    core.present(index),
                     statistics[status.name]
                 )
             },
@@ -33,6 +33,7 @@ extension BridgeReport {
                     client: $0.client,
                     title: $0.title,
                     pid: $0.pid,
+                    user: $0.user,
                     outboxEvents: $0.outboxEvents,
                     dropped: $0.dropped
                 )
@@ -58,7 +59,13 @@ extension BridgeReport {
 }
 
 extension WorkerReport {
-    fileprivate init(_ status: WorkerStatus, pool: String?, age: UInt64?, _ statistics: WorkerStatistics?) {
+    fileprivate init(
+        _ status: WorkerStatus,
+        pool: String?,
+        _ present: WorkerIncarnation?,
+        _ statistics: WorkerStatistics?
+    ) {
+        let missing = status.pid == nil ? [] : present?.missingFromBox ?? []
         self.init(
             name: status.name,
             pool: pool,
@@ -67,10 +74,11 @@ extension WorkerReport {
             detail: status.detail,
             starts: status.starts,
             restarts: status.restarts,
-            uptimeMilliseconds: status.pid == nil ? nil : age.map { $0 / 1_000_000 },
+            uptimeMilliseconds: status.pid == nil ? nil : present?.age.map { $0 / 1_000_000 },
             lastExit: status.lastExit?.description,
             violations: statistics?.violations ?? 0,
             residentBytes: status.pid.flatMap { OperatingSystem.residentBytes(of: $0) }.map { UInt64($0) },
+            missingFromBox: missing.isEmpty ? nil : missing,
             settling: statistics?.settling,
             sent: statistics.map { EventTotals($0.sent) } ?? EventTotals(),
             received: statistics.map { EventTotals($0.received) } ?? EventTotals()

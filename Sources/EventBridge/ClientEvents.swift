@@ -46,6 +46,8 @@ public struct ClientStatus: Sendable, Hashable {
     public let title: String
     /// Its process when it connected.
     public let pid: Int32
+    /// The number of its user, as the kernel noted it then.
+    public let user: UInt32
     /// How many events wait for it or are on their way.
     public let outboxEvents: Int
     /// How many events its overflow policy has dropped.

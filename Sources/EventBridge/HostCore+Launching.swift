@@ -73,7 +73,7 @@ extension HostCore {
             )
         case .success(let worker):
             // Before anybody hears of it: a child that was to be stopped while it was spawned is signalled at once.
-            incarnation.spawned(worker.process)
+            incarnation.spawned(worker)
             if !worker.missingFromBox.isEmpty {
                 reports.publish(
                     WorkerBoxIncomplete(

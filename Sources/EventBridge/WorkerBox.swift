@@ -196,6 +196,26 @@ extension WorkerBox {
         return box
     }
 
+    /// What this system lacks of the box, each as a sentence: found by closing one around a program that ends at once.
+    ///
+    /// Blocks for some milliseconds.
+    ///
+    /// - Throws: A `SystemError` or `SpawnError` if there is no `bridge-launcher` beside this program, or it cannot be started.
+    package func missingHere() throws -> [String] {
+        let launcher = try CurrentProcess.executableDirectory() + "/bridge-launcher"
+        var box = spawnBox
+        // Whether it could be closed at all is asked, and not whether a path is there or a limit can be set.
+        box.limits = [:]
+        if files != nil { box.files = SpawnBox.Files(readOnly: [], writable: []) }
+        box.isBestEffort = true
+        // It ends at once, as it is told nothing to do.
+        var request = SpawnRequest(executable: launcher)
+        request.launcher = SpawnRequest.Launcher(path: launcher, box: box)
+        let child = try ChildProcess.spawn(request)
+        _ = child.waitForExit()
+        return child.missingFromBox
+    }
+
     /// Why a process in this box ended, with the limit that it was at, if no signal has named one.
     ///
     /// - Parameter ownPeak: the most memory that this process ever had; what the child had before its program began was this one's.

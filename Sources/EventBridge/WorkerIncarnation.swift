@@ -51,6 +51,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     let lock = Lock()
     private var process: (any WorkerProcess)?
     private var processIdentifier: Int32?
+    private var lacks: [String] = []
     /// On the monotonic clock, in nanoseconds.
     private var processBegan: UInt64?
     /// Whether the link has nothing more to say; handlers of what came over it may still run.
@@ -109,9 +110,11 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     /// There is a process, which can be signalled from now on.
-    func spawned(_ process: any WorkerProcess) {
+    func spawned(_ worker: LaunchedWorker) {
+        let process = worker.process
         lock.withLock {
             self.process = process
+            lacks = worker.missingFromBox
             processIdentifier = process.processIdentifier
             processBegan = MonotonicClock.now()
         }
@@ -134,6 +137,9 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     /// The number of its process, also after that has ended.
     var pid: Int32? { lock.withLock { processIdentifier } }
+
+    /// What its box is without, as the system lacks it.
+    var missingFromBox: [String] { lock.withLock { lacks } }
 
     /// For how long there has been a process, in nanoseconds; nil if none was started.
     var age: UInt64? { lock.withLock { processBegan }.map { MonotonicClock.now() - $0 } }

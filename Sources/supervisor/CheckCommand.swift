@@ -1,3 +1,5 @@
+import EventBridge
+
 /// `supervisor check`: names every mistake of a configuration.
 struct CheckCommand {
     let configuration: String
@@ -8,9 +10,23 @@ struct CheckCommand {
             let programs = ProgramSearch(configuration: configuration, missing: nil)
             let found = try SupervisorConfiguration.load(file: configuration, programs: programs)
             let workers = found.workers.count == 1 ? "1 worker" : "\(found.workers.count) workers"
-            return (.success, "\(TerminalText.harmless(configuration)): \(workers), configuration is right")
+            let right = "\(TerminalText.harmless(configuration)): \(workers), configuration is right"
+            return (.success, ([right] + Self.lacks(of: found)).joined(separator: "\n"))
         } catch {
             return (error.status, error.description)
+        }
+    }
+
+    /// What this system lacks for the boxes of workers: the configuration may be meant for another one.
+    private static func lacks(of configuration: SupervisorConfiguration) -> [String] {
+        configuration.workerSpecifications.flatMap { worker -> [String] in
+            guard let box = worker.box else { return [] }
+            let here = "note: on this system the box of worker \"\(worker.name)\""
+            do {
+                return try box.missingHere().map { "\(here) lacks a part: \($0)" }
+            } catch {
+                return ["\(here) could not be tried: \(error)"]
+            }
         }
     }
 }

@@ -29,6 +29,7 @@ struct BridgeReportTests {
             lastExit: "killed by SIGKILL (9)",
             violations: 1,
             residentBytes: 1 << 40,
+            missingFromBox: ["a filter"],
             sent: sent
         )
         let report = BridgeReport(
@@ -39,7 +40,7 @@ struct BridgeReportTests {
             isStopping: true,
             residentBytes: 7,
             workers: [worker, WorkerReport(name: "b", state: "idle")],
-            clients: [ClientReport(client: "client-1", title: "t", pid: 9, outboxEvents: 2, dropped: 3)]
+            clients: [ClientReport(client: "client-1", title: "t", pid: 9, user: 501, outboxEvents: 2, dropped: 3)]
         )
         #expect(try passed(BridgeStatusReported(report)).report == report)
         #expect(try passed(WorkerStopRequested(worker: "a")).worker == "a")

@@ -1,4 +1,5 @@
 import BridgePlatform
+import TestSupport
 import Testing
 
 #if canImport(Glibc)

@@ -1,4 +1,6 @@
+import BridgeControl
 import BridgePlatform
+import TestSupport
 import Testing
 
 @Suite("supervisor check")
@@ -15,6 +17,60 @@ struct CheckTests {
         #expect(result.output == ["bridge.json5: 2 workers, configuration is right"])
         #expect(result.errors == [])
     }
+
+    #if os(Linux)
+    @Test(
+        "says what this system lacks for a box, be it best effort or not; where it runs, status says it",
+        .timeLimit(.minutes(5))
+    )
+    func lacks() async {
+        await #expect(processExitsWith: .success) {
+            // As on a kernel without Landlock and without filters, here and in every program that is started.
+            try #require(MissingSystemCalls.install())
+            let workspace = try Workspace()
+            try workspace.write(
+                "bridge.json5",
+                """
+                {control: "run/s", workers: [
+                    {name: "open", executable: "faulty-worker", box: {network: false, bestEffort: true}},
+                    {name: "strict", executable: "faulty-worker", box: {readOnly: ["/"]}},
+                    {name: "limited", executable: "faulty-worker", limits: {openFiles: 64}},
+                ]}
+                """
+            )
+            let checked = try await workspace.run("check", "bridge.json5")
+            #expect(checked.status == .exited(code: 0) && checked.errors.isEmpty)
+            #expect(checked.output.first == "bridge.json5: 3 workers, configuration is right")
+            let notes = checked.output.dropFirst().map { $0.split(separator: ": ") }
+            #expect(
+                notes.map { $0.prefix(2).joined(separator: ": ") } == [
+                    "note: on this system the box of worker \"open\" lacks a part",
+                    "note: on this system the box of worker \"open\" lacks a part",
+                    "note: on this system the box of worker \"strict\" lacks a part",
+                    "note: on this system the box of worker \"strict\" lacks a part",
+                ]
+            )
+            #expect(notes.allSatisfy { $0[2].contains(" need") && $0[2].hasSuffix("(ENOSYS)") })
+
+            try workspace.write(
+                "bridge.json5",
+                """
+                {control: "run/s", workers: [
+                    {name: "open", executable: "faulty-worker", arguments: ["--misbehave", "none"],
+                     box: {network: false, bestEffort: true}},
+                ]}
+                """
+            )
+            let bridge = workspace.start("run", "bridge.json5")
+            _ = try #require(await bridge.line(with: "is ready"))
+            let status = try await workspace.run("status", "--control", "run/s")
+            #expect(status.output.contains { $0.contains("  runs without a part of its box: ") }, "\(status.output)")
+            bridge.terminate()
+            let ended = try await bridge.result()
+            #expect(ended.status == .exited(code: 0))
+        }
+    }
+    #endif
 
     @Test("shows a name harmlessly that a terminal would obey", .timeLimit(.minutes(5)))
     func harmlessName() async throws {

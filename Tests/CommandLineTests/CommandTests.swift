@@ -54,6 +54,7 @@ struct CommandTests {
         #expect(json.output.count == 1 && told.workers.map(\.name) == ["store", "canvas"])
         #expect(told.workers.allSatisfy { $0.state == "ready" && $0.residentBytes ?? 0 > 1 << 16 })
         #expect(told.clients.map(\.title) == ["supervisor status"])
+        #expect(told.clients.map(\.user) == [CurrentProcess.user])
         let metrics = try await command("metrics")
         #expect(metrics.output.contains(#"event_bridge_worker_ready{worker="store"} 1"#))
         #expect(metrics.output.contains("# TYPE event_bridge_worker_restarts_total counter"))

@@ -21,7 +21,11 @@ struct StatusTableTests {
         return worker
     }
 
-    private func report(_ workers: [WorkerReport], at milliseconds: UInt64 = 3_725_000) -> BridgeReport {
+    private func report(
+        _ workers: [WorkerReport],
+        clients: [ClientReport] = [],
+        at milliseconds: UInt64 = 3_725_000
+    ) -> BridgeReport {
         BridgeReport(
             pid: 4_211,
             library: "0.1.0",
@@ -29,17 +33,22 @@ struct StatusTableTests {
             uptimeMilliseconds: milliseconds,
             residentBytes: 34 << 20,
             workers: workers,
-            clients: [ClientReport(client: "client-1", title: "t", pid: 1)]
+            clients: clients
         )
     }
 
     @Test("has a line for the supervisor and one for each worker, in columns")
     func columns() {
         let table = StatusTable(
-            report: report([
-                worker("provisioning", "ready", sent: 1_200, received: 7, pid: 17, memory: 12_900_000),
-                worker("canvas", "gave up", detail: "exited with status 3"),
-            ])
+            report: report(
+                [
+                    worker("provisioning", "ready", sent: 1_200, received: 7, pid: 17, memory: 12_900_000),
+                    worker("canvas", "gave up", detail: "exited with status 3"),
+                ],
+                clients: [
+                    ClientReport(client: "client-12", title: "second\u{1B} window", pid: 4_215, user: 0, dropped: 3)
+                ]
+            )
         )
         #expect(
             table.lines() == [
@@ -48,6 +57,9 @@ struct StatusTableTests {
                 "WORKER        PID  STATE    UPTIME  RESTARTS    IN  OUT  OUTBOX  MEMORY  REMARK",
                 "provisioning   17  ready     3m20s         0  1200    7       0  12 MiB",
                 "canvas             gave up                 0     0    0       0          exited with status 3",
+                "",
+                "CLIENT      PID  USER  OUTBOX  DROPPED  NAME",
+                "client-12  4215  root       0        3  second\\u001b window",
             ]
         )
     }
@@ -82,6 +94,21 @@ struct StatusTableTests {
             (.milliseconds(999), "999 ms"), (.seconds(12), "12 s"), (.seconds(4_000), "4000 s"), (.zero, "0 µs"),
         ]
         for (duration, text) in durations { #expect(ShownQuantity.duration(duration) == text) }
+    }
+
+    @Test("says what a worker's box is without, and of a client of an older host no user")
+    func lacks() {
+        var boxed = worker("a", "ready")
+        boxed.missingFromBox = ["keeping signals needs Linux 6.12", "no network needs a filter"]
+        boxed.lastExit = "killed by SIGKILL (9)"
+        let client = ClientReport(client: "client-1", title: "t", pid: 1)
+        let lines = StatusTable(report: report([boxed], clients: [client])).lines()
+        #expect(
+            lines[3].hasSuffix(
+                "  runs without a part of its box: keeping signals needs Linux 6.12; no network needs a filter"
+            )
+        )
+        #expect(lines[5] == "CLIENT    PID  OUTBOX  DROPPED  NAME")
     }
 
     @Test("is cut at the width of the terminal, never wrapped, and a cut colour ends", arguments: [1, 7, 20, 41, 60])

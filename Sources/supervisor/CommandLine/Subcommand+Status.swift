@@ -17,7 +17,8 @@ extension Subcommand {
             The columns: events IN to a worker that are settled, and events OUT of it that have arrived, since the start of the
             supervisor or, with --watch, in a second; OUTBOX, the events that wait for it; P99, what 99 of 100
             timed events took at most until it had settled them; MEMORY, what of its process lies in RAM; REMARK, what there is to
-            say of its state, or how its last process ended.
+            say of its state, what its box is without as the system lacks it, or how its last process ended.
+            Below, who else is attached: process and user as the system noted them, and the name that a client gives itself.
             A terminal gets colours, unless NO_COLOR is set. Of a supervisor of another version is shown what it says when it
             refuses to be asked, without --watch.
             """

@@ -1,47 +1,50 @@
 import BridgeControl
+import BridgePlatform
 import DomainEvents
 
-/// A report as a table for people: a line about the supervisor, then one for each worker.
+/// A report as tables for people: a line about the supervisor, then one for each worker and for each client.
 struct StatusTable {
     let report: BridgeReport
     /// An earlier one, by which events are counted in a second; nil to count them from the start.
     var before: BridgeReport?
     var isColoured = false
 
-    /// What stands in a column for each worker; a column without anything is left out.
-    private struct Column {
+    /// What stands in a column for each worker or client; a column without anything is left out.
+    private struct Column<Row> {
         let title: String
         var isNumber = false
         var isLast = false
-        let text: (WorkerReport) -> String?
-        var style: (WorkerReport) -> String? = { _ in nil }
+        let text: (Row) -> String?
+        var style: (Row) -> String? = { _ in nil }
     }
 
     /// - Parameter width: beyond which nothing is shown; nil for any.
     func lines(width: Int? = nil) -> [String] {
-        let columns = self.columns.filter { column in report.workers.contains { column.text($0) != nil } }
-        let cells = report.workers.map { worker in columns.map { TerminalText.harmless($0.text(worker) ?? "") } }
+        var head = StyledLine()
+        head.append(summary)
+        return ([head] + table(workerColumns, report.workers) + table(clientColumns, others))
+            .map { $0.text(isColoured: isColoured, width: width) }
+    }
+
+    /// With an empty line and the titles before it; nothing without rows.
+    private func table<Row>(_ columns: [Column<Row>], _ rows: [Row]) -> [StyledLine] {
+        guard !rows.isEmpty else { return [] }
+        let columns = columns.filter { column in rows.contains { column.text($0) != nil } }
+        let cells = rows.map { row in columns.map { TerminalText.harmless($0.text(row) ?? "") } }
         let widths = columns.indices.map { index in
             max(TextWidth.columns(of: columns[index].title), cells.map { TextWidth.columns(of: $0[index]) }.max() ?? 0)
         }
-        func cut(_ line: StyledLine) -> String {
-            line.text(isColoured: isColoured, width: width)
-        }
-        var head = StyledLine()
-        head.append(summary)
-        var lines = [cut(head)]
-        guard !report.workers.isEmpty else { return lines }
-        lines.append("")
-        lines.append(cut(row(columns, columns.map(\.title), widths) { _ in "1" }))
-        for (worker, texts) in zip(report.workers, cells) {
-            lines.append(cut(row(columns, texts, widths) { $0.style(worker) }))
-        }
-        return lines
+        let titles = line(columns, columns.map(\.title), widths) { _ in "1" }
+        return [StyledLine(), titles]
+            + zip(rows, cells).map { row, texts in line(columns, texts, widths) { $0.style(row) } }
     }
+
+    /// The clients but for the one that shows this.
+    private var others: [ClientReport] { report.clients.filter { $0.pid != CurrentProcess.identifier } }
 
     // MARK: - Columns
 
-    private var columns: [Column] {
+    private var workerColumns: [Column<WorkerReport>] {
         let seconds = secondsSince(before)
         return [
             Column(title: "WORKER", text: { $0.name }),
@@ -54,7 +57,18 @@ struct StatusTable {
             Column(title: "OUTBOX", isNumber: true, text: { "\($0.sent.waiting)" }),
             Column(title: "P99", isNumber: true, text: { $0.settling?.quantile(0.99).map(ShownQuantity.duration) }),
             Column(title: "MEMORY", isNumber: true, text: { $0.residentBytes.map(ShownQuantity.bytes) }),
-            Column(title: "REMARK", isLast: true, text: { $0.detail ?? Self.lastExit(of: $0) }),
+            Column(title: "REMARK", isLast: true, text: { $0.detail ?? Self.lacks(of: $0) ?? Self.lastExit(of: $0) }),
+        ]
+    }
+
+    private var clientColumns: [Column<ClientReport>] {
+        [
+            Column(title: "CLIENT", text: { $0.client }),
+            Column(title: "PID", isNumber: true, text: { "\($0.pid)" }),
+            Column(title: "USER", text: { $0.user.map { OperatingSystem.name(ofUser: $0) ?? "\($0)" } }),
+            Column(title: "OUTBOX", isNumber: true, text: { "\($0.outboxEvents)" }),
+            Column(title: "DROPPED", isNumber: true, text: { "\($0.dropped)" }),
+            Column(title: "NAME", isLast: true, text: { $0.title }),
         ]
     }
 
@@ -62,7 +76,7 @@ struct StatusTable {
         _ title: String,
         of seconds: Double?,
         _ count: @escaping (WorkerReport) -> UInt64
-    ) -> Column {
+    ) -> Column<WorkerReport> {
         guard let seconds else { return Column(title: title, isNumber: true, text: { "\(count($0))" }) }
         let earlier = Dictionary((before?.workers ?? []).map { ($0.name, count($0)) }) { first, _ in first }
         return Column(
@@ -88,6 +102,11 @@ struct StatusTable {
         worker.lastExit.map { worker.state == "ready" ? "before: \($0)" : $0 }
     }
 
+    /// Of one that runs in a box with parts missing: what they are.
+    private static func lacks(of worker: WorkerReport) -> String? {
+        worker.missingFromBox.map { "runs without a part of its box: \($0.joined(separator: "; "))" }
+    }
+
     private static func style(of state: String) -> String? {
         switch state {
         case "ready": "32"
@@ -111,11 +130,11 @@ struct StatusTable {
         return parts.joined(separator: ", ")
     }
 
-    private func row(
-        _ columns: [Column],
+    private func line<Row>(
+        _ columns: [Column<Row>],
         _ texts: [String],
         _ widths: [Int],
-        style: (Column) -> String?
+        style: (Column<Row>) -> String?
     ) -> StyledLine {
         var line = StyledLine()
         for index in columns.indices {

@@ -8,7 +8,7 @@ import Darwin
 /// Makes this process and its children live as on a kernel without Landlock and without filters of system calls.
 ///
 /// By a filter, of which there must be one for that. It cannot be undone: for exit tests.
-enum MissingSystemCalls {
+package enum MissingSystemCalls {
     private struct Instruction {
         var code: UInt16
         var ifTrue: UInt8 = 0
@@ -36,7 +36,7 @@ enum MissingSystemCalls {
     private static let createRuleset: UInt32 = 444
 
     /// Returns false if that cannot be done.
-    static func install() -> Bool {
+    package static func install() -> Bool {
         guard let systemCall else { return false }
         let (load, jumpIfEqual, answer): (UInt16, UInt16, UInt16) = (0x20, 0x15, 0x06)
         let (noSuchCall, allow): (UInt32, UInt32) = (0x0005_0000 | UInt32(ENOSYS), 0x7FFF_0000)
