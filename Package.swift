@@ -319,6 +319,14 @@ let package = Package(
             ],
             path: "Fixtures/provisioning-worker"
         ),
+        .executableTarget(
+            name: "reader-probe",
+            dependencies: [
+                "CBOR",
+                "JSONText",
+            ],
+            path: "Fixtures/reader-probe"
+        ),
 
         // MARK: - Tests
 

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Attacks a running supervisor from both sides of its sockets, and watches how it and an honest worker bear that.
+
+Usage: fuzz.py [--seconds N] [--seed N] [--sessions FILE] PRODUCTS
+PRODUCTS is where `supervisor` and `faulty-worker` lie, such as .build/release. First everything in corpus/ is said, then what seeds
+make: by two workers, which the supervisor starts again and again, and by clients at its control socket. Meanwhile an honest client
+asks the honest worker and the host for one answer after the other.
+
+Found is: an end of the supervisor, a question that is not answered within ten seconds, or memory, descriptors or threads that have
+grown. Exit status 1 then; the last sessions are said by number, and `--session worker:SEED` or `--session client:SEED` repeats one.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import pathlib
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.dont_write_bytecode = True
+
+from sessions import CORPUS, next_session  # noqa: E402
+from wire import ACKNOWLEDGE, EVENT, GAP, HEARTBEAT, INTEREST, READY, Link, frame  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve()
+WORKERS = 2
+# The longest that an honest client waits for an answer.
+PATIENCE = 10
+# A supervisor with four workers has 12 MiB; what clients and workers may bring for good is bounded (docs/security.md).
+MOST_MEMORY = 256 << 20
+# What a supervisor at rest may have more than before: sockets that were let go a moment ago.
+SPARE = 8
+
+
+# --- The parts, each in a process of its own
+
+
+def be_clients(directory):
+    while not (directory / "stop").exists():
+        try:
+            link = Link.attached(str(directory / "run" / "control"), f"client {os.getpid()}")
+        except OSError:
+            time.sleep(0.05)
+            continue
+        with link.stream:
+            next_session(str(directory), "client").run(link)
+
+
+def be_honest(directory):
+    """Asks the worker and the host in turn, and writes how long each answer took; ends when one does not come."""
+    link = Link.attached(str(directory / "run" / "control"), "honest")
+    link.send(frame(link.hello()))
+    link.read(PATIENCE)
+    wanted = ["WorkDone", "BridgeStatusReported", "EventsTraced", "EventDeadLettered"]
+    link.send(frame([INTEREST, [[number, name] for number, name in enumerate(wanted, 1)], []]) + frame([READY]))
+    link.read(PATIENCE)
+    beat = time.monotonic()
+    with open(directory / "answers", "w", encoding="utf-8") as answers:
+        for number in itertools.count(1):
+            if (directory / "stop").exists():
+                return
+            asks_host = number % 8 == 0
+            name, payload = ("BridgeStatusRequested", {}) if asks_host else ("WorkRequested", {"number": number, "text": ""})
+            began = time.monotonic()
+            link.sent += 1
+            link.send(frame([EVENT, link.sent, None, time.time_ns(), name, None, payload]))
+            while True:
+                message = link.read(began + PATIENCE - time.monotonic())
+                if message is None:
+                    print(f"no answer to {name} {number} within {PATIENCE} s, or the link has ended", flush=True)
+                    sys.exit(1)
+                if message[0] not in (EVENT, GAP):
+                    continue
+                link.send(frame([ACKNOWLEDGE, link.incarnation, link.received, 0, []]))
+                if message[0] == EVENT and len(message) == 7 and message[4] == (2 if asks_host else 1):
+                    answer = message[6] if isinstance(message[6], dict) else {}
+                    if asks_host or answer.get("number") == number:
+                        break
+            took = time.monotonic() - began
+            answers.write(f"{'host' if asks_host else 'worker'} {took:.6f}\n")
+            answers.flush()
+            if time.monotonic() > beat + 1:
+                link.send(frame([HEARTBEAT, None, 0]))
+                beat = time.monotonic()
+            time.sleep(max(0, 0.02 - took))
+
+
+# --- The run
+
+
+def configuration(directory, products):
+    hostile = [
+        {
+            "name": f"hostile-{number}",
+            "executable": sys.executable,
+            "arguments": ["-I", "-S", str(HERE.parent / "worker.py"), str(directory)],
+            "backoff": {"initial": "1ms", "maximum": "1ms"},
+            "handshake": "2s",
+        }
+        for number in range(WORKERS)
+    ]
+    honest = {
+        "name": "honest",
+        "executable": str(products / "faulty-worker"),
+        "arguments": ["--misbehave", "none"],
+        "subscribes": ["WorkRequested"],
+        "publishes": ["WorkDone"],
+    }
+    # As often as they end they are to come again.
+    return {"workers": [honest, *hostile], "intensity": {"restarts": 10_000, "within": "1s"}}
+
+
+class Supervisor:
+    def __init__(self, directory, products):
+        path = directory / "configuration.json"
+        path.write_text(json.dumps(configuration(directory, products)))
+        (directory / "run").mkdir(mode=0o700)
+        self.output = open(directory / "output.txt", "wb")
+        self.process = subprocess.Popen(
+            [products / "supervisor", "run", path, "--control", directory / "run" / "control"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self.output,
+        )
+
+    @property
+    def lives(self):
+        return self.process.poll() is None
+
+    def possessions(self):
+        """Memory in bytes, descriptors, threads."""
+        proc = pathlib.Path(f"/proc/{self.process.pid}")
+        try:
+            pages = int((proc / "statm").read_text().split()[1])
+            return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir(proc / "fd")), len(os.listdir(proc / "task"))
+        except OSError:
+            return 0, 0, 0
+
+
+def part(name, directory, products):
+    return subprocess.Popen([sys.executable, HERE, "--be", name, directory, products], stdout=subprocess.PIPE, text=True)
+
+
+def quantile(times, share):
+    return sorted(times)[min(len(times) - 1, int(len(times) * share))] * 1000 if times else float("nan")
+
+
+def answers(directory):
+    found = {"worker": [], "host": []}
+    for line in (directory / "answers").read_text().splitlines():
+        who, took = line.split()
+        found[who].append(float(took))
+    return found
+
+
+def wait_until(what, seconds, condition):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return f"{what} did not come within {seconds} s"
+        time.sleep(0.02)
+    return None
+
+
+def fuzz(directory, products, seconds):
+    """What was found, in words; nil if nothing."""
+    supervisor = Supervisor(directory, products)
+    parts = []
+    try:
+        found = wait_until("the control socket", 20, lambda: (directory / "run" / "control").exists() or not supervisor.lives)
+        if found or not supervisor.lives:
+            return found or "the supervisor has ended at its start"
+        honest = part("honest", directory, products)
+        parts = [honest, part("clients", directory, products)]
+        began, before, most = time.monotonic(), None, 0
+        while time.monotonic() < began + seconds:
+            time.sleep(0.1)
+            if not supervisor.lives:
+                return f"the supervisor has ended with status {supervisor.process.returncode}"
+            if honest.poll() is not None:
+                return honest.communicate()[0].strip() or "the honest client has ended"
+            if parts[1].poll() is not None:
+                return "the hostile clients have ended, which is a fault of theirs"
+            memory, descriptors, threads = supervisor.possessions()
+            most = max(most, memory)
+            # When everything of the corpus has been said, everything that is made once is there.
+            if before is None and time.monotonic() > began + min(10, seconds / 4):
+                before = (memory, descriptors, threads)
+            if memory > MOST_MEMORY:
+                return f"the supervisor has {memory >> 20} MiB of memory"
+        (directory / "stop").touch()
+        for process in parts:
+            process.wait(timeout=30)
+        report(directory, before, supervisor.possessions(), most)
+        if not supervisor.lives:
+            return f"the supervisor has ended with status {supervisor.process.returncode}"
+        return wait_until(
+            f"descriptors and threads as before ({before[1]} and {before[2]}, now {supervisor.possessions()[1:]})",
+            20,
+            lambda: all(now <= then + SPARE for now, then in zip(supervisor.possessions()[1:], before[1:])),
+        )
+    finally:
+        for process in parts:
+            process.kill()
+        if supervisor.lives:
+            supervisor.process.terminate()
+            try:
+                supervisor.process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                supervisor.process.kill()
+
+
+def report(directory, before, after, most):
+    counts = {side: (directory / side).stat().st_size if (directory / side).exists() else 0 for side in ("worker", "client")}
+    print(f"process fuzzer: {counts['worker']} sessions of workers, {counts['client']} of clients, {len(CORPUS)} of the corpus first")
+    for who, times in answers(directory).items():
+        print(
+            f"  honest answers of the {who}: {len(times)}, median {statistics.median(times) * 1000 if times else 0:.2f} ms, "
+            f"p99 {quantile(times, 0.99):.2f} ms, longest {quantile(times, 1):.2f} ms"
+        )
+    print(f"  memory {before[0] >> 20} MiB, then {after[0] >> 20} MiB, {most >> 20} MiB at most; descriptors {before[1]}, then {after[1]}")
+
+
+def last_sessions(directory):
+    for side in ("worker", "client"):
+        log = directory / f"{side}.log"
+        for line in log.read_text().splitlines()[-10:] if log.exists() else []:
+            print(f"  --session {line}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(48))
+    parser.add_argument("--session", help="only this one, again and again: worker:SEED or client:SEED")
+    parser.add_argument("--be", choices=["clients", "honest"], help=argparse.SUPPRESS)
+    parser.add_argument("directory", nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument("products", type=pathlib.Path)
+    arguments = parser.parse_args()
+    if arguments.be:
+        parts = {"clients": be_clients, "honest": be_honest}
+        return parts[arguments.be](pathlib.Path(arguments.directory))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="fuzz-"))
+    (directory / "seed").write_text(str(arguments.seed))
+    if arguments.session:
+        side, seed = arguments.session.split(":", 1)
+        (directory / f"only-{side}").write_text(seed)
+    print(f"process fuzzer: seed {arguments.seed}", flush=True)
+    found = fuzz(directory, arguments.products.resolve(), arguments.seconds)
+    if found is None:
+        shutil.rmtree(directory)
+        return 0
+    print(f"found: {found}")
+    last_sessions(directory)
+    print((directory / "output.txt").read_text(errors="replace")[-3000:])
+    return 1
+
+
+sys.exit(main())
