@@ -10,7 +10,7 @@ import Testing
 /// How often workers are killed.
 private enum Kills {
     /// 10,000 by hand.
-    static let count = rounds(50)
+    static let count = rounds(50, atLeast: 50)
 
     /// Far more than it takes, as it ends what hangs.
     static var minutes: Int { 5 + count / 200 }
