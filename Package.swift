@@ -358,6 +358,7 @@ let package = Package(
             dependencies: [
                 "BridgeControl",
                 "CBOR",
+                "DomainEvents",
             ]
         ),
         .testTarget(

@@ -58,7 +58,7 @@ public final class BridgeClient: Sendable {
         publisher: EventPublisher,
         name: String,
         wantsEverything: Bool,
-        watchedNames: Set<String> = [],
+        watchedNames: Set<EventName> = [],
         tap: (@Sendable (PassingEvent) -> Void)?,
         gapTap: (@Sendable (Gap) -> Void)?
     ) async throws -> BridgeClient {

@@ -44,7 +44,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private var lastWatcher: UInt64 = 0
 
     /// Each client tells itself, and would take for its own what another has said.
-    private static let ownReports: Set<String> = [HostLost.eventName, HostRegained.eventName]
+    private static let ownReports = EventName.set([HostLost.eventName, HostRegained.eventName])
 
     /// How long the host may take to answer a hello.
     private static let handshakeTime: UInt64 = 10_000_000_000
@@ -54,7 +54,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         publisher: EventPublisher,
         title: String,
         wantsEverything: Bool,
-        watchedNames: Set<String>,
+        watchedNames: Set<EventName>,
         tap: (@Sendable (PassingEvent) -> Void)?,
         gapTap: (@Sendable (Gap) -> Void)?
     ) throws(SystemError) {
@@ -268,7 +268,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
                     client: name,
                     isSameHost: isSameHost,
                     awayMilliseconds: away / 1_000_000,
-                    mayHaveMissed: router.namesWantedHere.filter { !Self.ownReports.contains($0) },
+                    mayHaveMissed: router.namesWantedHere.filter { !Self.ownReports.contains(EventName($0)) },
                     lastEvent: lastEvent?.description
                 )
             )

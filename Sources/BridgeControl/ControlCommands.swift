@@ -51,11 +51,11 @@ public struct CommandAnswered: DomainEvent, SelfReport, Hashable {
 /// The names of the events of this module, by who sends them.
 package enum ControlEventNames {
     /// From whoever is attached to the host, and from nobody else.
-    package static let commands: Set<String> = [
+    package static let commands = EventName.set([
         BridgeStatusRequested.eventName, WorkerStopRequested.eventName, WorkerRestartRequested.eventName,
         BridgeStopRequested.eventName,
-    ]
+    ])
 
     /// From the host, to whoever has asked.
-    package static let answers: Set<String> = [BridgeStatusReported.eventName, CommandAnswered.eventName]
+    package static let answers = EventName.set([BridgeStatusReported.eventName, CommandAnswered.eventName])
 }

@@ -331,7 +331,7 @@ package enum EventFrame {
     /// Checks a name under which a peer offers an event, or says that it will.
     static func checkEventName(_ name: String, limits: LinkLimits) throws(LinkViolation) {
         try checkName(name, limits: limits)
-        guard name != EventNames.everything else {
+        guard name != EventName.everything.text else {
             throw LinkViolation("no event has the name \"\(name)\", which stands for all events where they are wanted")
         }
     }

@@ -22,11 +22,11 @@ extension WireID {
         }
     }
 
-    /// How a frame from `sender` to `receiver` spells an identity.
-    package init(_ id: EventID, sender: EventSource, receiver: EventSource) {
-        if id.incarnation == sender.incarnation, id.origin == sender.origin {
+    /// How a frame from `sender` to `receiver` spells an identity; nil for a receiver that has not said who it is.
+    package init(_ id: EventID, sender: EventSource, receiver: EventSource?) {
+        if id.source == sender {
             self = .sender(number: id.number)
-        } else if id.incarnation == receiver.incarnation, id.origin == receiver.origin {
+        } else if let receiver, id.source == receiver {
             self = .receiver(number: id.number)
         } else {
             self = .other(origin: id.origin, incarnation: id.incarnation, number: id.number)

@@ -40,7 +40,7 @@ package struct Gap: Sendable, Hashable {
     }
 
     /// Whether one gap can say what the two say.
-    package func isLike(_ other: Gap) -> Bool { name == other.name && reason == other.reason }
+    package func isLike(_ other: Gap) -> Bool { name.hasBytes(of: other.name) && reason == other.reason }
 
     /// Says what a neighbour says, too.
     package mutating func merge(_ other: Gap) {
@@ -59,6 +59,6 @@ package struct Gap: Sendable, Hashable {
 
 extension EventID {
     fileprivate func isSameOrigin(as other: EventID) -> Bool {
-        incarnation == other.incarnation && origin == other.origin
+        source == other.source
     }
 }

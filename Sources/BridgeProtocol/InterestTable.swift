@@ -1,11 +1,11 @@
-import DomainEvents
+package import DomainEvents
 
 /// What the peer wants: by which number each event name goes on this link.
 ///
 /// A number means one name for as long as the link lives, wanted or not: events that carry it may still be under way.
 package struct InterestTable: Sendable {
-    private var wanted: [String: UInt64] = [:]
-    private var names: [UInt64: String] = [:]
+    private var wanted: [EventName: UInt64] = [:]
+    private var names: [UInt64: EventName] = [:]
     private let limit: Int
 
     package init(limits: LinkLimits) {
@@ -13,13 +13,13 @@ package struct InterestTable: Sendable {
     }
 
     /// The number of a name that is wanted now.
-    package func number(of name: String) -> UInt64? { wanted[name] }
+    package func number(of name: String) -> UInt64? { wanted[EventName(name)] }
 
     /// The name that a number stands for.
-    package func name(of number: UInt64) -> String? { names[number] }
+    package func name(of number: UInt64) -> String? { names[number]?.text }
 
     /// The names that are wanted now.
-    package var wantedNames: Set<String> { Set(wanted.keys) }
+    package var wantedNames: Set<EventName> { Set(wanted.keys) }
 
     /// Takes an interest message over.
     package mutating func apply(_ interest: Interest) throws(LinkViolation) {
@@ -30,20 +30,21 @@ package struct InterestTable: Sendable {
             wanted[name] = nil
         }
         for entry in interest.wanted {
-            if let known = names[entry.number], known != entry.name {
-                throw LinkViolation("name number \(entry.number) is given to \"\(known)\" and \"\(entry.name)\"")
+            let name = EventName(entry.name)
+            if let known = names[entry.number], known != name {
+                throw LinkViolation("name number \(entry.number) is given to \"\(known)\" and \"\(name)\"")
             }
-            guard (entry.number == 0) == (entry.name == EventNames.everything) else {
+            guard (entry.number == 0) == (entry.name == EventName.everything.text) else {
                 throw LinkViolation(
                     "number 0 and the name \"*\" stand for all events, and for one another; found \(entry.number) for \"\(entry.name)\""
                 )
             }
-            guard wanted[entry.name] == nil else { throw LinkViolation("the name \"\(entry.name)\" is wanted twice") }
+            guard wanted[name] == nil else { throw LinkViolation("the name \"\(entry.name)\" is wanted twice") }
             guard names.count < limit || names[entry.number] != nil else {
                 throw LinkViolation("interest in more than \(limit) names")
             }
-            names[entry.number] = entry.name
-            wanted[entry.name] = entry.number
+            names[entry.number] = name
+            wanted[name] = entry.number
         }
     }
 }

@@ -35,7 +35,7 @@ package struct LinkLimits: Sendable, Hashable {
     package var controlMessages: Int?
 
     /// The longest event name, in UTF-8 bytes.
-    package var eventNameBytes = EventNames.maximumBytes
+    package var eventNameBytes = EventName.maximumBytes
 
     /// How many processes a receipt may name.
     package var processNames = 4_096

@@ -5,16 +5,18 @@ package struct OverflowPolicies: Sendable, Hashable {
     /// Stands for every name that has no policy of its own.
     package static let everyOther = "*"
 
-    private let byName: [String: OverflowPolicy]
+    private let byName: [EventName: OverflowPolicy]
     private let other: OverflowPolicy
     /// Whether every event waits: such a link needs no queue before its outbox.
     package let isPlain: Bool
 
     package init(_ policies: [String: OverflowPolicy] = [:]) {
         other = policies[Self.everyOther] ?? .wait
-        byName = policies.filter { $0.key != Self.everyOther }
+        byName = Dictionary(
+            uniqueKeysWithValues: policies.filter { $0.key != Self.everyOther }.map { (EventName($0.key), $0.value) }
+        )
         isPlain = other == .wait && byName.values.allSatisfy { $0 == .wait }
     }
 
-    package func policy(of name: String) -> OverflowPolicy { isPlain ? .wait : byName[name] ?? other }
+    package func policy(of name: String) -> OverflowPolicy { isPlain ? .wait : byName[EventName(name)] ?? other }
 }

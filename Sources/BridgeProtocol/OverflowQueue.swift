@@ -52,7 +52,7 @@ package struct OverflowQueue: Sendable {
     }
 
     private struct Key: Hashable, Sendable {
-        let name: String
+        let name: EventName
         let value: [UInt8]
     }
 
@@ -71,7 +71,7 @@ package struct OverflowQueue: Sendable {
     private var free: [Int] = []
     private var head: Int?
     private var tail: Int?
-    private var lines: [String: Line] = [:]
+    private var lines: [EventName: Line] = [:]
     private var keys: [Key: Int] = [:]
     private var lastTicket: UInt64 = 0
     /// The tickets of events that must not leave yet, ascending.
@@ -102,7 +102,7 @@ package struct OverflowQueue: Sendable {
     /// - Returns: The ticket by which it is released.
     package mutating func append(_ event: Waiting, key: [UInt8]? = nil, isHeld: Bool = false) -> UInt64 {
         lastTicket += 1
-        let full = key.map { Key(name: event.name, value: $0) }
+        let full = key.map { Key(name: EventName(event.name), value: $0) }
         let index = link(Node(entry: .event(event), ticket: lastTicket, key: full))
         stand(index, inLineFor: event)
         if let full { keys[full] = index }
@@ -138,7 +138,7 @@ package struct OverflowQueue: Sendable {
     // MARK: - Policies
 
     /// What the events of a name are charged.
-    package func chargedBytes(of name: String) -> Int { lines[name]?.chargedBytes ?? 0 }
+    package func chargedBytes(of name: String) -> Int { lines[EventName(name)]?.chargedBytes ?? 0 }
 
     /// Takes the oldest event of a name out and leaves a gap.
     package mutating func dropOldest(of name: String) -> Waiting? {
@@ -150,7 +150,7 @@ package struct OverflowQueue: Sendable {
 
     /// Takes the event with this key out, for a later one, and leaves nothing.
     package mutating func supersede(name: String, key: [UInt8]) -> Waiting? {
-        guard let index = keys[Key(name: name, value: key)], let event = leave(index) else { return nil }
+        guard let index = keys[Key(name: EventName(name), value: key)], let event = leave(index) else { return nil }
         let neighbour = nodes[index]?.previous ?? nodes[index]?.next
         unlink(index)
         if let neighbour { mergeGaps(around: neighbour) }
@@ -196,7 +196,7 @@ package struct OverflowQueue: Sendable {
     // MARK: - Lines
 
     private mutating func stand(_ index: Int, inLineFor event: Waiting) {
-        var line = lines.removeValue(forKey: event.name) ?? Line()
+        var line = lines.removeValue(forKey: EventName(event.name)) ?? Line()
         line.live += 1
         line.chargedBytes += event.charge
         // As often as many have left it.
@@ -205,13 +205,13 @@ package struct OverflowQueue: Sendable {
             line.first = 0
         }
         line.places.append((index, lastTicket))
-        lines[event.name] = line
+        lines[EventName(event.name)] = line
     }
 
     /// Where the oldest event of a name waits; the caller takes it out.
     private mutating func oldest(of name: String) -> Int? {
-        guard var line = lines.removeValue(forKey: name) else { return nil }
-        defer { lines[name] = line }
+        guard var line = lines.removeValue(forKey: EventName(name)) else { return nil }
+        defer { lines[EventName(name)] = line }
         while line.first < line.places.count {
             let place = line.places[line.first]
             line.first += 1
@@ -227,9 +227,9 @@ package struct OverflowQueue: Sendable {
         guard let node = nodes[index], case .event(let event) = node.entry else { return nil }
         if let key = node.key, keys[key] == index { keys[key] = nil }
         nodes[index]?.key = nil
-        lines[event.name]?.live -= 1
-        lines[event.name]?.chargedBytes -= event.charge
-        if lines[event.name]?.live == 0 { lines[event.name] = nil }
+        lines[EventName(event.name)]?.live -= 1
+        lines[EventName(event.name)]?.chargedBytes -= event.charge
+        if lines[EventName(event.name)]?.live == 0 { lines[EventName(event.name)] = nil }
         events -= 1
         chargedBytes -= event.charge
         return event

@@ -1,4 +1,5 @@
 import CBOR
+import DomainEvents
 
 /// Finds a field of an encoded event without decoding the event.
 package enum PayloadField {
@@ -14,7 +15,7 @@ package enum PayloadField {
         for _ in 0..<count {
             var isFound = false
             if reader.nextMajorType == .text {
-                isFound = try reader.readText() == name
+                isFound = try reader.readText().hasBytes(of: name)
             } else {
                 try reader.skipItem()
             }

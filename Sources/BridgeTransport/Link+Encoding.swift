@@ -112,15 +112,7 @@ extension Link {
         peerNumbers = Array(repeating: (0, 0), count: Self.knownNumbers)
     }
 
-    func wireID(_ id: EventID) -> WireID {
-        if id.source === ownSource { return .sender(number: id.number) }
-        if let peerSource, id.source === peerSource { return .receiver(number: id.number) }
-        if id.incarnation == ownSource.incarnation, id.origin == ownSource.origin { return .sender(number: id.number) }
-        if let peerSource, id.incarnation == peerSource.incarnation, id.origin == peerSource.origin {
-            return .receiver(number: id.number)
-        }
-        return .other(origin: id.origin, incarnation: id.incarnation, number: id.number)
-    }
+    func wireID(_ id: EventID) -> WireID { WireID(id, sender: ownSource, receiver: peerSource) }
 
     /// Below which number the receiver may forget this origin's events: told when nothing is open, or now and then.
     private func settledMark(before id: EventID) -> UInt64? {

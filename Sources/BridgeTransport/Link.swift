@@ -320,9 +320,7 @@ package final class Link: @unchecked Sendable {
     }
 
     /// Whether this is the process that offers the events of `source`.
-    package func isPeer(_ origin: String, _ incarnation: UInt64) -> Bool {
-        lock.withLock { end == nil && peerSource?.origin == origin && peerSource?.incarnation == incarnation }
-    }
+    package func isPeer(_ source: EventSource) -> Bool { lock.withLock { end == nil && peerSource == source } }
 
     /// The events of which somebody waits to hear from the peer, and which it has not settled.
     package var awaitedEvents: [EventID] {

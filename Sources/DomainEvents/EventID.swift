@@ -15,6 +15,14 @@ package final class EventSource: Sendable {
     }
 }
 
+extension EventSource: Equatable {
+    /// The same start of the same process; origins are compared to the byte.
+    @usableFromInline
+    package static func == (left: EventSource, right: EventSource) -> Bool {
+        left === right || (left.incarnation == right.incarnation && left.origin.hasBytes(of: right.origin))
+    }
+}
+
 /// The identity of one offered event: it never changes on the way, and a redelivery keeps it.
 ///
 /// Unique as long as 64 random bits are: `origin` names who offered it, `incarnation` one start of that process, and
@@ -45,11 +53,9 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     /// `origin-incarnation-number`, the incarnation in hexadecimal.
     public var description: String { "\(origin)-\(String(incarnation, radix: 16))-\(number)" }
 
-    /// Identifiers are equal when origin, incarnation and number are.
+    /// Identifiers are equal when incarnation and number are, and the origins to the byte.
     public static func == (left: EventID, right: EventID) -> Bool {
-        left.number == right.number
-            && (left.source === right.source
-                || (left.source.incarnation == right.source.incarnation && left.source.origin == right.source.origin))
+        left.number == right.number && left.source == right.source
     }
 
     /// Hashes incarnation and number.

@@ -35,8 +35,8 @@ public final class EventPublisher: @unchecked Sendable {
     private let isMuted: Bool
 
     private let lock = Lock()
-    private var channelsByName: [String: AnyEventChannel] = [:]
-    private var forwarders: [String: [(owner: ObjectIdentifier, forwarder: any EventForwarder)]] = [:]
+    private var channelsByName: [EventName: AnyEventChannel] = [:]
+    private var forwarders: [EventName: [(owner: ObjectIdentifier, forwarder: any EventForwarder)]] = [:]
     private var observers: [any InterestObserver] = []
     private var lines: [ObjectIdentifier: WeakLine] = [:]
     private var consumers = ConsumerTable()
@@ -220,13 +220,13 @@ public final class EventPublisher: @unchecked Sendable {
     func makeChannel<E: DomainEvent>(of type: E.Type, key: UInt) -> EventChannel<E> {
         let name = EventNames.register(type)
         let (channel, observers) = lock.withLock {
-            if let known = channelsByName[name] {
+            if let known = channelsByName[EventName(name)] {
                 // Being made by another thread, for the only type that has this name; whoever is first tells the observers.
                 return (unsafeDowncast(known, to: EventChannel<E>.self), self.observers)
             }
-            let forwarders = (forwarders[name] ?? []).map(\.forwarder)
+            let forwarders = (forwarders[EventName(name)] ?? []).map(\.forwarder)
             let channel = EventChannel<E>(name: name, forwarders: forwarders, isMuted: isMuted)
-            channelsByName[name] = channel
+            channelsByName[EventName(name)] = channel
             return (channel, self.observers)
         }
         for observer in observers { observer.channelWasMade(channel) }
@@ -274,7 +274,7 @@ public final class EventPublisher: @unchecked Sendable {
 
     /// The channel of the event type with this name, if the process has used the type with this publisher.
     package func channel(named name: String) -> AnyEventChannel? {
-        lock.withLock { channelsByName[name] }
+        lock.withLock { channelsByName[EventName(name)] }
     }
 
     /// Whether anybody here subscribes to the events of this name.
@@ -302,12 +302,12 @@ public final class EventPublisher: @unchecked Sendable {
     /// - Parameter forwarder: nil if events of this name do not go there any more.
     package func setForwarding(of name: String, by owner: AnyObject, to forwarder: (any EventForwarder)?) {
         let unused = lock.withLock {
-            var list = forwarders[name] ?? []
+            var list = forwarders[EventName(name)] ?? []
             list.removeAll { $0.owner == ObjectIdentifier(owner) }
             if let forwarder { list.append((ObjectIdentifier(owner), forwarder)) }
-            forwarders[name] = list.isEmpty ? nil : list
+            forwarders[EventName(name)] = list.isEmpty ? nil : list
             // Inside the lock: two changes must reach the channel in the order in which they reached the table.
-            return channelsByName[name]?.setForwarders(list.map(\.forwarder))
+            return channelsByName[EventName(name)]?.setForwarders(list.map(\.forwarder))
         }
         // May hold the last reference to a handler that was removed meanwhile: let go of without the lock.
         withExtendedLifetime(unused) {}

@@ -179,7 +179,7 @@ final class HostCore: @unchecked Sendable {
             role: .host,
             ownSource: publisher.source,
             limits: worker.limits.link,
-            specified: Set(worker.subscribes),
+            specified: EventName.set(worker.subscribes),
             strikes: worker.limits.strikes,
             isRenewed: true,
             poller: poller

@@ -71,7 +71,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     private var hasReported = false
 
     /// What its specification lets it publish, and what its runtime reports of that; nil for anything.
-    private let mayPublish: Set<String>?
+    private let publishable: Set<EventName>?
 
     /// After a link has ended without a goodbye, how long its process may take to be seen dead.
     ///
@@ -98,10 +98,11 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         self.poller = poller
         self.owner = owner
         router = owner.router
-        mayPublish = specification.publishes.map {
-            Set($0).union([
+        publishable = specification.publishes.map {
+            let always = [
                 EventRefused.eventName, EventsDropped.eventName, EventsTraced.eventName, HandlerFailed.eventName,
-            ])
+            ]
+            return EventName.set($0 + always)
         }
         cookie = String(randomUInt64(), radix: 16) + String(randomUInt64(), radix: 16)
         incarnation = .random(in: 1 ... .max)
@@ -172,15 +173,22 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             throw LinkViolation("event \(head.sequence) bears the identity of another process")
         }
         let disposition: EventDisposition
-        if let allowed = mayPublish, case let name = router.name(of: head.name) ?? "", !allowed.contains(name) {
-            disposition = .refused(.forbidden, text: "worker \"\(specification.name)\" may not publish \(name)")
-        } else {
+        if mayPublish(head.name) {
             disposition = try router.eventReceived(head, payload: payload, from: route, over: link)
+        } else {
+            let name = router.name(of: head.name) ?? ""
+            disposition = .refused(.forbidden, text: "worker \"\(specification.name)\" may not publish \(name)")
         }
         if case .refused(.forbidden, let text) = disposition {
             router.eventWasForbidden(head, over: link, because: text)
         }
         return disposition
+    }
+
+    /// Whether its specification lets it publish the events of a name.
+    private func mayPublish(_ name: WireName) -> Bool {
+        guard let publishable else { return true }
+        return router.name(of: name).map { publishable.contains(EventName($0)) } ?? false
     }
 
     func link(_ link: Link, received gap: GapFrame) throws {
@@ -190,7 +198,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             }
         }
         // What it may not publish nobody misses.
-        if let allowed = mayPublish, !allowed.contains(router.name(of: gap.name) ?? "") { return }
+        guard mayPublish(gap.name) else { return }
         try owner?.router.gapReceived(gap, from: route, over: link)
     }
 
@@ -200,7 +208,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         case .interest(let interest): try owner?.router.interestReceived(interest, from: route, over: link)
         case .ready: readyReceived()
         case .receipt(let receipt):
-            guard receipt.process == specification.name, receipt.passedOnTo.isEmpty else {
+            guard receipt.process.hasBytes(of: specification.name), receipt.passedOnTo.isEmpty else {
                 throw LinkViolation("a receipt speaks for \"\(receipt.process)\"")
             }
             owner?.router.receiptReceived(receipt, over: link)

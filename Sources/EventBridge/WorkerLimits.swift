@@ -118,11 +118,8 @@ public struct WorkerLimits: Sendable, Hashable {
         }
         if let frameDeadline { mistakes += frameDeadline.mistakes(as: "the frames' deadline", mayBeZero: false) }
         for (name, policy) in overflow.sorted(by: { $0.key < $1.key }) {
-            if name.isEmpty || name.utf8.count > EventNames.maximumBytes {
-                mistakes.append(
-                    "overflow: an event name has 1 to \(EventNames.maximumBytes) bytes; found \(name.utf8.count)"
-                )
-            }
+            let mistake = EventName.mistake(in: name, mayBeEverything: true)
+            if let mistake { mistakes.append("overflow: \(mistake)") }
             if policy == .latest(by: "") { mistakes.append("overflow: \(name): a field's name is not empty") }
         }
         if strikes < 1 { mistakes.append("an event may cause \(strikes) crashes; 1 is the least") }

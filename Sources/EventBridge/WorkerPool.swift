@@ -133,8 +133,8 @@ extension WorkerPool {
         }
         for (event, key) in keys.sorted(by: { $0.key < $1.key }) {
             if key.kind == .field("") { mistakes.append("the key of \(event) is the value of a field without a name") }
-            guard event != EventNames.everything, !subscribes.contains(event),
-                !subscribes.contains(EventNames.everything)
+            guard event != EventName.everything.text, !subscribes.contains(event),
+                !subscribes.contains(EventName.everything.text)
             else { continue }
             mistakes.append("its pool says how the key of \(event) is found, but it does not subscribe to \(event)")
         }

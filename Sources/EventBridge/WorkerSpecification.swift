@@ -138,24 +138,10 @@ public struct WorkerSpecification: Sendable, Hashable {
                     "worker \"\(specification.name)\": it is on demand, but subscribes to nothing, so that nothing would start it"
                 )
             }
-            let names = specification.subscribes + (specification.publishes ?? [])
-            for name in names where !(1...EventNames.maximumBytes).contains(name.utf8.count) {
-                mistakes.append(
-                    """
-                    worker "\(specification.name)": an event name has 1 to \(EventNames.maximumBytes) bytes; found \
-                    \(name.utf8.count)
-                    """
-                )
-            }
-            if specification.publishes?.contains(EventNames.everything) == true {
-                mistakes.append(
-                    """
-                    worker "\(specification.name)": no event has the name "\(EventNames.everything)"; a worker that may publish any \
-                    has no list of what it publishes
-                    """
-                )
-            }
-            let further = specification.limits.validate() + (specification.box?.validate() ?? [])
+            let names =
+                specification.subscribes.compactMap { EventName.mistake(in: $0, mayBeEverything: true) }
+                + (specification.publishes ?? []).compactMap { EventName.mistake(in: $0) }
+            let further = names + specification.limits.validate() + (specification.box?.validate() ?? [])
             mistakes += further.map { "worker \"\(specification.name)\": \($0)" }
         }
         return mistakes + validatePools(specifications)

@@ -7,7 +7,7 @@ public import Supervision
 /// The link behaves like a socket: the same frames, window, limits and torn ends. What is missing is the process: a crash of the
 /// worker's code is a crash of the test.
 public struct InMemoryWorker: Sendable {
-    let specification: WorkerSpecification
+    package let specification: WorkerSpecification
     let body: @Sendable (EventPublisher) async throws -> [Subscription]
 
     /// Describes a worker.
@@ -15,6 +15,7 @@ public struct InMemoryWorker: Sendable {
     /// - Parameters:
     ///   - name: the worker's name.
     ///   - subscribes: the events that it subscribes to: kept for it while it is down.
+    ///   - publishes: the events that it may publish; any if nil.
     ///   - restart: after which ends it is started again.
     ///   - isSignificant: whether its end may end all workers.
     ///   - onDemand: whether it runs only while there are events for it.
@@ -27,6 +28,7 @@ public struct InMemoryWorker: Sendable {
     public init(
         _ name: String = "worker",
         subscribes: [any DomainEvent.Type] = [],
+        publishes: [any DomainEvent.Type]? = nil,
         restart: RestartType = .permanent,
         isSignificant: Bool = false,
         onDemand: OnDemand? = nil,
@@ -41,6 +43,7 @@ public struct InMemoryWorker: Sendable {
             name,
             executable: .path("in memory"),
             subscribes: subscribes,
+            publishes: publishes,
             restart: restart,
             isSignificant: isSignificant,
             onDemand: onDemand,

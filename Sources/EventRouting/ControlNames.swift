@@ -1,26 +1,26 @@
 import BridgeProtocol
 import BridgeTransport
-import DomainEvents
+package import DomainEvents
 
 /// Names of events that do not pass between all who want them: some only between the host and those who have attached to it, while workers
 /// neither send nor get them; some never leave their process.
 package struct ControlNames: Sendable {
     /// From whoever has attached; they go no further than the host.
-    let commands: Set<String>
+    let commands: Set<EventName>
     /// From the host, to the one who has asked.
-    let answers: Set<String>
+    let answers: Set<EventName>
 
     /// What a process says to itself, neither sent nor asked for.
-    let local: Set<String>
+    let local: Set<EventName>
 
     /// Without names: every event is free to pass.
-    package init(commands: Set<String> = [], answers: Set<String> = [], local: Set<String> = []) {
+    package init(commands: Set<EventName> = [], answers: Set<EventName> = [], local: Set<EventName> = []) {
         self.commands = commands
         self.answers = answers
         self.local = local
     }
 
-    func passage(of name: String) -> Passage {
+    func passage(of name: EventName) -> Passage {
         if commands.contains(name) { return .command }
         if local.contains(name) { return .local }
         return answers.contains(name) ? .answer : .open

@@ -16,7 +16,7 @@ extension EventRouter: InterestObserver {
     func route(to name: String) -> Route? { lock.withLock { routes.first { $0.peerName == name } } }
 
     /// Whether events of this name are reports of the bridge about itself.
-    func isSelfReport(_ name: String) -> Bool { lock.withLock { selfReports.contains(name) } }
+    func isSelfReport(_ name: String) -> Bool { lock.withLock { selfReports.contains(EventName(name)) } }
 
     /// Tells the peer of a freshly established link what is wanted of it; from now on it is told of every change.
     ///
@@ -27,9 +27,9 @@ extension EventRouter: InterestObserver {
             if keepsWishes, let wishes = route.interest?.asked { told.asked = wishes }
             if route.isSuccessor(link) { route.nextInterest = told } else { route.interest = told }
             var interest = Interest()
-            for name in watchedNames { _ = named(name) }
+            for name in watchedNames { _ = named(name.text) }
             if wantsEverything {
-                interest.wanted.append(Interest.Name(number: 0, name: EventNames.everything))
+                interest.wanted.append(Interest.Name(number: 0, name: EventName.everything.text))
             }
             for named in tableLock.withLock({ namesByNumber }) where isWanted(named, of: route) {
                 told.announced.insert(named.number)
@@ -55,16 +55,16 @@ extension EventRouter: InterestObserver {
             guard let told = route.toldInterest(over: link) else { return false }
             if replacesWishes { told.asked = [] }
             for number in interest.unwanted {
-                if let name = link.peerInterestName(of: number) { told.asked.remove(name) }
+                if let name = link.peerInterestName(of: number) { told.asked.remove(EventName(name)) }
             }
             for wanted in interest.wanted {
-                told.asked.insert(wanted.name)
-                if wanted.name != EventNames.everything { _ = try named(wanted.name, broughtBy: route) }
+                told.asked.insert(EventName(wanted.name))
+                if wanted.name != EventName.everything.text { _ = try named(wanted.name, broughtBy: route) }
             }
             return told === route.interest
         }
         guard isPresent else { return }
-        if replacesWishes || interest.wanted.contains(where: { $0.name == EventNames.everything })
+        if replacesWishes || interest.wanted.contains(where: { $0.name == EventName.everything.text })
             || interest.wanted.count > 1 || !interest.unwanted.isEmpty
         {
             updateTargets()
@@ -86,7 +86,7 @@ extension EventRouter: InterestObserver {
     package func missingInterest(of route: Route, in names: [String], over link: Link) -> [String] {
         lock.withLock {
             let asked = route.toldInterest(over: link)?.asked ?? []
-            return asked.contains(EventNames.everything) ? [] : names.filter { !asked.contains($0) }
+            return asked.contains(EventName.everything) ? [] : names.filter { !asked.contains(EventName($0)) }
         }
     }
 
@@ -99,7 +99,7 @@ extension EventRouter: InterestObserver {
         let touched: [Link] = lock.withLock {
             guard !isStopped else { return [] }
             for entry in entries {
-                let isSelfReport = selfReports.contains(entry.name)
+                let isSelfReport = selfReports.contains(EventName(entry.name))
                 let targets = routes.filter {
                     $0.wants(entry.name, isSelfReport: isSelfReport) && entry.passage.reaches($0)
                 }
@@ -118,7 +118,7 @@ extension EventRouter: InterestObserver {
         for link in touched { link.pump() }
     }
 
-    private func isTapped(_ name: String) -> Bool { tap != nil && !selfReports.contains(name) }
+    private func isTapped(_ name: String) -> Bool { tap != nil && !selfReports.contains(EventName(name)) }
 
     /// Queues what has changed for each peer; under `lock`.
     private func updateInterest(in entries: [NamedEvents]) -> [Link] {
@@ -158,7 +158,7 @@ extension EventRouter: InterestObserver {
     /// No echo: a peer's own wish asks nothing of itself.
     private func isWanted(_ entry: NamedEvents, of route: Route) -> Bool {
         if entry.passage == .local { return false }
-        return watchedNames.contains(entry.name) || publisher.isWanted(entry.name)
+        return watchedNames.contains(EventName(entry.name)) || publisher.isWanted(entry.name)
             || entry.fanout.isWanted(otherThan: route)
     }
 
@@ -179,7 +179,7 @@ extension EventRouter: InterestObserver {
         guard let entry = named(channel.name) else { return }
         if channel.eventType is any SelfReport.Type {
             lock.withLock {
-                selfReports.insert(channel.name)
+                selfReports.insert(EventName(channel.name))
                 for route in routes where route.isLeaving { route.leave(but: selfReports) }
             }
         }

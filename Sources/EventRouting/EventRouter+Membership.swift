@@ -14,7 +14,7 @@ extension EventRouter {
             for route in gone { route.isLeaving = true }
             routes += new
             if trace.isOn { for route in new { route.setTrace(trace.recorder) } }
-            for name in new.flatMap(\.specified) where name != EventNames.everything { _ = named(name) }
+            for name in new.flatMap(\.specified) where name != EventName.everything { _ = named(name.text) }
         }
         updateTargets()
         lock.withLock { for route in gone { route.leave(but: selfReports) } }

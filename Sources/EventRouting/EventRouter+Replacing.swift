@@ -6,8 +6,8 @@ extension EventRouter {
     /// What is kept for the peer follows another specification from now on.
     package func adopt(_ names: [String], for route: Route) {
         lock.withLock {
-            route.specify(Set(names))
-            for name in names where name != EventNames.everything { _ = named(name) }
+            route.specify(EventName.set(names))
+            for name in names where name != EventName.everything.text { _ = named(name) }
         }
         updateTargets()
     }

@@ -33,7 +33,7 @@ package final class EventRouter: @unchecked Sendable {
     /// Events that are for this process and those who have attached to it.
     let control: ControlNames
     /// The names that are asked for though nobody here subscribes to them, as somebody watches.
-    let watchedNames: Set<String>
+    let watchedNames: Set<EventName>
     /// Is told of every gap that a peer tells of, in its place among the events that ``tap`` sees.
     let gapTap: (@Sendable (Gap) -> Void)?
 
@@ -43,13 +43,13 @@ package final class EventRouter: @unchecked Sendable {
     var isStopped = false
     var routes: [Route] = []
     /// What tells of the traced is known as such before anybody here has used it: nobody gets it who asks for everything.
-    var selfReports: Set<String> = [EventsTraced.eventName]
+    var selfReports: Set<EventName> = [EventName(EventsTraced.eventName)]
 
     let tableLock = Lock()
-    private var namesByText: [String: NamedEvents] = [:]
+    private var namesByText: [EventName: NamedEvents] = [:]
     /// How many of them those who have attached have brought.
     private var attachedNames = 0
-    /// Position is number minus 1; number 0 is ``EventNames/everything``.
+    /// Position is number minus 1; number 0 is ``EventName/everything``.
     var namesByNumber: [NamedEvents] = []
     /// The same, for the event path.
     private let numbers = NumberTable(capacity: EventRouter.maximumNames)
@@ -62,7 +62,7 @@ package final class EventRouter: @unchecked Sendable {
         poller: Poller,
         reports: ReportLine? = nil,
         wantsEverything: Bool = false,
-        watchedNames: Set<String> = [],
+        watchedNames: Set<EventName> = [],
         deadLetters: DeadLetterStore? = nil,
         control: ControlNames = ControlNames(),
         processName: String? = nil,
@@ -155,11 +155,11 @@ package final class EventRouter: @unchecked Sendable {
     /// The entry of a name; nil if a peer has made up more names than any program has.
     func named(_ name: String) -> NamedEvents? {
         tableLock.withLock {
-            if let known = namesByText[name] { return known }
+            if let known = namesByText[EventName(name)] { return known }
             guard namesByNumber.count < Self.maximumNames else { return nil }
             let number = UInt64(namesByNumber.count + 1)
-            let made = NamedEvents(name: name, number: number, passage: control.passage(of: name))
-            namesByText[name] = made
+            let made = NamedEvents(name: name, number: number, passage: control.passage(of: EventName(name)))
+            namesByText[EventName(name)] = made
             namesByNumber.append(made)
             numbers.append(made)
             return made
@@ -177,7 +177,7 @@ package final class EventRouter: @unchecked Sendable {
     func named(_ name: String, broughtBy route: Route) throws(LinkViolation) -> NamedEvents? {
         let known =
             try tableLock.withLock { () throws(LinkViolation) in
-                if let known = namesByText[name] { return known }
+                if let known = namesByText[EventName(name)] { return known }
                 // Who has attached may come again as often as it likes, and be counted anew.
                 let limit = route.isAttached ? Self.maximumAttachedNames : route.limits.newEventNames
                 guard (route.isAttached ? attachedNames : route.newNames) < limit else {
@@ -404,12 +404,7 @@ package final class EventRouter: @unchecked Sendable {
 
     /// The entry of a name that somebody says instead of its type.
     func entry(toPublish name: String) throws(DeliveryError) -> NamedEvents {
-        guard (1...EventNames.maximumBytes).contains(name.utf8.count), name != EventNames.everything else {
-            throw DeliveryError(
-                .notEncodable,
-                "an event name has 1 to \(EventNames.maximumBytes) bytes and is not \"*\"; found \(name.utf8.count)"
-            )
-        }
+        if let mistake = EventName.mistake(in: name) { throw DeliveryError(.notEncodable, mistake) }
         guard let entry = named(name) else {
             throw DeliveryError(.outboxFull, "more than \(Self.maximumNames) event names are in use")
         }
@@ -419,7 +414,7 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Returns when every peer that wants the events of this name has room for one more, or is not going to have any.
     package func waitForRoom(name: String) async {
-        guard let entry = tableLock.withLock({ namesByText[name] }) else { return }
+        guard let entry = tableLock.withLock({ namesByText[EventName(name)] }) else { return }
         // A peer that takes nothing any more is no reason to keep the others waiting; whoever publishes learns of it.
         for target in entry.targets where !target.hasRoom(for: name) {
             try? await target.waitForRoom(for: name)
@@ -428,7 +423,7 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Whether every peer that wants the events of this name has room for one more.
     package func hasRoom(name: String) -> Bool {
-        tableLock.withLock { namesByText[name] }?.hasRoom ?? true
+        tableLock.withLock { namesByText[EventName(name)] }?.hasRoom ?? true
     }
 
     /// The names of all events that some peer wants.
@@ -438,7 +433,7 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Whether some peer or subscriber wants the events of this name.
     package func isWanted(_ name: String) -> Bool {
-        guard let entry = tableLock.withLock({ namesByText[name] }) else { return false }
+        guard let entry = tableLock.withLock({ namesByText[EventName(name)] }) else { return false }
         let fanout = entry.fanout
         return !fanout.targets.isEmpty || !fanout.attached.isEmpty || publisher.isWanted(name)
     }

@@ -6,7 +6,7 @@ import Locks
 final class LossReporter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private struct Key: Hashable {
-        let event: String
+        let event: EventName
         let link: String
     }
 
@@ -39,7 +39,7 @@ final class LossReporter: @unchecked Sendable {
         // A loss of the announcement itself is not announced.
         guard event != EventsDropped.eventName else { return }
         let starts = lock.withLock {
-            let key = Key(event: event, link: link)
+            let key = Key(event: EventName(event), link: link)
             var known = losses[key] ?? Losses(first: id, last: id, reason: reason)
             known.count += 1
             known.last = id
@@ -79,7 +79,7 @@ final class LossReporter: @unchecked Sendable {
         for (key, loss) in gathered {
             publisher.publish(
                 EventsDropped(
-                    event: key.event,
+                    event: key.event.text,
                     link: key.link,
                     count: loss.count,
                     first: loss.first.description,

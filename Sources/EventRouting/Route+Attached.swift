@@ -43,9 +43,9 @@ extension EventRouter {
         updateTargets()
     }
 
-    /// The names that the peer has asked for, but for ``EventNames/everything``.
+    /// The names that the peer has asked for, but for ``EventName/everything``.
     package func namesAsked(by route: Route) -> [String] {
-        lock.withLock { (route.interest?.asked ?? []).filter { $0 != EventNames.everything } }.sorted()
+        lock.withLock { (route.interest?.asked ?? []).filter { $0 != EventName.everything }.map(\.text) }.sorted()
     }
 
     /// The names of all events that somebody subscribes to in this process.

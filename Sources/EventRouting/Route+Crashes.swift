@@ -51,7 +51,7 @@ extension Route {
     /// Whether what is published for the peer while it is given up has to be kept: what its specification subscribes to.
     func isSpecified(_ name: String, isSelfReport: Bool) -> Bool {
         let specified = specified
-        return specified.contains(name) || (!isSelfReport && specified.contains(EventNames.everything))
+        return specified.contains(EventName(name)) || (!isSelfReport && specified.contains(EventName.everything))
     }
 
     /// Keeps events from leaving for the peer, or lets them leave again; ``pauseChanged()`` then acts on it.

@@ -50,7 +50,7 @@ extension Route {
     /// The link of the process that has offered an event, the present one or the one beside it; nil if it does not run.
     func link(toPeerOf id: EventID) -> Link? {
         let (current, successor) = lock.withLock { (self.current, self.successor) }
-        if current.isPeer(id.origin, id.incarnation) { return current }
-        return successor.flatMap { $0.isPeer(id.origin, id.incarnation) ? $0 : nil }
+        if current.isPeer(id.source) { return current }
+        return successor.flatMap { $0.isPeer(id.source) ? $0 : nil }
     }
 }

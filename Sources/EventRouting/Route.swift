@@ -51,7 +51,7 @@ package final class Route: @unchecked Sendable {
     var successor: Link?
     /// Links that have ended while somebody was between them and other outboxes with an event: see ``releaseEvents(over:)``.
     private(set) var departed: [Link] = []
-    private var specifiedNow: Set<String>
+    private var specifiedNow: Set<EventName>
 
     /// Whether it gets nothing more of what its specification says, as it is about to go for good.
     ///
@@ -81,7 +81,7 @@ package final class Route: @unchecked Sendable {
         role: LinkPhaseMachine.Role,
         ownSource: EventSource,
         limits: LinkLimits,
-        specified: Set<String> = [],
+        specified: Set<EventName> = [],
         strikes: Int = 3,
         isRenewed: Bool,
         poller: Poller,
@@ -178,10 +178,10 @@ package final class Route: @unchecked Sendable {
     ///
     /// Behind the change of the targets: whoever is told so finds out anew who gets the event.
     ///
-    /// - Parameter reports: the bridge's reports about itself, for which ``EventNames/everything`` does not stand.
-    func leave(but reports: Set<String>) {
+    /// - Parameter reports: the bridge's reports about itself, for which ``EventName/everything`` does not stand.
+    func leave(but reports: Set<EventName>) {
         lock.withLock {
-            let isEverything = specifiedNow.contains(EventNames.everything)
+            let isEverything = specifiedNow.contains(EventName.everything)
             let left = LeftNames(specifiedNow, andAllBut: isEverything ? reports : nil)
             leftNames = left
             current.leave(left)
@@ -489,16 +489,16 @@ package final class Route: @unchecked Sendable {
     func wants(_ name: String, isSelfReport: Bool) -> Bool {
         if isLeaving { return has(asked: name) && !isSpecified(name, isSelfReport: isSelfReport) }
         return isSpecified(name, isSelfReport: isSelfReport) || has(asked: name)
-            || (!isSelfReport && has(asked: EventNames.everything))
+            || (!isSelfReport && has(asked: EventName.everything.text))
     }
 
     /// Under the router's lock.
-    private func has(asked name: String) -> Bool { interest?.asked.contains(name) == true }
+    private func has(asked name: String) -> Bool { interest?.asked.contains(EventName(name)) == true }
 
     /// What the peer subscribes to by its specification: kept for it while it is down.
-    var specified: Set<String> { lock.withLock { specifiedNow } }
+    var specified: Set<EventName> { lock.withLock { specifiedNow } }
 
-    func specify(_ names: Set<String>) {
+    func specify(_ names: Set<EventName>) {
         lock.withLock { specifiedNow = names }
     }
 }

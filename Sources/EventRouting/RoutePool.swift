@@ -12,24 +12,24 @@ package final class RoutePool: @unchecked Sendable {
     /// How many members it has, down or not: what a key's member depends on, beside the key.
     package let count: Int
     /// By event name; `*` stands for the rest.
-    private let keys: [String: EventKey]
+    private let keys: [EventName: EventKey]
     /// Where the search for the member with the fewest events begins.
     private let turns = Atomic<Int>(0)
 
     private let lock = Lock()
     /// The names of events that came without a key, which was said.
-    private var reported: Set<String> = []
+    private var reported: Set<EventName> = []
 
     package init(name: String, count: Int, keys: [String: EventKey]) {
         self.name = name
         self.count = count
-        self.keys = keys
+        self.keys = Dictionary(uniqueKeysWithValues: keys.map { (EventName($0.key), $0.value) })
     }
 
-    func key(of name: String) -> EventKey { keys[name] ?? keys[EventNames.everything] ?? .anyMember }
+    func key(of name: String) -> EventKey { keys[EventName(name)] ?? keys[EventName.everything] ?? .anyMember }
 
     /// Whether this is the first event of its name that has no key.
-    func isNews(keyMissingOf name: String) -> Bool { lock.withLock { reported.insert(name).inserted } }
+    func isNews(keyMissingOf name: String) -> Bool { lock.withLock { reported.insert(EventName(name)).inserted } }
 
     /// What a member has to do.
     struct Load: Comparable {

@@ -119,7 +119,7 @@ final class TraceReporter: @unchecked Sendable {
     private func spelled(_ spans: ArraySlice<SpanRecorder.Span>) -> [TracedSpan] {
         let (own, known) = (publisher.source, lock.withLock { knownSource })
         func spelled(_ id: EventID) -> String {
-            guard let known, id.incarnation == own.incarnation, id.origin == own.origin else { return id.description }
+            guard let known, id.source == own else { return id.description }
             return EventID(source: known, number: id.number).description
         }
         return spans.map { span in

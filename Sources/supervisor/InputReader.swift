@@ -89,7 +89,7 @@ final class InputReader: Sendable {
 
     /// - Returns: False if the reading was stopped meanwhile.
     private func publish(_ event: InputEvent, number: Int) throws(InputMistake) -> Bool {
-        guard !WorkerReporter.reports.contains(event.name) else {
+        guard !WorkerReporter.reports.contains(EventName(event.name)) else {
             throw InputMistake("\(event.name) is a report of the bridge itself, which nobody else publishes")
         }
         guard bridge.isWanted(event.name) else {

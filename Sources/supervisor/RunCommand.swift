@@ -29,7 +29,7 @@ struct RunCommand {
         let publisher = EventPublisher()
         let formatter = formatter(for: configuration)
         let bridge = try makeBridge(configuration, control, publisher: publisher) { event in
-            guard !WorkerReporter.reports.contains(event.name) else { return }
+            guard !WorkerReporter.reports.contains(EventName(event.name)) else { return }
             events.write(formatter.line(PrintedEvent(event)), whenFull: .wait)
         }
         let run = BridgeRun(

@@ -24,8 +24,8 @@ extension SupervisorConfiguration {
         guard let members = value.members(of: "event names, such as \(example)") else { return nil }
         var policies: [String: OverflowPolicy] = [:]
         for (name, value) in members {
-            guard (1...EventNames.maximumBytes).contains(name.utf8.count) else {
-                value.report("an event name has 1 to \(EventNames.maximumBytes) bytes; found \(name.utf8.count)")
+            if let mistake = EventName.mistake(in: name, mayBeEverything: true) {
+                value.report(mistake)
                 continue
             }
             policies[name] = policy(value)

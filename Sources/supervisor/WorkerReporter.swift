@@ -10,21 +10,18 @@ import Supervision
 struct WorkerReporter: Sendable {
     /// The events in which the bridge reports about itself, and those by which it is commanded: told as sentences or not at all, and not printed
     /// among the others.
-    static let reports: Set<String> = ControlEventNames.commands.union(ControlEventNames.answers).union([
-        WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
-        EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName, EventDeadLettered.eventName,
-        DeadLettersFull.eventName, EventsLost.eventName, BridgeEnding.eventName,
-        WorkerUnresponsive.eventName,
-        WorkerOutputDropped.eventName,
-        WorkerLeftBehind.eventName,
-        WorkerBoxIncomplete.eventName,
-        EventKeyMissing.eventName,
-        EventsTraced.eventName,
-        WorkerReplaced.eventName, WorkerNotReplaced.eventName,
-        DeadLetterEvicted.eventName,
-        HostLost.eventName, HostRegained.eventName,
-        ClientAttached.eventName, ClientDetached.eventName, ControlSocketReported.eventName,
-    ])
+    static let reports = ControlEventNames.commands.union(ControlEventNames.answers).union(
+        EventName.set([
+            WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
+            EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName,
+            EventDeadLettered.eventName, DeadLettersFull.eventName, EventsLost.eventName,
+            BridgeEnding.eventName, WorkerUnresponsive.eventName, WorkerOutputDropped.eventName,
+            WorkerLeftBehind.eventName, WorkerBoxIncomplete.eventName, EventKeyMissing.eventName,
+            EventsTraced.eventName, WorkerReplaced.eventName, WorkerNotReplaced.eventName,
+            DeadLetterEvicted.eventName, HostLost.eventName, HostRegained.eventName, ClientAttached.eventName,
+            ClientDetached.eventName, ControlSocketReported.eventName,
+        ])
+    )
 
     /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
     private static let fieldCodes: ClosedRange<UInt64> = 1...2

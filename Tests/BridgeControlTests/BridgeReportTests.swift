@@ -1,4 +1,5 @@
 import CBOR
+import DomainEvents
 import Testing
 
 @testable import BridgeControl

@@ -1,4 +1,5 @@
 import BridgeProtocol
+import DomainEvents
 import Testing
 
 @Suite("The host's judgement of a hello")
@@ -177,6 +178,16 @@ struct InterestTableTests {
         #expect(table.wantedNames == ["*", "BoxSaved"])
         #expect(table.number(of: "other") == nil)
         #expect(table.name(of: 8) == nil)
+    }
+
+    @Test("names that are equal as texts and not as bytes are two")
+    func spellings() throws {
+        var table = table()
+        try table.apply(Interest(wanted: [.init(number: 1, name: "\u{E9}"), .init(number: 2, name: "e\u{301}")]))
+        #expect(table.number(of: "\u{E9}") == 1 && table.number(of: "e\u{301}") == 2)
+        #expect(throws: LinkViolation.self) {
+            try table.apply(Interest(wanted: [.init(number: 1, name: "e\u{301}")], unwanted: [1, 2]))
+        }
     }
 
     @Test("a number keeps its meaning after the name is no longer wanted, and can be wanted again")

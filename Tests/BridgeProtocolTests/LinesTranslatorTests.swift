@@ -358,6 +358,15 @@ struct LinesTranslatorTests {
         #expect(throws: LinkViolation(#"it published "A", which its hello does not name"#)) {
             try talk.say(#"{"type":"A"}"#)
         }
+        // Equal as texts.
+        for (published, event) in [("K", "\u{212A}"), ("\u{E9}", "e\u{301}")] {
+            var talk = try Conversation(hello: #"{"bridge":"hello","publishes":["\#(published)"]}"#)
+            #expect(throws: LinkViolation.self) { try talk.say(#"{"type":"\#(event)"}"#) }
+            #expect(throws: LinkViolation.self) {
+                _ = try talk.say(#"{"bridge":"interest","wants":["\#(published)"]}"#)
+                _ = try talk.say(#"{"bridge":"interest","unwants":["\#(event)"]}"#)
+            }
+        }
         #expect(throws: LinkViolation(#""Z" is no longer wanted, but was not before"#)) {
             try talk.say(#"{"bridge":"interest","unwants":["Z"]}"#)
         }

@@ -21,6 +21,17 @@ struct OverflowQueueTests {
         }
     }
 
+    @Test("a policy is of a name to the byte, and so is a place in line")
+    func spellings() {
+        #expect(OverflowPolicies(["K": .fail]).policy(of: "\u{212A}") == .wait)
+        #expect(OverflowPolicies(["\u{212A}": .fail]).policy(of: "\u{212A}") == .fail)
+        var queue = OverflowQueue()
+        _ = queue.append(Self.event(1, "K"))
+        _ = queue.append(Self.event(2, "\u{212A}"))
+        #expect(queue.dropOldest(of: "\u{212A}")?.context.id.number == 2)
+        #expect(queue.dropOldest(of: "\u{212A}") == nil && queue.chargedBytes(of: "K") > 0)
+    }
+
     /// The same in the simplest way: a list, and every gap on its own.
     private struct Model {
         enum Item: Equatable {

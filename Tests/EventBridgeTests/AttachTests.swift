@@ -143,7 +143,7 @@ struct AttachTests {
             publisher: EventPublisher(origin: "watching"),
             name: "watching",
             wantsEverything: false,
-            watchedNames: ["ParcelPacked", ClientAttached.eventName],
+            watchedNames: EventName.set(["ParcelPacked", ClientAttached.eventName]),
             tap: { passed.add($0.name) },
             gapTap: nil
         )

@@ -1,5 +1,6 @@
 import DomainEvents
 import EventBridge
+import EventBridgeTesting
 import ExampleDomain
 import Supervision
 import TestSupport
@@ -81,6 +82,31 @@ struct LinkLimitTests {
         await bridge.shutdown()
         subscription.cancel()
         reports.end()
+    }
+
+    @Test("F14: what a worker may publish are names to the byte, not what is equal to them as text")
+    func forbiddenSpelling() async throws {
+        struct Letter: DomainEvent { static let eventName = "K" }
+        struct SignForKelvin: DomainEvent { static let eventName = "\u{212A}" }
+        let refused = Collected<EventRefused>()
+        let heard = Collected<String>()
+        let subscriptions = [
+            publisher.subscribe(to: EventRefused.self) { refused.add($0) },
+            publisher.subscribe(to: Letter.self) { _ in heard.add("letter") },
+            publisher.subscribe(to: SignForKelvin.self) { _ in heard.add("sign") },
+        ]
+        let worker = InMemoryWorker(publishes: [SignForKelvin.self]) { publisher in
+            publisher.publish(Letter())
+            publisher.publish(SignForKelvin())
+            return []
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        let refusal = try #require(await refused.wait { !$0.isEmpty }.first)
+        #expect(Array(refusal.event.utf8) == Array("K".utf8))
+        await heard.wait { $0.contains("sign") }
+        #expect(heard.all == ["sign"])
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test("F14: what a worker may not publish and has left behind at its death is announced, and was not delivered")

@@ -42,7 +42,7 @@ struct LeavingRouteTests {
     func heldUp(others: [String], progress: Progress) throws {
         for wish in Wish.allCases {
             let bench = try RoutingBench()
-            let goes = bench.route("goes", wants: [wish == .byName ? Self.name : EventNames.everything])
+            let goes = bench.route("goes", wants: [wish == .byName ? Self.name : EventName.everything.text])
             let new = bench.route("new", wants: [Self.name])
             let staying = others.map { bench.route($0, wants: [Self.name]) }
             for route in [goes] + staying { bench.router.add(route) }
@@ -171,10 +171,10 @@ struct LeavingRouteTests {
     func reports() throws {
         bench.router.start()
         defer { bench.router.stop() }
-        let goes = bench.route("goes", wants: [EventNames.everything])
+        let goes = bench.route("goes", wants: [EventName.everything.text])
         bench.router.add(goes)
         let told = LinkInterest(goes.link)
-        told.asked = [EventsDropped.eventName, Self.name]
+        told.asked = EventName.set([EventsDropped.eventName, Self.name])
         bench.router.withRoutes { _ in goes.interest = told }
         bench.router.exchange(adding: [], leaving: [goes])
         _ = try goes.put(bench.makeContext(), Self.name)

@@ -15,7 +15,7 @@ struct NewNameTests {
 
     init() throws {
         bench = try RoutingBench()
-        reader = bench.route("reader", wants: [EventNames.everything])
+        reader = bench.route("reader", wants: [EventName.everything.text])
         sender = bench.route("sender")
         bench.router.exchange(adding: [reader, sender])
         sender.link.establish(as: EventSource(origin: "sender", incarnation: 7))
@@ -47,6 +47,21 @@ struct NewNameTests {
         try receive(2, .number(other))
         try receive(3, .number(number))
         #expect(reader.statistics.waiting == 3)
+    }
+
+    @Test("in another spelling are of another name, though the two are equal as texts")
+    func spellings() throws {
+        // The letter, and the sign for kelvin.
+        let (letter, sign) = ("K", "\u{212A}")
+        #expect(letter == sign)
+        let literal = bench.route("literal", wants: ["K"])
+        bench.router.exchange(adding: [literal])
+        try receive(1, .text(sign))
+        #expect(literal.statistics.waiting == 0)
+        try receive(2, .text(letter))
+        #expect(literal.statistics.waiting == 1 && reader.statistics.waiting == 2)
+        #expect(bench.router.named(letter) !== bench.router.named(sign))
+        #expect(sender.newNames == 1)
     }
 
     @Test("reach those who want everything, though a gap has brought the name")

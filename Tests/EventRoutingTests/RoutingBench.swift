@@ -23,7 +23,7 @@ final class RoutingBench: Sendable {
     /// A peer whose specification says that it wants these events.
     func route(
         _ name: String,
-        wants names: Set<String> = [],
+        wants names: [String] = [],
         pool: RoutePool? = nil,
         limits: LinkLimits = LinkLimits()
     ) -> Route {
@@ -32,7 +32,7 @@ final class RoutingBench: Sendable {
             role: .host,
             ownSource: publisher.source,
             limits: limits,
-            specified: names,
+            specified: EventName.set(names),
             isRenewed: true,
             poller: poller
         )

@@ -117,7 +117,7 @@ package struct LineHello: Sendable, Hashable {
     package var library: String
     package var wants: [String]
     /// The only names under which it will publish; nil for any.
-    package var publishes: Set<String>?
+    package var publishes: Set<EventName>?
     /// Whether it acknowledges nothing: what has been written for it then counts as settled.
     package var acknowledgesNothing: Bool
     /// How many events it takes without having acknowledged them; nil for as many as the host sends any worker.
@@ -139,8 +139,8 @@ package struct LineHello: Sendable, Hashable {
         cookie = try line.text("cookie") ?? ""
         library = try line.text("library") ?? "lines"
         wants = try LineMessage.names("wants", of: line, limits: limits) ?? []
-        publishes = try LineMessage.names("publishes", of: line, limits: limits).map { Set($0) }
-        for name in publishes ?? [] { try EventFrame.checkEventName(name, limits: limits) }
+        publishes = try LineMessage.names("publishes", of: line, limits: limits).map(EventName.set)
+        for name in publishes ?? [] { try EventFrame.checkEventName(name.text, limits: limits) }
         acknowledgesNothing = try line.word("acknowledge", of: Acknowledging.self) == .nothing
         window = try line.number("window")
         if window == 0 { throw line.wrong("window", "a number of events, at least 1") }
@@ -190,7 +190,7 @@ package struct LineEvent: Sendable, Hashable {
 
     private static func cause(of line: LineObject) throws(LinkViolation) -> EventID? {
         guard let text = try line.text("causationid") else { return nil }
-        guard let id = EventID(text), (1...EventNames.maximumBytes).contains(id.origin.utf8.count) else {
+        guard let id = EventID(text), (1...EventName.maximumBytes).contains(id.origin.utf8.count) else {
             throw line.wrong("causationid", "the id of an event that came over this link, as it was written there")
         }
         return id

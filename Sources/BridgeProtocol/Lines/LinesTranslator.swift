@@ -31,7 +31,7 @@ package struct LinesTranslator: Sendable {
     package private(set) var isWelcomed = false
 
     // What the worker wants, by numbers that it does not know.
-    private var numbers: [String: UInt64] = [:]
+    private var numbers: [EventName: UInt64] = [:]
     private(set) var names: [UInt64: String] = [:]
     /// The host's numbers for what it wants.
     private var hostNames: [UInt64: String] = [:]
@@ -44,7 +44,7 @@ package struct LinesTranslator: Sendable {
     private var acknowledgesNothing = false
 
     // What comes from the worker.
-    private var publishes: Set<String>?
+    private var publishes: Set<EventName>?
     private var lastSent: UInt64 = 0
     /// What the host has not acknowledged, from the oldest on, in charged bytes.
     private var charges: ArraySlice<Int> = []
@@ -134,7 +134,7 @@ package struct LinesTranslator: Sendable {
     private mutating func interest(_ wants: [String], _ unwants: [String]) throws(LinkViolation) -> Interest {
         var interest = Interest()
         for name in unwants {
-            guard let number = numbers[name] else {
+            guard let number = numbers[EventName(name)] else {
                 throw LinkViolation("\(ShownValue.text(name)) is no longer wanted, but was not before")
             }
             interest.unwanted.append(number)
@@ -150,10 +150,10 @@ package struct LinesTranslator: Sendable {
 
     /// The number of a name for as long as the link lives.
     private mutating func number(of name: String) -> UInt64 {
-        if let known = numbers[name] { return known }
+        if let known = numbers[EventName(name)] { return known }
         // 0 is for everything, by which no event is named.
-        let number = name == EventNames.everything ? 0 : UInt64(names.count) + 1
-        numbers[name] = number
+        let number = name == EventName.everything.text ? 0 : UInt64(names.count) + 1
+        numbers[EventName(name)] = number
         if number != 0 { names[number] = name }
         return number
     }
@@ -217,7 +217,7 @@ package struct LinesTranslator: Sendable {
         at now: UInt64,
         into frames: CBORBuffer
     ) throws(LinkViolation) {
-        if let publishes, !publishes.contains(event.name) {
+        if let publishes, !publishes.contains(EventName(event.name)) {
             throw LinkViolation("it published \(ShownValue.text(event.name)), which its hello does not name")
         }
         lastSent += 1

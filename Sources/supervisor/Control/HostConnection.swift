@@ -22,7 +22,7 @@ enum HostConnection {
         as name: Subcommand.Name,
         publisher: EventPublisher,
         wantsEverything: Bool = false,
-        watchedNames: Set<String> = [],
+        watchedNames: Set<EventName> = [],
         tap: (@Sendable (PassingEvent) -> Void)? = nil,
         gapTap: (@Sendable (Gap) -> Void)? = nil
     ) async throws(RunFailure) -> BridgeClient {

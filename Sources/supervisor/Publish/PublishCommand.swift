@@ -62,15 +62,15 @@ struct PublishCommand {
 
     private func checkName() throws(RunFailure) {
         let name = options.name
-        guard (1...EventNames.maximumBytes).contains(name.utf8.count), name != EventNames.everything else {
+        guard (1...EventName.maximumBytes).contains(name.utf8.count), name != EventName.everything.text else {
             throw usage(
                 """
                 found the name \(ShownValue.text(name)) (\(name.utf8.count) bytes), expected an event's name of 1 to \
-                \(EventNames.maximumBytes) bytes other than "*"
+                \(EventName.maximumBytes) bytes other than "*"
                 """
             )
         }
-        guard !WorkerReporter.reports.contains(name) else {
+        guard !WorkerReporter.reports.contains(EventName(name)) else {
             throw usage("\(name) is a report of the bridge itself, which nobody else publishes")
         }
     }

@@ -18,7 +18,7 @@ struct PublishFailure: Sendable, Hashable {
         switch error.code {
         case .nobodySubscribed:
             status = .workerUnavailable
-            let others = known.filter { $0 != name && !WorkerReporter.reports.contains($0) }
+            let others = known.filter { !$0.hasBytes(of: name) && !WorkerReporter.reports.contains(EventName($0)) }
             sentence = "no worker wants \(ShownValue.text(name))\(NearestName.question(for: name, among: others))"
         case .refused, .notEncodable, .eventTooLarge:
             (status, sentence) = (.badInput, named)

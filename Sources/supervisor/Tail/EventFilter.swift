@@ -8,7 +8,7 @@ struct EventFilter: Sendable, Hashable {
     /// Whether every event is asked for that is no report of a process about itself.
     let wantsEverything: Bool
     /// What is asked for by name.
-    let names: Set<String>
+    let names: Set<EventName>
     /// Whose events are shown; nil for everybody's.
     let origin: String?
 
@@ -22,30 +22,30 @@ struct EventFilter: Sendable, Hashable {
             return
         }
         let words = events.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-        for word in words where !(1...EventNames.maximumBytes).contains(word.utf8.count) {
+        for word in words where !(1...EventName.maximumBytes).contains(word.utf8.count) {
             throw UsageError(
                 description: """
                     found a name of \(word.utf8.count) bytes among the events \(ShownValue.text(events)), expected names of 1 to \
-                    \(EventNames.maximumBytes) with commas between them
+                    \(EventName.maximumBytes) with commas between them
                     """,
                 topic: .tail
             )
         }
-        wantsEverything = words.contains(EventNames.everything)
-        names = Set(words.filter { $0 != EventNames.everything })
+        wantsEverything = words.contains(EventName.everything.text)
+        names = EventName.set(words.filter { $0 != EventName.everything.text })
     }
 
     /// - Parameters:
     ///   - found: whose event it is.
     ///   - host: what the host's own events are called after.
     func shows(_ name: String, of found: String, host: String?) -> Bool {
-        guard wantsEverything || names.contains(name) else { return false }
+        guard wantsEverything || names.contains(EventName(name)) else { return false }
         return origin == nil || isWanted(found, host: host)
     }
 
     /// Whether some of the events that are missing are shown.
     func shows(_ gap: PrintedGap, host: String) -> Bool {
-        if let name = gap.name, !wantsEverything, !names.contains(name) { return false }
+        if let name = gap.name, !wantsEverything, !names.contains(EventName(name)) { return false }
         return origin == nil || gap.ranges.isEmpty || gap.ranges.contains { isWanted($0.first.origin, host: host) }
     }
 

@@ -1,0 +1,50 @@
+/// An event's name as a key: equal to another one if its bytes are.
+///
+/// Two `String`s are equal if they are canonically equivalent, such as é in one scalar and in two, or K and the sign for kelvin. On the wire
+/// a name is its bytes: of two spellings of one text a peer could mean two names where this process meant one.
+package struct EventName: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The longest name in UTF-8 bytes: long enough for any type, short enough to be checked before it is trusted.
+    package static let maximumBytes = 256
+
+    /// Stands for all events where they are wanted; no event has this name.
+    package static let everything: EventName = "*"
+
+    package let text: String
+
+    package init(_ text: String) { self.text = text }
+
+    package init(stringLiteral text: String) { self.text = text }
+
+    package var description: String { text }
+
+    package static func set(_ names: some Sequence<String>) -> Set<EventName> { Set(names.map(EventName.init(_:))) }
+
+    /// What is wrong with a name that events are to have; nil if nothing is.
+    ///
+    /// - Parameter mayBeEverything: whether ``everything`` may stand in its place.
+    package static func mistake(in name: String, mayBeEverything: Bool = false) -> String? {
+        let length = name.utf8.count
+        guard (1...maximumBytes).contains(length) else {
+            return "an event name has 1 to \(maximumBytes) bytes; found \(length)"
+        }
+        if !mayBeEverything, name == everything.text {
+            return "no event has the name \"\(everything)\", which stands for all events where they are wanted"
+        }
+        return nil
+    }
+
+    package static func == (left: EventName, right: EventName) -> Bool { left.text.hasBytes(of: right.text) }
+
+    package func hash(into hasher: inout Hasher) {
+        var text = text
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+}
+
+extension String {
+    /// Whether the two are the same to the byte, which those that are equal need not be.
+    package func hasBytes(of other: String) -> Bool {
+        var (one, other) = (self, other)
+        return one.withUTF8 { one in other.withUTF8 { one.elementsEqual($0) } }
+    }
+}
