@@ -206,7 +206,7 @@ struct SharedOutboxTests {
     func workerInMemory() async throws {
         struct BreaksOff: Error {}
         let reports = WorkerReports(publisher)
-        let worker = InMemoryWorker(restart: .temporary) { publisher in
+        let worker = InMemoryWorker(restart: .temporary, handshakeTimeout: patience) { publisher in
             for number: Int64 in 1...20_000 {
                 publisher.publish(WorkDone(number: number, text: "", attempt: 1))
             }
