@@ -1,4 +1,5 @@
 import Supervision
+import TestSupport
 import Testing
 
 /// Every state of a child times every input.
@@ -580,7 +581,7 @@ import Testing
         let inputs = Self.inputs + Self.membershipInputs
         for state in Self.states + Self.membershipStates {
             for first in inputs {
-                for second in Self.membershipInputs + [first] {
+                for second in share(of: Self.membershipInputs + [first]) {
                     let simulation = Simulation(
                         state.name.hasPrefix("added") || state.name.hasPrefix("removed")
                             ? [] : [child("a"), child("b", restart: .transient)],
@@ -606,7 +607,7 @@ import Testing
         let inputs = Self.inputs + Self.successorInputs + Self.membershipInputs
         for state in Self.replacementStates {
             for first in inputs {
-                for second in inputs {
+                for second in share(of: inputs) {
                     let simulation = Simulation([child("a"), child("b", restart: .transient)], strategy: strategy)
                     state.reach(simulation)
                     for input in [first, second] {

@@ -1,13 +1,23 @@
 import BridgePlatform
 
-/// How often a test repeats what it tries to catch: `standard` times, times `EVENT_BRIDGE_TEST_ROUNDS` where that is set.
+/// How many times as often as usual tests repeat what they try to catch: `EVENT_BRIDGE_TEST_ROUNDS`, where that is set.
 ///
-/// Less than 1 is for sanitizers, under which everything takes several times as long; more is for long runs by hand.
-package func rounds(_ standard: Int, atLeast minimum: Int = 1) -> Int {
-    guard let factor = CurrentProcess.environment("EVENT_BRIDGE_TEST_ROUNDS").flatMap({ Double($0) }), factor > 0 else {
-        return standard
+/// Otherwise 1 in a release build, and less in a debug build, in which each round takes several times as long. Sanitizers
+/// take even less; long runs by hand take more.
+private let factor: Double = {
+    if let factor = CurrentProcess.environment("EVENT_BRIDGE_TEST_ROUNDS").flatMap({ Double($0) }), factor > 0 {
+        return min(factor, 10_000)
     }
-    return max(Int(Double(standard) * min(factor, 10_000)), minimum)
+    #if DEBUG
+    return 0.3
+    #else
+    return 1
+    #endif
+}()
+
+/// How often a test repeats what it tries to catch: `standard` times in a release build.
+package func rounds(_ standard: Int, atLeast minimum: Int = 1) -> Int {
+    max(Int(Double(standard) * factor), minimum)
 }
 
 /// The rounds of a test that provokes a race: so many, but none that begins after two seconds.
@@ -16,4 +26,10 @@ package func rounds(_ standard: Int, atLeast minimum: Int = 1) -> Int {
 package func rounds(atMost count: Int) -> some Sequence<Int> {
     let end = MonotonicClock.now() + 2_000_000_000
     return sequence(first: 0) { $0 + 1 < count && MonotonicClock.now() < end ? $0 + 1 : nil }
+}
+
+/// All cases in a release build; elsewhere some of them, chosen anew for each run.
+package func share<Case>(of cases: [Case]) -> [Case] {
+    if factor >= 1 { return cases }
+    return Array(cases.shuffled().prefix(max(Int(Double(cases.count) * factor), 1)))
 }
