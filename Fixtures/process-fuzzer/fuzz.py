@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Attacks a running supervisor from both sides of its sockets, and watches how it and an honest worker bear that.
 
-Usage: fuzz.py [--seconds N] [--seed N] [--sessions FILE] PRODUCTS
+Usage: fuzz.py [--seconds N] [--seed N] [--session SIDE:SEED] [--yielding] PRODUCTS
 PRODUCTS is where `supervisor` and `faulty-worker` lie, such as .build/release. First everything in corpus/ is said, then what seeds
 make: by two workers, which the supervisor starts again and again, and by clients at its control socket. Meanwhile an honest client
-asks the honest worker and the host for one answer after the other.
+asks the honest worker and the host for one answer after the other; it began before the attack, to tell how long an answer takes in
+peace. With --yielding attackers get only the processor time that nothing else wants (`chrt --idle`), so that an honest client waits
+for what the supervisor does, and not for its turn.
 
 Found is: an end of the supervisor, a question that is not answered within ten seconds, or memory, descriptors or threads that have
 grown. Exit status 1 then; the last sessions are said by number, and `--session worker:SEED` or `--session client:SEED` repeats one.
@@ -31,6 +33,8 @@ from wire import ACKNOWLEDGE, EVENT, GAP, HEARTBEAT, INTEREST, READY, Link, fram
 
 HERE = pathlib.Path(__file__).resolve()
 WORKERS = 2
+# For how long there is peace at first: a part of all seconds, and at most so many.
+PEACE = (0.1, 20)
 # The longest that an honest client waits for an answer.
 PATIENCE = 10
 # A supervisor with four workers has 12 MiB; what clients and workers may bring for good is bounded (docs/security.md).
@@ -84,7 +88,8 @@ def be_honest(directory):
                     if asks_host or answer.get("number") == number:
                         break
             took = time.monotonic() - began
-            answers.write(f"{'host' if asks_host else 'worker'} {took:.6f}\n")
+            time_of = "attack" if (directory / "attack").exists() else "peace"
+            answers.write(f"{'host' if asks_host else 'worker'} {time_of} {took:.6f}\n")
             answers.flush()
             if time.monotonic() > beat + 1:
                 link.send(frame([HEARTBEAT, None, 0]))
@@ -95,12 +100,13 @@ def be_honest(directory):
 # --- The run
 
 
-def configuration(directory, products):
+def configuration(directory, products, priority):
+    attacker = [*priority, sys.executable, "-I", "-S", str(HERE.parent / "worker.py"), str(directory)]
     hostile = [
         {
             "name": f"hostile-{number}",
-            "executable": sys.executable,
-            "arguments": ["-I", "-S", str(HERE.parent / "worker.py"), str(directory)],
+            "executable": attacker[0],
+            "arguments": attacker[1:],
             "backoff": {"initial": "1ms", "maximum": "1ms"},
             "handshake": "2s",
         }
@@ -118,9 +124,9 @@ def configuration(directory, products):
 
 
 class Supervisor:
-    def __init__(self, directory, products):
+    def __init__(self, directory, products, priority):
         path = directory / "configuration.json"
-        path.write_text(json.dumps(configuration(directory, products)))
+        path.write_text(json.dumps(configuration(directory, products, priority)))
         (directory / "run").mkdir(mode=0o700)
         self.output = open(directory / "output.txt", "wb")
         self.process = subprocess.Popen(
@@ -144,8 +150,8 @@ class Supervisor:
             return 0, 0, 0
 
 
-def part(name, directory, products):
-    return subprocess.Popen([sys.executable, HERE, "--be", name, directory, products], stdout=subprocess.PIPE, text=True)
+def part(name, directory, products, priority=()):
+    return subprocess.Popen([*priority, sys.executable, HERE, "--be", name, directory, products], stdout=subprocess.PIPE, text=True)
 
 
 def quantile(times, share):
@@ -153,10 +159,10 @@ def quantile(times, share):
 
 
 def answers(directory):
-    found = {"worker": [], "host": []}
+    found = {(who, when): [] for who in ("worker", "host") for when in ("peace", "attack")}
     for line in (directory / "answers").read_text().splitlines():
-        who, took = line.split()
-        found[who].append(float(took))
+        who, when, took = line.split()
+        found[who, when].append(float(took))
     return found
 
 
@@ -169,16 +175,19 @@ def wait_until(what, seconds, condition):
     return None
 
 
-def fuzz(directory, products, seconds):
+def fuzz(directory, products, seconds, priority):
     """What was found, in words; nil if nothing."""
-    supervisor = Supervisor(directory, products)
+    supervisor = Supervisor(directory, products, priority)
     parts = []
     try:
         found = wait_until("the control socket", 20, lambda: (directory / "run" / "control").exists() or not supervisor.lives)
         if found or not supervisor.lives:
             return found or "the supervisor has ended at its start"
         honest = part("honest", directory, products)
-        parts = [honest, part("clients", directory, products)]
+        parts = [honest]
+        time.sleep(min(PEACE[0] * seconds, PEACE[1]))
+        (directory / "attack").touch()
+        parts.append(part("clients", directory, products, priority))
         began, before, most = time.monotonic(), None, 0
         while time.monotonic() < began + seconds:
             time.sleep(0.1)
@@ -220,9 +229,9 @@ def fuzz(directory, products, seconds):
 def report(directory, before, after, most):
     counts = {side: (directory / side).stat().st_size if (directory / side).exists() else 0 for side in ("worker", "client")}
     print(f"process fuzzer: {counts['worker']} sessions of workers, {counts['client']} of clients, {len(CORPUS)} of the corpus first")
-    for who, times in answers(directory).items():
+    for (who, when), times in answers(directory).items():
         print(
-            f"  honest answers of the {who}: {len(times)}, median {statistics.median(times) * 1000 if times else 0:.2f} ms, "
+            f"  honest answers of the {who}, in {when}: {len(times)}, median {statistics.median(times) * 1000 if times else 0:.2f} ms, "
             f"p99 {quantile(times, 0.99):.2f} ms, longest {quantile(times, 1):.2f} ms"
         )
     print(f"  memory {before[0] >> 20} MiB, then {after[0] >> 20} MiB, {most >> 20} MiB at most; descriptors {before[1]}, then {after[1]}")
@@ -240,6 +249,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(48))
     parser.add_argument("--session", help="only this one, again and again: worker:SEED or client:SEED")
+    parser.add_argument("--yielding", action="store_true", help="attackers get only the time that nothing else wants")
     parser.add_argument("--be", choices=["clients", "honest"], help=argparse.SUPPRESS)
     parser.add_argument("directory", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument("products", type=pathlib.Path)
@@ -253,7 +263,8 @@ def main():
         side, seed = arguments.session.split(":", 1)
         (directory / f"only-{side}").write_text(seed)
     print(f"process fuzzer: seed {arguments.seed}", flush=True)
-    found = fuzz(directory, arguments.products.resolve(), arguments.seconds)
+    priority = [shutil.which("chrt") or "chrt", "--idle", "0"] if arguments.yielding else []
+    found = fuzz(directory, arguments.products.resolve(), arguments.seconds, priority)
     if found is None:
         shutil.rmtree(directory)
         return 0
