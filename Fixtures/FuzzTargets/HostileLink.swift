@@ -75,7 +75,8 @@ enum HostileLink {
             let (one, other) = (script.number(near: 2), script.number(near: 4))
             let acknowledgement = Acknowledgement(
                 mark: script.number(near: 1),
-                ranges: script.choice(2) == 0 ? [] : [min(one, other)...max(one, other)],
+                ranges: script.choice(2) == 0
+                    ? [] : [UntrustedNumber(min(one, other))...UntrustedNumber(max(one, other))],
                 after: script.number(near: 0),
                 unwanted: script.number(near: 0)
             )
@@ -110,10 +111,10 @@ enum HostileLink {
             name: script.choice(2) == 0 ? .text("a") : .number(script.number(near: 1))
         )
         let options = script.byte()
-        if options & 1 != 0 { head.attempt = script.number(near: 2) }
+        if options & 1 != 0 { head.attempt = UntrustedNumber(script.number(near: 2)) }
         if options & 2 != 0 { head.wantsReceipt = true }
         if options & 4 != 0 { head.cause = id(&script) }
-        if options & 8 != 0 { head.settledBelow = script.number(near: 1) }
+        if options & 8 != 0 { head.settledBelow = UntrustedNumber(script.number(near: 1)) }
         EventFrame.encodeHead(head, payloadBytes: 1, into: bytes)
         bytes.append([0xA0])
     }
@@ -130,7 +131,7 @@ enum HostileLink {
         switch script.choice(5) {
         case 0: .ready
         case 1: .heartbeat(Heartbeat(busySequence: script.number(near: 1), busyMilliseconds: script.number(near: 1)))
-        case 2: .moreTime(milliseconds: script.number(near: 1), reason: "")
+        case 2: .moreTime(milliseconds: UntrustedNumber(script.number(near: 1)), reason: "")
         case 3:
             .receipt(Receipt(id: id(&script), process: "peer", outcome: script.number(near: 1), text: ""))
         default:

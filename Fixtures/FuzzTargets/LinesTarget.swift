@@ -122,7 +122,7 @@ package final class LinesTarget: FuzzTarget {
     ) throws {
         outcome.sent += 1
         var head = head
-        head.sequence = outcome.sent
+        head.sequence = UntrustedNumber(outcome.sent)
         head.id = .sender(number: outcome.sent)
         (head.cause, head.root) = (head.cause?.turned, head.root?.turned)
         head.wantsReceipt = outcome.sent % 2 == 0

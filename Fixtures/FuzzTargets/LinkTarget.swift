@@ -46,7 +46,10 @@ private enum HonestPeers {
                 outbox.composedWasWritten()
                 for sequence in before..<outbox.lastComposed {
                     // Throws where the receiver's window is smaller than the sender takes it for.
-                    try window.eventReceived(sequence: sequence + 1, frameLength: lengths[Int(sequence)])
+                    try window.eventReceived(
+                        sequence: UntrustedNumber(sequence + 1),
+                        frameLength: lengths[Int(sequence)]
+                    )
                     open.append(sequence + 1)
                 }
             case 1 where !open.isEmpty:
@@ -54,8 +57,7 @@ private enum HonestPeers {
                 _ = window.eventHandled(sequence: handled)
             case 2:
                 guard let acknowledgement = window.takeAcknowledgement(after: 0) else { continue }
-                try outbox.credit(acknowledgement)
-                settled += outbox.settle(acknowledgement)
+                settled += outbox.settle(try outbox.credit(acknowledgement))
             default: break
             }
         }
@@ -95,19 +97,19 @@ private enum HostileReceiver {
                 if script.choice(2) == 0 { outbox.composedWasWritten() }
             case 3:
                 let acknowledgement = Self.acknowledgement(&script, near: outbox.lastComposed)
-                guard (try? outbox.credit(acknowledgement)) != nil else { continue }
+                guard let checked = try? outbox.credit(acknowledgement) else { continue }
                 var expected = 0
-                for sequence in Self.named(acknowledgement) { kept[Int(sequence - 1)].isAcknowledged = true }
-                for sequence in Self.named(acknowledgement) where !kept[Int(sequence - 1)].isSettled {
+                for sequence in Self.named(checked) { kept[Int(sequence - 1)].isAcknowledged = true }
+                for sequence in Self.named(checked) where !kept[Int(sequence - 1)].isSettled {
                     kept[Int(sequence - 1)].isSettled = true
                     if !kept[Int(sequence - 1)].isGap { expected += 1 }
                 }
-                let settled = outbox.settle(acknowledgement)
+                let settled = outbox.settle(checked)
                 try require(settled == expected, "\(settled) events were settled instead of \(expected)")
             case 4:
                 let sequence = script.number(near: outbox.lastComposed)
                 let isThere = sequence > 0 && sequence <= outbox.lastComposed
-                guard let frame = try? outbox.refuse(sequence) else { continue }
+                guard let (_, frame) = try? outbox.refuse(UntrustedNumber(sequence)) else { continue }
                 try require(isThere && !kept[Int(sequence - 1)].isSettled, "\(sequence) was refused")
                 let charge = LinkLimits.charge(forFrameOf: frame.count)
                 try require(charge == kept[Int(sequence - 1)].charge, "\(sequence) is of \(charge) bytes")
@@ -130,13 +132,13 @@ private enum HostileReceiver {
         for _ in 0..<script.choice(5) {
             let (one, other) = (script.number(near: last), script.number(near: last))
             // The frame's parser has seen to that.
-            acknowledgement.ranges.append(min(one, other)...max(one, other))
+            acknowledgement.ranges.append(UntrustedNumber(min(one, other))...UntrustedNumber(max(one, other)))
         }
         return acknowledgement
     }
 
     /// Those that an acknowledgement names which has been taken, so that there are not many.
-    private static func named(_ acknowledgement: Acknowledgement) -> [UInt64] {
+    private static func named(_ acknowledgement: CheckedAcknowledgement) -> [UInt64] {
         let upToMark = acknowledgement.mark > 0 ? Array(1...acknowledgement.mark) : []
         return upToMark + acknowledgement.ranges.flatMap { Array($0) }
     }
@@ -156,8 +158,9 @@ private enum HostileSender {
             case 0, 1:
                 let sequence = script.choice(8) == 0 ? script.number(near: last) : last &+ 1
                 let length = script.choice(8) == 0 ? Int(truncatingIfNeeded: script.number(near: 0) >> 33) : 40
-                guard (try? window.eventReceived(sequence: sequence, frameLength: length)) != nil else { continue }
-                try require(sequence == last + 1, "event \(sequence) was taken behind \(last)")
+                let taken = try? window.eventReceived(sequence: UntrustedNumber(sequence), frameLength: length)
+                guard let taken else { continue }
+                try require(taken == sequence && sequence == last + 1, "event \(sequence) was taken behind \(last)")
                 last = sequence
             case 2:
                 let sequence = script.number(near: mark + 1)
@@ -170,7 +173,7 @@ private enum HostileSender {
                 try require(acknowledgement.mark == mark, "\(acknowledgement.mark) was acknowledged instead of \(mark)")
                 try require(acknowledgement.ranges.count <= Acknowledgement.maximumRanges, "too many ranges")
                 var below = mark
-                for range in acknowledgement.ranges {
+                for range in acknowledgement.ranges.map({ $0.lowerBound.asWritten...$0.upperBound.asWritten }) {
                     try require(range.lowerBound > below + 1 && range.upperBound <= last, "\(range) is out of place")
                     try require(range.allSatisfy { handled.contains($0) }, "\(range) was not handled")
                     below = range.upperBound

@@ -79,7 +79,7 @@ extension RawLink {
         signal(SIGTERM, SIG_IGN)
         let parent = CurrentProcess.parentIdentifier
         let welcome = shakeHands()
-        let interval = CInt(clamping: max(welcome.heartbeatMilliseconds / 2, 10))
+        let interval = CInt(clamping: max(welcome.beat / 2, 10))
         while CurrentProcess.parentIdentifier == parent {
             if hasEnded {
                 usleep(50_000)

@@ -328,7 +328,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         // What the host wanted before the link ended it is taken to want until it says otherwise, and lies in the outbox.
         router.announceInterest(to: route, over: link, keepsWishes: true)
         if begins { router.start() }
-        beat(every: welcome.heartbeatMilliseconds, over: link)
+        beat(every: welcome.beat, over: link)
     }
 
     private func rejected(_ reject: Reject, over link: Link) {
@@ -357,8 +357,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     /// From the poller's thread, which no handler can block.
     private func beat(every milliseconds: UInt64, over link: Link) {
         guard milliseconds > 0 else { return }
-        // A day at the most: the number comes from the peer.
-        poller.schedule(after: min(milliseconds, 86_400_000) * 1_000_000) { [weak self] in
+        poller.schedule(after: milliseconds * 1_000_000) { [weak self] in
             guard let self, !link.hasEnded else { return }
             link.sendHeartbeat(Heartbeat())
             beat(every: milliseconds, over: link)

@@ -162,7 +162,7 @@ extension ControlMessage {
         case .reject: .reject(try decodeReject(&reader, &rest))
         case .interest: .interest(try decodeInterest(&reader, limits: limits))
         case .ready: .ready
-        case .moreTime: .moreTime(milliseconds: try reader.readUnsigned(), reason: try reader.readText())
+        case .moreTime: .moreTime(milliseconds: try reader.readNumber(), reason: try reader.readText())
         case .acknowledge: try decodeAcknowledgement(&reader, &rest)
         case .refuse:
             .refuse(
@@ -180,7 +180,7 @@ extension ControlMessage {
                     busyMilliseconds: try reader.readUnsigned()
                 )
             )
-        case .drain: .drain(graceMilliseconds: try reader.readUnsigned())
+        case .drain: .drain(graceMilliseconds: try reader.readNumber())
         case .goodbye:
             .goodbye(
                 Goodbye(
@@ -317,13 +317,13 @@ extension ControlMessage {
         }
         acknowledgement.ranges.reserveCapacity(count / 2)
         for _ in 0..<(count / 2) {
-            let first = try reader.readUnsigned()
-            let last = try reader.readUnsigned()
+            let first = try reader.readNumber()
+            let last = try reader.readNumber()
             guard first <= last else { throw LinkViolation("\(first) to \(last) is no range") }
             acknowledgement.ranges.append(first...last)
         }
         if rest > 0, reader.nextMajorType == .unsigned {
-            acknowledgement.unwanted = try reader.readUnsigned()
+            acknowledgement.unwanted = try reader.readNumber()
             rest -= 1
         }
         return .acknowledge(acknowledgement, incarnation: incarnation)

@@ -19,24 +19,24 @@ package enum WireName: Sendable, Hashable {
 
 /// What an event frame says about its event, beside the payload.
 package struct EventHead: Sendable, Hashable {
-    package var sequence: UInt64
+    package var sequence: UntrustedNumber
     package var id: WireID
-    package var nanosecondsSinceEpoch: UInt64
+    package var nanosecondsSinceEpoch: UntrustedNumber
     package var name: WireName
-    package var attempt: UInt64 = 1
+    package var attempt: UntrustedNumber = 1
     package var cause: WireID?
     package var root: WireID?
     /// W3C trace context, as the header field spells it.
     package var traceparent: String?
     /// Events of the same origin with a lower number will not come again.
-    package var settledBelow: UInt64?
+    package var settledBelow: UntrustedNumber?
     /// Whether somebody waits to hear from every process what became of the event.
     package var wantsReceipt = false
 
     package init(sequence: UInt64, id: WireID, nanosecondsSinceEpoch: UInt64, name: WireName) {
-        self.sequence = sequence
+        self.sequence = UntrustedNumber(sequence)
         self.id = id
-        self.nanosecondsSinceEpoch = nanosecondsSinceEpoch
+        self.nanosecondsSinceEpoch = UntrustedNumber(nanosecondsSinceEpoch)
         self.name = name
     }
 }
@@ -70,7 +70,7 @@ package enum EventFrame {
         writer.arrayHead(elements)
         writer.unsigned(FrameKind.event.rawValue)
         writer.unsigned(head.sequence)
-        if head.id == .sender(number: head.sequence) {
+        if case .sender(let number) = head.id, head.sequence == number {
             writer.null()
         } else {
             encode(head.id, writer)
@@ -296,12 +296,12 @@ package enum EventFrame {
             previous = key
             switch key {
             case Option.attempt:
-                head.attempt = try reader.readUnsigned()
+                head.attempt = try reader.readNumber()
                 guard head.attempt > 0 else { throw LinkViolation("attempts are counted from 1") }
             case Option.cause: head.cause = try decodeID(&reader, limits: limits)
             case Option.root: head.root = try decodeID(&reader, limits: limits)
             case Option.traceparent: head.traceparent = try reader.readText()
-            case Option.settledBelow: head.settledBelow = try reader.readUnsigned()
+            case Option.settledBelow: head.settledBelow = try reader.readNumber()
             case Option.flags: head.wantsReceipt = try reader.readUnsigned() & Flag.wantsReceipt != 0
             default: try reader.skipItem()
             }

@@ -12,9 +12,9 @@ package struct Gap: Sendable, Hashable {
     /// From the first to the last that was dropped of one origin's events; not all between are missing.
     package struct Range: Sendable, Hashable {
         package var first: EventID
-        package var last: UInt64
+        package var last: UntrustedNumber
 
-        package init(first: EventID, last: UInt64) {
+        package init(first: EventID, last: UntrustedNumber) {
             self.first = first
             self.last = last
         }
@@ -25,10 +25,10 @@ package struct Gap: Sendable, Hashable {
 
     package let name: String
     package let reason: UInt64
-    package private(set) var count: UInt64
+    package private(set) var count: UntrustedNumber
     package private(set) var ranges: [Range]
 
-    package init(name: String, reason: UInt64, count: UInt64, ranges: [Range]) {
+    package init(name: String, reason: UInt64, count: UntrustedNumber, ranges: [Range]) {
         self.name = name
         self.reason = reason
         self.count = count
@@ -36,7 +36,12 @@ package struct Gap: Sendable, Hashable {
     }
 
     package init(_ id: EventID, name: String, reason: Reason) {
-        self.init(name: name, reason: reason.rawValue, count: 1, ranges: [Range(first: id, last: id.number)])
+        self.init(
+            name: name,
+            reason: reason.rawValue,
+            count: 1,
+            ranges: [Range(first: id, last: UntrustedNumber(id.number))]
+        )
     }
 
     /// Whether one gap can say what the two say.
@@ -44,8 +49,7 @@ package struct Gap: Sendable, Hashable {
 
     /// Says what a neighbour says, too.
     package mutating func merge(_ other: Gap) {
-        let (sum, overflow) = count.addingReportingOverflow(other.count)
-        count = overflow ? .max : sum
+        count = count.saturatingSum(other.count)
         for range in other.ranges {
             if let known = ranges.firstIndex(where: { $0.first.isSameOrigin(as: range.first) }) {
                 if range.first.number < ranges[known].first.number { ranges[known].first = range.first }

@@ -6,26 +6,26 @@ package import CBOR
 package struct GapFrame: Sendable, Hashable {
     package struct Range: Sendable, Hashable {
         package let first: WireID
-        package let last: UInt64
+        package let last: UntrustedNumber
 
         package init(first: WireID, last: UInt64) {
             self.first = first
-            self.last = last
+            self.last = UntrustedNumber(last)
         }
     }
 
-    package let sequence: UInt64
+    package let sequence: UntrustedNumber
     package let name: WireName
-    package let count: UInt64
+    package let count: UntrustedNumber
     package let reason: UInt64
     package let ranges: [Range]
 
     static let elements = 6
 
     package init(sequence: UInt64, name: WireName, count: UInt64, reason: UInt64, ranges: [Range]) {
-        self.sequence = sequence
+        self.sequence = UntrustedNumber(sequence)
         self.name = name
-        self.count = count
+        self.count = UntrustedNumber(count)
         self.reason = reason
         self.ranges = ranges
     }
@@ -59,7 +59,7 @@ package struct GapFrame: Sendable, Hashable {
         }
         let kind = try reader.readUnsigned()
         guard kind == FrameKind.gap.rawValue else { throw LinkViolation("frame kind \(kind) is not a gap") }
-        sequence = try reader.readUnsigned()
+        sequence = try reader.readNumber()
         if reader.nextMajorType == .text {
             let text = try reader.readText()
             try EventFrame.checkEventName(text, limits: limits)
@@ -67,7 +67,7 @@ package struct GapFrame: Sendable, Hashable {
         } else {
             name = .number(try reader.readUnsigned())
         }
-        count = try reader.readUnsigned()
+        count = try reader.readNumber()
         guard count > 0 else { throw LinkViolation("gap \(sequence) stands for no event") }
         reason = try reader.readUnsigned()
         guard let parts = try reader.readArrayHead(), parts % 2 == 0, parts / 2 <= Gap.maximumRanges else {

@@ -9,10 +9,10 @@ package struct Hello: Sendable, Hashable {
     package var cookie: String
     package var library: String
     /// The window that the worker grants the host.
-    package var windowBytes: UInt64
-    package var windowEvents: UInt64
+    package var windowBytes: UntrustedNumber
+    package var windowEvents: UntrustedNumber
     /// The largest frame body that the worker takes.
-    package var frameBytes: UInt64
+    package var frameBytes: UntrustedNumber
     package var features: LinkFeatures
 
     package init(
@@ -29,9 +29,9 @@ package struct Hello: Sendable, Hashable {
         self.name = name
         self.cookie = cookie
         self.library = library
-        self.windowBytes = windowBytes
-        self.windowEvents = windowEvents
-        self.frameBytes = frameBytes
+        self.windowBytes = UntrustedNumber(windowBytes)
+        self.windowEvents = UntrustedNumber(windowEvents)
+        self.frameBytes = UntrustedNumber(frameBytes)
         self.features = features
     }
 }
@@ -45,12 +45,12 @@ package struct Welcome: Sendable, Hashable {
     /// The worker's incarnation, chosen by the host: part of the identity of the worker's events.
     package var workerIncarnation: UInt64
     /// The window that the host grants the worker.
-    package var windowBytes: UInt64
-    package var windowEvents: UInt64
+    package var windowBytes: UntrustedNumber
+    package var windowEvents: UntrustedNumber
     /// The largest frame body that the host takes.
-    package var frameBytes: UInt64
+    package var frameBytes: UntrustedNumber
     /// How often the worker shows that it is alive.
-    package var heartbeatMilliseconds: UInt64
+    package var heartbeatMilliseconds: UntrustedNumber
     package var features: LinkFeatures
     /// What the host calls a peer that it has not started, which is told so; nil for a worker, which knows its name.
     package var name: String?
@@ -71,13 +71,16 @@ package struct Welcome: Sendable, Hashable {
         self.library = library
         self.hostIncarnation = hostIncarnation
         self.workerIncarnation = workerIncarnation
-        self.windowBytes = windowBytes
-        self.windowEvents = windowEvents
-        self.frameBytes = frameBytes
-        self.heartbeatMilliseconds = heartbeatMilliseconds
+        self.windowBytes = UntrustedNumber(windowBytes)
+        self.windowEvents = UntrustedNumber(windowEvents)
+        self.frameBytes = UntrustedNumber(frameBytes)
+        self.heartbeatMilliseconds = UntrustedNumber(heartbeatMilliseconds)
         self.features = features
         self.name = name
     }
+
+    /// How often the worker shows that it is alive, in milliseconds: once a day at least; 0 for never.
+    package var beat: UInt64 { heartbeatMilliseconds.clamped(to: 86_400_000) }
 }
 
 /// The host's answer to a hello that it does not accept.
@@ -145,12 +148,12 @@ package struct Refusal: Sendable, Hashable {
         case forbidden = 4
     }
 
-    package var sequence: UInt64
+    package var sequence: UntrustedNumber
     package var reason: UInt64
     package var text: String
 
     package init(sequence: UInt64, reason: UInt64, text: String) {
-        self.sequence = sequence
+        self.sequence = UntrustedNumber(sequence)
         self.reason = reason
         self.text = text
     }
@@ -176,7 +179,7 @@ package struct Receipt: Sendable, Hashable {
     package var process: String
     package var outcome: UInt64
     /// How many handlers it had there.
-    package var handlers: UInt64
+    package var handlers: UntrustedNumber
     /// Why it was not handled; empty if it was.
     package var text: String
     /// The processes that it was passed on to, from each of which a receipt follows.
@@ -193,7 +196,7 @@ package struct Receipt: Sendable, Hashable {
         self.id = id
         self.process = process
         self.outcome = outcome
-        self.handlers = handlers
+        self.handlers = UntrustedNumber(handlers)
         self.text = text
         self.passedOnTo = passedOnTo
     }
@@ -202,12 +205,12 @@ package struct Receipt: Sendable, Hashable {
 /// A sign of life.
 package struct Heartbeat: Sendable, Hashable {
     /// The event that a handler has been busy with, and for how long; nil when idle.
-    package var busySequence: UInt64?
-    package var busyMilliseconds: UInt64
+    package var busySequence: UntrustedNumber?
+    package var busyMilliseconds: UntrustedNumber
 
     package init(busySequence: UInt64? = nil, busyMilliseconds: UInt64 = 0) {
-        self.busySequence = busySequence
-        self.busyMilliseconds = busyMilliseconds
+        self.busySequence = busySequence.map { UntrustedNumber($0) }
+        self.busyMilliseconds = UntrustedNumber(busyMilliseconds)
     }
 }
 
@@ -226,15 +229,15 @@ package struct Goodbye: Sendable, Hashable {
     package var reason: UInt64
     package var text: String
     /// The sequence of the newest event that the sender of the goodbye has written.
-    package var lastWritten: UInt64
+    package var lastWritten: UntrustedNumber
     /// The mark up to which it has handled what it received.
-    package var handledMark: UInt64
+    package var handledMark: UntrustedNumber
 
     package init(reason: UInt64, text: String, lastWritten: UInt64, handledMark: UInt64) {
         self.reason = reason
         self.text = text
-        self.lastWritten = lastWritten
-        self.handledMark = handledMark
+        self.lastWritten = UntrustedNumber(lastWritten)
+        self.handledMark = UntrustedNumber(handledMark)
     }
 }
 
@@ -246,13 +249,13 @@ package enum ControlMessage: Sendable, Hashable {
     case interest(Interest)
     case ready
     /// So much time from now until it is ready or has finished, and what it is at; 0 to say only that, and empty for nothing new.
-    case moreTime(milliseconds: UInt64, reason: String)
+    case moreTime(milliseconds: UntrustedNumber, reason: String)
     /// With the incarnation of the side that acknowledges.
     case acknowledge(Acknowledgement, incarnation: UInt64)
     case refuse(Refusal)
     case receipt(Receipt)
     case heartbeat(Heartbeat)
     /// Take no more, finish what is there, say goodbye; within so many milliseconds.
-    case drain(graceMilliseconds: UInt64)
+    case drain(graceMilliseconds: UntrustedNumber)
     case goodbye(Goodbye)
 }

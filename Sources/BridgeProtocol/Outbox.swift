@@ -297,27 +297,28 @@ package struct Outbox: ~Copyable {
 
     /// Gives window credit back for what the peer has handled.
     ///
+    /// - Returns: What it says, for ``settle(_:)``.
     /// - Throws: A violation if the peer speaks of what was never handed out.
-    package mutating func credit(_ acknowledgement: Acknowledgement) throws(LinkViolation) {
-        try check(acknowledgement)
-        // Everything below `mark` was credited before.
-        if acknowledgement.mark > mark { credit(mark &+ 1, acknowledgement.mark) }
-        for range in acknowledgement.ranges { credit(range.lowerBound, range.upperBound) }
-        mark = max(mark, acknowledgement.mark)
+    package mutating func credit(_ acknowledgement: Acknowledgement) throws(LinkViolation) -> CheckedAcknowledgement {
+        let checked = try CheckedAcknowledgement(acknowledgement, lastComposed: lastComposed)
+        credit(checked)
+        return checked
     }
 
-    private func check(_ acknowledgement: Acknowledgement) throws(LinkViolation) {
-        let highest = max(acknowledgement.mark, acknowledgement.ranges.last?.upperBound ?? 0)
-        guard highest <= lastComposed else {
-            throw LinkViolation("acknowledged event \(highest), but \(lastComposed) is the newest that was written")
-        }
-        var below = acknowledgement.mark
-        for range in acknowledgement.ranges {
-            guard range.lowerBound > below else {
-                throw LinkViolation("acknowledgement ranges overlap or descend at \(range.lowerBound)")
-            }
-            below = range.upperBound
-        }
+    /// Gives window credit back for all that was handed out, whatever becomes of it at a peer that acknowledges nothing.
+    ///
+    /// - Returns: What that covers, for ``settle(_:)``.
+    package mutating func creditAll() -> CheckedAcknowledgement {
+        let all = CheckedAcknowledgement(mark: lastComposed)
+        credit(all)
+        return all
+    }
+
+    private mutating func credit(_ checked: CheckedAcknowledgement) {
+        // Everything below `mark` was credited before.
+        if checked.mark > mark { credit(mark &+ 1, checked.mark) }
+        for range in checked.ranges { credit(range.lowerBound, range.upperBound) }
+        mark = max(mark, checked.mark)
     }
 
     private mutating func credit(_ first: UInt64, _ last: UInt64) {
@@ -353,14 +354,12 @@ package struct Outbox: ~Copyable {
 
     /// Lets acknowledged events go.
     ///
-    /// ``credit(_:)`` has checked the acknowledgement.
-    ///
     /// - Returns: How many events were settled by it.
-    package mutating func settle(_ acknowledgement: Acknowledgement) -> Int {
+    package mutating func settle(_ acknowledgement: CheckedAcknowledgement) -> Int {
         var settled = 0
         if acknowledgement.mark >= firstSequence { settled += settle(firstSequence, acknowledgement.mark) }
         for range in acknowledgement.ranges { settled += settle(range.lowerBound, range.upperBound) }
-        unwantedEvents = min(max(unwantedEvents, acknowledgement.unwanted), acknowledgedEvents)
+        unwantedEvents = max(unwantedEvents, acknowledgement.unwanted.clamped(to: acknowledgedEvents))
         release()
         return settled
     }
@@ -384,17 +383,19 @@ package struct Outbox: ~Copyable {
 
     /// The frame of an event that the peer refuses; it is settled with that.
     ///
-    /// - Returns: The frame, valid until the next change; nil if the event is settled already.
-    package mutating func refuse(_ sequence: UInt64) throws(LinkViolation) -> UnsafeRawBufferPointer? {
-        guard sequence > 0, sequence <= lastComposed else {
-            throw LinkViolation("refused event \(sequence), but \(lastComposed) is the newest that was written")
+    /// - Returns: The event, and its frame, valid until the next change; nil if the event is settled already.
+    package mutating func refuse(
+        _ refused: UntrustedNumber
+    ) throws(LinkViolation) -> (sequence: UInt64, frame: UnsafeRawBufferPointer)? {
+        guard lastComposed > 0, let sequence = refused.within(1...lastComposed) else {
+            throw LinkViolation("refused event \(refused), but \(lastComposed) is the newest that was written")
         }
         guard sequence >= firstSequence, let record = records[index(sequence)], !record.isSettled else { return nil }
         guard !record.isGap else { throw LinkViolation("refused \(sequence), which is a gap and no event") }
         records[index(sequence)]?[.settled] = 1
         probation.settled(sequence)
         refusedEvents += 1
-        return UnsafeRawBufferPointer(start: record.frame, count: record.length)
+        return (sequence, UnsafeRawBufferPointer(start: record.frame, count: record.length))
     }
 
     /// Frees what is settled, acknowledged and written, from the oldest on.

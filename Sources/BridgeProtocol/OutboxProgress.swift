@@ -18,12 +18,12 @@ package struct OutboxProgress: @unchecked Sendable {
     }
 
     /// The newest event whose frame is whole: it outlives the worker.
-    package var accepted: UInt64 { load(OutboxLayout.Field.accepted) }
+    package var accepted: UntrustedNumber { load(OutboxLayout.Field.accepted) }
 
     /// The lengths of the frames of all events up to that one.
-    package var acceptedBytes: UInt64 { load(OutboxLayout.Field.acceptedBytes) }
+    package var acceptedBytes: UntrustedNumber { load(OutboxLayout.Field.acceptedBytes) }
 
-    private func load(_ offset: Int) -> UInt64 {
-        (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self).pointee.load(ordering: .acquiring)
+    private func load(_ offset: Int) -> UntrustedNumber {
+        UntrustedNumber((base + offset).assumingMemoryBound(to: Atomic<UInt64>.self).pointee.load(ordering: .acquiring))
     }
 }

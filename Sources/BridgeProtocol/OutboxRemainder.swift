@@ -22,7 +22,7 @@ package struct OutboxRemainder: ~Copyable {
     /// Where the next bytes are read from, and how many the chunk has left there.
     private var position = 0
     private var unread = 0
-    private var nextChunk: UInt64
+    private var nextChunk: UntrustedNumber
     /// How much may still be read: a list of chunks that comes back to itself ends here.
     private var budget: Int
     /// How much more may be charged for what is visited.
@@ -57,7 +57,7 @@ package struct OutboxRemainder: ~Copyable {
         case event(EventHead, payload: UnsafeRawBufferPointer)
         case gap(GapFrame)
 
-        package var sequence: UInt64 {
+        var sequence: UntrustedNumber {
             switch self {
             case .event(let head, _): head.sequence
             case .gap(let gap): gap.sequence
@@ -65,33 +65,35 @@ package struct OutboxRemainder: ~Copyable {
         }
     }
 
-    /// Visits what lies behind `received`, oldest first; what the body is given is valid during the call only.
+    /// Visits what lies behind `received`, oldest first, each with its link sequence; what the body is given is valid during the call
+    /// only.
     ///
     /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. What was visited before stands.
-    package mutating func forEach(after received: UInt64, _ body: (Record) throws -> Void) throws {
+    package mutating func forEach(after received: UInt64, _ body: (UInt64, Record) throws -> Void) throws {
         guard state.accepted >= received else {
             throw OutboxDamage("it counts \(state.accepted) events, though \(received) had come")
         }
         guard state.accepted > received else { return }
         var last: UInt64?
-        while last != state.accepted {
+        while state.accepted != last ?? received {
             let length = try findFrame(after: last ?? received)
             let frame = UnsafeRawBufferPointer(rebasing: buffer.readable[FrameDecoder.headBytes..<length])
             let record = try decode(frame, after: last ?? received)
             // The oldest chunk may begin with events that the host had received.
-            guard last.map({ record.sequence == $0 &+ 1 }) ?? (record.sequence <= received &+ 1) else {
-                throw OutboxDamage("event \(record.sequence) lies where \((last ?? received) &+ 1) was expected")
+            let next = (last ?? received) &+ 1
+            guard let sequence = record.sequence.within((last == nil ? 0 : next)...next) else {
+                throw OutboxDamage("event \(record.sequence) lies where \(next) was expected")
             }
-            if record.sequence > received {
+            if sequence > received {
                 allowance -= LinkLimits.charge(forFrameOf: length)
                 guard allowance >= 0 else {
                     throw OutboxDamage(
                         "behind event \(last ?? received) lies more than a worker may keep, \(allowed) bytes"
                     )
                 }
-                try body(record)
+                try body(sequence, record)
             }
-            last = record.sequence
+            last = sequence
             buffer.consume(length)
         }
     }
@@ -152,10 +154,7 @@ package struct OutboxRemainder: ~Copyable {
 
     private mutating func openNextChunk(after last: UInt64) throws(OutboxDamage) {
         buffer.consume(buffer.readable.count)
-        guard let start = Int(exactly: nextChunk), start >= OutboxLayout.headBytes,
-            (start - OutboxLayout.headBytes) % OutboxLayout.slotBytes == 0,
-            start <= source.byteCount - OutboxLayout.slotBytes
-        else {
+        guard let start = place(of: nextChunk) else {
             throw OutboxDamage(
                 nextChunk == 0
                     ? "it ends behind event \(last), though \(state.accepted) events were counted"
@@ -165,10 +164,10 @@ package struct OutboxRemainder: ~Copyable {
         let (length, next) = withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 2) { words in
             words.initialize(repeating: 0)
             _ = source.copy(at: start, into: UnsafeMutableRawBufferPointer(words))
-            return (words[0], words[1])
+            return (UntrustedNumber(words[0]), UntrustedNumber(words[1]))
         }
         // A head counts as read as well: a list of empty chunks has an end, too.
-        guard let bytes = Int(exactly: length), bytes >= OutboxLayout.slotBytes, bytes <= source.byteCount - start,
+        guard let bytes = length.within(OutboxLayout.slotBytes...(source.byteCount - start)),
             budget >= OutboxLayout.chunkHeadBytes
         else {
             throw OutboxDamage("a chunk of \(length) bytes begins at byte \(start) of \(source.byteCount)")
@@ -177,5 +176,14 @@ package struct OutboxRemainder: ~Copyable {
         position = start + OutboxLayout.chunkHeadBytes
         unread = bytes - OutboxLayout.chunkHeadBytes
         nextChunk = next
+    }
+
+    /// Where a chunk begins; nil if none can begin there.
+    private func place(of chunk: UntrustedNumber) -> Int? {
+        let last = source.byteCount - OutboxLayout.slotBytes
+        guard last >= OutboxLayout.headBytes, let start = chunk.within(OutboxLayout.headBytes...last),
+            (start - OutboxLayout.headBytes) % OutboxLayout.slotBytes == 0
+        else { return nil }
+        return start
     }
 }

@@ -2,14 +2,14 @@
 ///
 /// The numbers are the worker's word and no more than that.
 package struct OutboxState: Sendable {
-    package let firstChunk: UInt64
+    package let firstChunk: UntrustedNumber
     /// The newest event whose frame somebody began to write.
-    package let begun: UInt64
+    package let begun: UntrustedNumber
     /// The newest event whose frame is whole.
-    package let accepted: UInt64
-    package let acceptedBytes: UInt64
-    private let handlingBegun: UInt64
-    private let handlingFinished: UInt64
+    package let accepted: UntrustedNumber
+    package let acceptedBytes: UntrustedNumber
+    private let handlingBegun: UntrustedNumber
+    private let handlingFinished: UntrustedNumber
     private let open: [UInt64]
 
     /// Nil if nobody uses the memory as an outbox: its worker keeps its frames to itself.
@@ -19,12 +19,12 @@ package struct OutboxState: Sendable {
         }
         typealias Field = OutboxLayout.Field
         guard words.count == OutboxLayout.headBytes / 8, words[Field.mark / 8] == OutboxLayout.mark else { return nil }
-        firstChunk = words[Field.firstChunk / 8]
-        begun = words[Field.begun / 8]
-        accepted = words[Field.accepted / 8]
-        acceptedBytes = words[Field.acceptedBytes / 8]
-        handlingBegun = words[Field.handlingBegun / 8]
-        handlingFinished = words[Field.handlingFinished / 8]
+        firstChunk = UntrustedNumber(words[Field.firstChunk / 8])
+        begun = UntrustedNumber(words[Field.begun / 8])
+        accepted = UntrustedNumber(words[Field.accepted / 8])
+        acceptedBytes = UntrustedNumber(words[Field.acceptedBytes / 8])
+        handlingBegun = UntrustedNumber(words[Field.handlingBegun / 8])
+        handlingFinished = UntrustedNumber(words[Field.handlingFinished / 8])
         open = Array(words[(Field.open / 8)...])
     }
 
@@ -32,7 +32,7 @@ package struct OutboxState: Sendable {
     package var isTorn: Bool { begun > accepted }
 
     /// The event that the reading thread was in the handlers of.
-    package var handledNow: UInt64? { handlingBegun == handlingFinished ? nil : handlingBegun }
+    package var handledNow: UntrustedNumber? { handlingBegun == handlingFinished ? nil : handlingBegun }
 
     /// Whether an event had begun in the worker and was not finished: handed to its handlers, and not all of them had returned.
     ///

@@ -4,11 +4,11 @@ import CBOR
 ///
 /// It stands in the stream where the event's own frame would, and counts for all that it stands for.
 package struct PlacedFrame: Sendable, Hashable {
-    package let sequence: UInt64
+    package let sequence: UntrustedNumber
     /// Where the frame begins, counted from the beginning of the memory.
-    package let offset: UInt64
+    package let offset: UntrustedNumber
     /// How long the frame is, its own length in front included.
-    package let length: UInt64
+    package let length: UntrustedNumber
 
     static let elements = 4
 
@@ -16,16 +16,17 @@ package struct PlacedFrame: Sendable, Hashable {
     package static let maximumBytes = FrameDecoder.headBytes + 2 + 3 * 9
 
     package init(sequence: UInt64, offset: UInt64, length: UInt64) {
-        self.sequence = sequence
-        self.offset = offset
-        self.length = length
+        self.sequence = UntrustedNumber(sequence)
+        self.offset = UntrustedNumber(offset)
+        self.length = UntrustedNumber(length)
     }
 
     /// Writes it as a whole frame where there is room for ``maximumBytes``; returns how long it is.
     package func encode(at start: UnsafeMutableRawPointer) -> Int {
         var count = FrameDecoder.headBytes
         for (top, argument): (UInt8, UInt64) in [
-            (0x80, UInt64(Self.elements)), (0, FrameKind.placed.rawValue), (0, sequence), (0, offset), (0, length),
+            (0x80, UInt64(Self.elements)), (0, FrameKind.placed.rawValue), (0, sequence.asWritten),
+            (0, offset.asWritten), (0, length.asWritten),
         ] {
             count += CBORWriter.storeHead(top, argument, at: start + count)
         }
@@ -41,9 +42,9 @@ package struct PlacedFrame: Sendable, Hashable {
         }
         let kind = try reader.readUnsigned()
         guard kind == FrameKind.placed.rawValue else { throw LinkViolation("frame kind \(kind) is not placed") }
-        sequence = try reader.readUnsigned()
-        offset = try reader.readUnsigned()
-        length = try reader.readUnsigned()
+        sequence = try reader.readNumber()
+        offset = try reader.readNumber()
+        length = try reader.readNumber()
         for _ in Self.elements..<elements { try reader.skipItem() }
         guard reader.isAtEnd else {
             throw LinkViolation("\(reader.bytesLeft) bytes follow what was placed in its frame")
@@ -54,14 +55,12 @@ package struct PlacedFrame: Sendable, Hashable {
     ///
     /// - Parameter limit: the largest body that is accepted.
     package func range(in byteCount: Int, limit: Int) throws(LinkViolation) -> Range<Int> {
-        guard let length = Int(exactly: length), length > FrameDecoder.headBytes,
-            length - FrameDecoder.headBytes <= limit
-        else {
+        guard let length = length.within((FrameDecoder.headBytes + 1)...(FrameDecoder.headBytes + limit)) else {
             throw LinkViolation(
                 "event \(sequence) was placed with \(length) bytes; \(FrameDecoder.headBytes + 1) to \(FrameDecoder.headBytes + limit) are possible"
             )
         }
-        guard let offset = Int(exactly: offset), offset <= byteCount - length else {
+        guard byteCount >= length, let offset = offset.within(0...(byteCount - length)) else {
             throw LinkViolation(
                 "event \(sequence) was placed at byte \(offset) with \(length) bytes; the memory has \(byteCount)"
             )
@@ -74,7 +73,7 @@ package struct PlacedFrame: Sendable, Hashable {
     /// - Parameter frame: the receiver's own copy.
     package func check(_ frame: UnsafeRawBufferPointer, limits: LinkLimits) throws -> UnsafeRawBufferPointer {
         let declared = UInt64(UInt32(bigEndian: frame.loadUnaligned(as: UInt32.self)))
-        guard declared == length - UInt64(FrameDecoder.headBytes) else {
+        guard length == declared + UInt64(FrameDecoder.headBytes) else {
             throw LinkViolation(
                 "event \(sequence) was placed with \(length) bytes, but the frame there says that \(declared) follow its length"
             )

@@ -58,10 +58,20 @@ package struct ReceiveWindow: Sendable {
         Int(truncatingIfNeeded: sequence) & (slots.count - 1)
     }
 
-    /// Takes note of an event frame of `length` bytes.
-    package mutating func eventReceived(sequence: UInt64, frameLength: Int) throws(LinkViolation) {
-        guard sequence == lastReceived &+ 1 else {
-            throw LinkViolation("event with sequence \(sequence) arrived where \(lastReceived &+ 1) was expected")
+    /// Takes note of an event frame.
+    ///
+    /// - Parameters:
+    ///   - announced: the link sequence that the frame says it has.
+    ///   - frameLength: in bytes.
+    /// - Returns: The event's sequence: the one that was next.
+    @discardableResult
+    package mutating func eventReceived(
+        sequence announced: UntrustedNumber,
+        frameLength: Int
+    ) throws(LinkViolation) -> UInt64 {
+        let sequence = lastReceived &+ 1
+        guard announced == sequence else {
+            throw LinkViolation("event with sequence \(announced) arrived where \(sequence) was expected")
         }
         let charge = LinkLimits.charge(forFrameOf: frameLength)
         // An event larger than the window goes alone.
@@ -82,6 +92,7 @@ package struct ReceiveWindow: Sendable {
         openEvents += 1
         openBytes += charge
         receivedBytes &+= UInt64(clamping: frameLength)
+        return sequence
     }
 
     private mutating func grow() {
@@ -140,13 +151,14 @@ package struct ReceiveWindow: Sendable {
     ///   - isRepeated: whether it is written even if the peer knows it all.
     package mutating func takeAcknowledgement(after: UInt64, isRepeated: Bool = false) -> Acknowledgement? {
         guard unannouncedEvents > 0 || isRepeated else { return nil }
-        var ranges: [ClosedRange<UInt64>] = []
-        if handledAboveMark > 0 { ranges = takeRanges() }
+        var ranges: [ClosedRange<UntrustedNumber>] = []
+        var behind = mark
+        if handledAboveMark > 0 { (ranges, behind) = takeRanges() }
         // What lies beyond the ranges that fit stays unannounced.
         var left = 0
         var leftBytes = 0
-        if ranges.count == Acknowledgement.maximumRanges, let last = ranges.last, last.upperBound < lastReceived {
-            for sequence in (last.upperBound + 1)...lastReceived {
+        if ranges.count == Acknowledgement.maximumRanges, behind <= lastReceived {
+            for sequence in behind...lastReceived {
                 let slot = slots[slotIndex(sequence)]
                 if slot.isHandled, !slot.isAnnounced {
                     left += 1
@@ -166,8 +178,9 @@ package struct ReceiveWindow: Sendable {
         return Acknowledgement(mark: mark, ranges: ranges, after: after, unwanted: unwantedEvents)
     }
 
-    private mutating func takeRanges() -> [ClosedRange<UInt64>] {
-        var ranges: [ClosedRange<UInt64>] = []
+    /// - Returns: The ranges that fit, and the first sequence behind what was looked at for them.
+    private mutating func takeRanges() -> (ranges: [ClosedRange<UntrustedNumber>], behind: UInt64) {
+        var ranges: [ClosedRange<UntrustedNumber>] = []
         var sequence = mark + 2
         while sequence <= lastReceived, ranges.count < Acknowledgement.maximumRanges {
             guard slots[slotIndex(sequence)].isHandled else {
@@ -179,8 +192,8 @@ package struct ReceiveWindow: Sendable {
                 slots[slotIndex(sequence)].isAnnounced = true
                 sequence += 1
             }
-            ranges.append(first...(sequence - 1))
+            ranges.append(UntrustedNumber(first)...UntrustedNumber(sequence - 1))
         }
-        return ranges
+        return (ranges, sequence)
     }
 }

@@ -24,7 +24,7 @@ package struct SettlingTimer: Sendable {
     }
 
     /// Events have been settled, or at least handled.
-    package mutating func acknowledged(_ acknowledgement: Acknowledgement, at now: UInt64) {
+    package mutating func acknowledged(_ acknowledgement: CheckedAcknowledgement, at now: UInt64) {
         if isIdle { return }
         guard sequence <= acknowledgement.mark || acknowledgement.ranges.contains(where: { $0.contains(sequence) })
         else { return }

@@ -34,14 +34,14 @@ extension Link {
             nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
             name: peerNumber(of: name, number: number).map(WireName.number) ?? .text(name)
         )
-        head.attempt = attempt
+        head.attempt = UntrustedNumber(attempt)
         head.wantsReceipt = wantsReceipt
         if let cause = context.cause {
             head.cause = wireID(cause)
             if context.root != cause { head.root = wireID(context.root) }
         }
         head.traceparent = context.traceparent?.description
-        head.settledBelow = settledMark(before: context.id)
+        head.settledBelow = settledMark(before: context.id).map { UntrustedNumber($0) }
         headBuffer.removeAll()
         EventFrame.encodeHead(head, payloadBytes: payload.count, into: headBuffer)
         let headBytes = headBuffer.bytes
@@ -146,7 +146,7 @@ extension Link {
         let written = context(of: head, sender: ownSource, receiver: peerSource ?? ownSource)
         return EventContext(
             id: EventID(source: sender, number: number),
-            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
+            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
             cause: written.cause,
             root: written.root,
             traceparent: written.traceparent

@@ -180,9 +180,9 @@ extension Link {
         let frame = GapFrame(
             sequence: outbox.lastSequence &+ 1,
             name: peerInterest.number(of: gap.name).map(WireName.number) ?? .text(gap.name),
-            count: gap.count,
+            count: gap.count.asWritten,
             reason: gap.reason,
-            ranges: gap.ranges.map { GapFrame.Range(first: wireID($0.first), last: $0.last) }
+            ranges: gap.ranges.map { GapFrame.Range(first: wireID($0.first), last: $0.last.asWritten) }
         )
         headBuffer.removeAll()
         frame.encode(into: headBuffer)

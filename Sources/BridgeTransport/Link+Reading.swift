@@ -187,44 +187,44 @@ extension Link {
         behind last: inout Handled
     ) throws {
         let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
-        let (settled, starts, urgency) = try lock.withLock {
-            () throws(LinkViolation) -> ([@Sendable () -> Void]?, Bool, ReceiveWindow.Urgency) in
+        let (sequence, settled, starts, urgency) = try lock.withLock {
+            () throws(LinkViolation) -> (UInt64, [@Sendable () -> Void]?, Bool, ReceiveWindow.Urgency) in
             try phase.frameReceived(.event)
-            try receiveWindow.eventReceived(sequence: head.sequence, frameLength: frameLength)
-            let starts = setTick(watching: head.sequence)
+            let sequence = try receiveWindow.eventReceived(sequence: head.sequence, frameLength: frameLength)
+            let starts = setTick(watching: sequence)
             var urgency = ReceiveWindow.Urgency.none
             if last.sequence != 0 {
                 urgency = note(handled: last.sequence, wasUnwanted: last.wasUnwanted)
                 last.sequence = 0
             }
-            return (mayOthersGoOn ? settlePending() : nil, starts, urgency)
+            return (sequence, mayOthersGoOn ? settlePending() : nil, starts, urgency)
         }
         if starts { startTick() }
         act(on: urgency)
         if let settled { for body in settled { body() } }
         let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
-        inlineLane.eventArrived(head.sequence)
+        inlineLane.eventArrived(sequence)
         switch try delegate.link(self, received: head, payload: payload) {
-        case .handled: last = Handled(sequence: head.sequence)
-        case .unwanted: last = Handled(sequence: head.sequence, wasUnwanted: true)
+        case .handled: last = Handled(sequence: sequence)
+        case .unwanted: last = Handled(sequence: sequence, wasUnwanted: true)
         case .pending: return
-        case .refused(let reason, let text): refuse(head.sequence, reason, text: text)
+        case .refused(let reason, let text): refuse(sequence, reason, text: text)
         }
     }
 
     private func gapReceived(_ gap: GapFrame, frameLength: Int) throws {
-        let settled = try lock.withLock { () throws(LinkViolation) in
+        let (sequence, settled) = try lock.withLock { () throws(LinkViolation) in
             try phase.frameReceived(.gap)
-            try receiveWindow.eventReceived(sequence: gap.sequence, frameLength: frameLength)
+            let sequence = try receiveWindow.eventReceived(sequence: gap.sequence, frameLength: frameLength)
             gapsReceived += 1
             gapsInHand += 1
-            return mayOthersGoOn ? settlePending() : []
+            return (sequence, mayOthersGoOn ? settlePending() : [])
         }
         for body in settled { body() }
         try delegate?.link(self, received: gap)
         let urgency = lock.withLock {
             gapsInHand -= 1
-            return note(handled: gap.sequence)
+            return note(handled: sequence)
         }
         act(on: urgency)
     }
@@ -241,17 +241,17 @@ extension Link {
                 return ([], false)
             }
             try checkMaySettle()
-            try outbox.credit(acknowledgement)
-            settling.acknowledged(acknowledgement, at: now)
-            trace?.acknowledged(acknowledgement, at: now)
-            expectedArrival = acknowledgement.after
-            if isSafe(acknowledgement.after) {
-                _ = outbox.settle(acknowledgement)
+            let checked = try outbox.credit(acknowledgement)
+            settling.acknowledged(checked, at: now)
+            trace?.acknowledged(checked, at: now)
+            expectedArrival = checked.after
+            if isSafe(checked.after) {
+                _ = outbox.settle(checked)
             } else if pendingAcknowledgements.count < 2 {
-                pendingAcknowledgements.append(acknowledgement)
+                pendingAcknowledgements.append(checked)
             } else {
                 // The oldest stands soonest and the newest says most; those between add nothing.
-                pendingAcknowledgements[1] = acknowledgement
+                pendingAcknowledgements[1] = checked
             }
             try checkOwed()
             return (takeWoken(), hasWritable)
@@ -293,7 +293,7 @@ extension Link {
     /// Whether this event of the peer is here, or lies in memory that outlives the peer.
     ///
     /// With the lock held.
-    private func isSafe(_ sequence: UInt64) -> Bool {
+    private func isSafe(_ sequence: UntrustedNumber) -> Bool {
         sequence <= lastArrived || peerOutbox.map { sequence <= $0.accepted } ?? false
     }
 
@@ -312,10 +312,10 @@ extension Link {
         // The frame is copied out: the delegate is called without the lock, under which alone the outbox stands still.
         let frame = try lock.withLock { () throws(LinkViolation) -> [UInt8]? in
             try checkMaySettle()
-            let frame = try outbox.refuse(refusal.sequence)
-            settling.refused(refusal.sequence, at: now)
-            trace?.refused(refusal.sequence, at: now)
-            return frame.map { Array($0.dropFirst(FrameDecoder.headBytes)) }
+            guard let (sequence, frame) = try outbox.refuse(refusal.sequence) else { return nil }
+            settling.refused(sequence, at: now)
+            trace?.refused(sequence, at: now)
+            return Array(frame.dropFirst(FrameDecoder.headBytes))
         }
         guard let frame else { return }
         try frame.withUnsafeBytes { body in
@@ -381,8 +381,8 @@ extension Link {
         {
             return EventContext(
                 id: EventID(source: peerSource, number: number),
-                nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
-                settledBelow: head.settledBelow
+                nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
+                settledBelow: head.settledBelow?.asWritten
             )
         }
         return context(of: head, sender: peerSource, receiver: ownSource)
@@ -406,14 +406,14 @@ extension Link {
     func context(of head: EventHead, sender: EventSource, receiver: EventSource) -> EventContext {
         EventContext(
             id: EventID(head.id, sender: sender, receiver: receiver),
-            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
+            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
             // One more is added now and then: far from the end of the numbers, whatever a peer says.
-            attempt: Int(UInt32(clamping: head.attempt)),
+            attempt: head.attempt.clamped(to: 1...Int(UInt32.max)),
             cause: head.cause.map { EventID($0, sender: sender, receiver: receiver) },
             root: head.root.map { EventID($0, sender: sender, receiver: receiver) },
             // What is no trace context is to be ignored, not answered for.
             traceparent: head.traceparent.flatMap { Traceparent($0) },
-            settledBelow: head.settledBelow
+            settledBelow: head.settledBelow?.asWritten
         )
     }
 }

@@ -162,13 +162,13 @@ extension Link {
     /// Without shared memory: what the peer has handled and keeps unsettled until its own events have arrived.
     private var backlogBytes: Int {
         guard let peerOutbox else { return outbox.creditedBytes }
-        let (accepted, arrived) = (peerOutbox.accepted, lastArrived)
-        let events = accepted > arrived ? accepted - arrived : 0
-        if events == 0 { return 0 }
-        let (bytes, received) = (peerOutbox.acceptedBytes, receiveWindow.receivedBytes)
-        // Both are the peer's word.
-        let (charge, overflow) = events.multipliedReportingOverflow(by: UInt64(LinkLimits.minimumCharge))
-        return overflow ? .max : Int(clamping: max(charge, bytes > received ? bytes - received : 0))
+        // More than this many of either is too much, whatever the peer says.
+        let (limit, arrived) = (UInt64(limits.outboxBytes) * 4, lastArrived)
+        let events = peerOutbox.accepted.clamped(to: arrived + limit)
+        if events <= arrived { return 0 }
+        let received = receiveWindow.receivedBytes
+        let bytes = max(received, peerOutbox.acceptedBytes.clamped(to: received + limit))
+        return Int(max((events - arrived) * UInt64(LinkLimits.minimumCharge), bytes - received))
     }
 
     /// Lets a held event, and those behind it, leave.

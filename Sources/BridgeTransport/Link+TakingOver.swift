@@ -30,8 +30,8 @@ extension Link {
         let received = lock.withLock { receiveWindow.lastReceived }
         var remainder = OutboxRemainder(memory, state: state, limits: limits)
         do {
-            try remainder.forEach(after: received) { record in
-                let disposition = try takeOver(record)
+            try remainder.forEach(after: received) { sequence, record in
+                let disposition = try takeOver(sequence, record)
                 if case .event = record { found.events += 1 } else { gaps += 1 }
                 if case .refused(.forbidden, _)? = disposition { found.forbidden += 1 }
             }
@@ -39,8 +39,11 @@ extension Link {
             found.damage = String(describing: error)
             // What was found is never more than was counted; what was counted may be less than had come before, or more than there is room for.
             let room = UInt64(memory.byteCount / Self.leastEventFrame)
-            found.isMissingKnown = state.accepted > received && state.accepted - received <= room
-            if found.isMissingKnown { found.missing = state.accepted - received - UInt64(found.events) - gaps }
+            if let accepted = state.accepted.within(received...(received + room)), accepted > received {
+                found.missing = accepted - received - UInt64(found.events) - gaps
+            } else {
+                found.isMissingKnown = false
+            }
         }
         found.suspects = suspects(state)
         lock.withLock { self.found = found }
@@ -49,10 +52,10 @@ extension Link {
     /// The window does not matter any more: all of this lay in the peer's memory, and no credit can reach it.
     ///
     /// - Returns: What became of it, if it is an event: for a peer that waits to hear of it, and nobody does here.
-    private func takeOver(_ record: OutboxRemainder.Record) throws -> EventDisposition? {
+    private func takeOver(_ sequence: UInt64, _ record: OutboxRemainder.Record) throws -> EventDisposition? {
         let (settled, delegate) = try lock.withLock { () throws(LinkViolation) in
             guard peerSource != nil else { throw LinkViolation("there are events in it from before the handshake") }
-            lastTakenOver = record.sequence
+            lastTakenOver = sequence
             return (settlePending(), self.delegate)
         }
         for body in settled { body() }
@@ -72,7 +75,7 @@ extension Link {
             let handledNow = state.handledNow
             outbox.forEachUnsettled { record in
                 guard !record.isGap, record.sequence <= outbox.lastComposed, state.isOpen(record.sequence),
-                    let suspect = suspect(record, isInline: record.sequence == handledNow)
+                    let suspect = suspect(record, isInline: handledNow.map { $0 == record.sequence } ?? false)
                 else { return }
                 found.append(suspect)
             }

@@ -9,16 +9,14 @@ extension Link {
     ///
     /// With the lock held.
     func settleUnconfirmed() {
-        let all = Acknowledgement(mark: outbox.lastComposed)
-        outbox.forEachUnsettled(through: all.mark) { record in
+        outbox.forEachUnsettled(through: outbox.lastComposed) { record in
             let body = UnsafeRawBufferPointer(rebasing: record.frame[FrameDecoder.headBytes...])
             // Our own frame; it decodes.
             guard !record.isGap, let (head, _) = try? EventFrame.decode(body, limits: limits), head.wantsReceipt
             else { return }
             unconfirmedAwaited.append(EventID(source: record.source, number: record.number))
         }
-        // No more is acknowledged than was handed out.
-        guard (try? outbox.credit(all)) != nil else { return }
+        let all = outbox.creditAll()
         unconfirmedEvents += UInt64(outbox.settle(all))
         if trace != nil { trace?.acknowledged(all, at: MonotonicClock.now()) }
     }

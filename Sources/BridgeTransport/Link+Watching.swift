@@ -16,8 +16,11 @@ extension Link {
     /// The page is the peer's word, and may change while it is copied: only what several looks agree on means anything.
     package var peerWork: PeerWork? {
         guard let memory = lock.withLock({ stream })?.memory, let state = OutboxState(memory) else { return nil }
-        let sent = lock.withLock { outbox.sentSequences }
-        return PeerWork(inline: state.handledNow, oldest: sent.flatMap { state.oldestOpen(in: $0) })
+        let (sent, last) = lock.withLock { (outbox.sentSequences, outbox.lastComposed) }
+        return PeerWork(
+            inline: state.handledNow?.within(0...last),
+            oldest: sent.flatMap { state.oldestOpen(in: $0) }
+        )
     }
 
     /// An event that was sent and that the peer has not settled; nil for every other one.

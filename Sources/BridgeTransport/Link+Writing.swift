@@ -324,8 +324,8 @@ extension Link {
             isAcknowledgementRepeated = false
         }
         if var farewell, isLast {
-            farewell.lastWritten = outbox.lastComposed
-            farewell.handledMark = receiveWindow.mark
+            farewell.lastWritten = UntrustedNumber(outbox.lastComposed)
+            farewell.handledMark = UntrustedNumber(receiveWindow.mark)
             ControlMessage.goodbye(farewell).encode(into: control)
             isFarewellWritten = true
         }

@@ -140,9 +140,9 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var trace: LinkTrace?
 
     /// Acknowledgements that stand once an event of the peer has arrived, or is safe in its outbox.
-    @exclusivity(unchecked) var pendingAcknowledgements: [Acknowledgement] = []
+    @exclusivity(unchecked) var pendingAcknowledgements: [CheckedAcknowledgement] = []
     /// The newest event of the peer that its handlers had published by its last acknowledgement.
-    @exclusivity(unchecked) var expectedArrival: UInt64 = 0
+    @exclusivity(unchecked) var expectedArrival: UntrustedNumber = 0
     /// Events of the peer that were refused.
     @exclusivity(unchecked) var refusals: UInt64 = 0
     /// Gaps among what the peer has sent.
@@ -245,9 +245,9 @@ package final class Link: @unchecked Sendable {
         ownSource: EventSource? = nil,
         peerSource: EventSource,
         ownIncarnation: UInt64,
-        peerWindowBytes: UInt64,
-        peerWindowEvents: UInt64,
-        peerFrameBytes: UInt64,
+        peerWindowBytes: UntrustedNumber,
+        peerWindowEvents: UntrustedNumber,
+        peerFrameBytes: UntrustedNumber,
         peerFeatures: LinkFeatures = []
     ) {
         lock.withLock {
@@ -259,11 +259,11 @@ package final class Link: @unchecked Sendable {
             peerIncarnation = peerSource.incarnation
             // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both ways.
             let ownLimit = phase.role == .host ? limits.frameBytes : 1 << 30
-            maximumPeerFrame = min(Int(clamping: peerFrameBytes), ownLimit, 1 << 30)
+            maximumPeerFrame = peerFrameBytes.clamped(to: 0...min(ownLimit, 1 << 30))
             outbox.grant(
-                windowBytes: Int(clamping: min(peerWindowBytes, 1 << 40)),
+                windowBytes: peerWindowBytes.clamped(to: 0...(1 << 40)),
                 // The span of a window must stay far from the end of the numbers.
-                windowEvents: Int(clamping: min(peerWindowEvents, 1 << 20))
+                windowEvents: peerWindowEvents.clamped(to: 0...(1 << 20))
             )
             if peerFeatures.contains(.takesPlacedEvents) { outbox.beginPlacing() }
             acknowledgesNothing = peerFeatures.contains(.acknowledgesNothing)

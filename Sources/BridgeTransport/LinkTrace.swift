@@ -54,7 +54,7 @@ struct LinkTrace {
     }
 
     /// The peer has settled events, or has at least handled them.
-    mutating func acknowledged(_ acknowledgement: Acknowledgement, at now: UInt64) {
+    mutating func acknowledged(_ acknowledgement: CheckedAcknowledgement, at now: UInt64) {
         settle(oldest, acknowledgement.mark, at: now)
         for range in acknowledgement.ranges { settle(max(oldest, range.lowerBound), range.upperBound, at: now) }
         oldest = max(oldest, entries.isEmpty ? .max : acknowledgement.mark &+ 1)

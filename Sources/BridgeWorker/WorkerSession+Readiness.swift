@@ -27,7 +27,7 @@ extension WorkerSession {
         // Rounded up, as 0 means that no time is asked for.
         let rest = UInt64(clamping: attoseconds / 1_000_000_000_000_000) + 1
         let milliseconds = overflow ? UInt64(Int64.max) : whole &+ rest
-        link.send(.moreTime(milliseconds: milliseconds, reason: reason.shortened()))
+        link.send(.moreTime(milliseconds: UntrustedNumber(milliseconds), reason: reason.shortened()))
     }
 }
 

@@ -240,7 +240,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         router.announceInterest(to: route, over: link)
         router.start()
         link.releaseEvents()
-        beat(every: welcome.heartbeatMilliseconds)
+        beat(every: welcome.beat)
     }
 
     private func finishHandshake(_ outcome: Result<EventPublisher, WorkerError>) {
@@ -258,9 +258,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     /// From the poller's thread, which no handler can block.
     private func beat(every milliseconds: UInt64) {
         guard milliseconds > 0 else { return }
-        // A day at the most: the number comes from the peer.
-        let interval = min(milliseconds, 86_400_000) * 1_000_000
-        poller.schedule(after: interval) { [weak self] in
+        poller.schedule(after: milliseconds * 1_000_000) { [weak self] in
             guard let self, !link.hasEnded else { return }
             let busy = link.handledNow
             let beats = lock.withLock {
@@ -273,7 +271,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
                     ? Heartbeat()
                     : Heartbeat(
                         busySequence: busy,
-                        busyMilliseconds: beats.multipliedReportingOverflow(by: milliseconds).partialValue
+                        busyMilliseconds: beats &* milliseconds
                     )
             )
             beat(every: milliseconds)

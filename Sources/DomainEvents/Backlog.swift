@@ -67,8 +67,7 @@ struct Backlog: ~Copyable {
     /// - Parameter droppedOnTheWay: how many of them never arrived.
     mutating func appendMissed(_ count: UInt64 = 1, droppedOnTheWay: UInt64 = 0) {
         if let last, last.isGap {
-            last.pointee.number &+= count
-            last.pointee.nanosecondsSinceEpoch &+= droppedOnTheWay
+            last.growGap(by: count, droppedOnTheWay: droppedOnTheWay)
         } else {
             link(makeGap(count, droppedOnTheWay: droppedOnTheWay))
         }
@@ -80,7 +79,7 @@ struct Backlog: ~Copyable {
         if first.isGap {
             guard let oldest = first.pointee.next else { return nil }
             remove(oldest)
-            first.pointee.number += 1
+            first.growGap(by: 1)
             return oldest
         }
         let gap = makeGap()

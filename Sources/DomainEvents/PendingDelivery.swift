@@ -41,6 +41,14 @@ extension DeliveryPlace {
     /// Whether it has to be taken alone: somebody waits for it, or it may still grow.
     var isSingle: Bool { pointee.tracker != nil || isGap }
 
+    /// Only where events were missed: so many more are, of which some never arrived.
+    ///
+    /// Other processes say how many they have dropped, and a number beyond the largest is the largest.
+    func growGap(by count: UInt64, droppedOnTheWay: UInt64 = 0) {
+        pointee.number.addSaturating(count)
+        pointee.nanosecondsSinceEpoch.addSaturating(droppedOnTheWay)
+    }
+
     /// Only for events.
     var context: EventContext {
         if let full = pointee.fullContext { return full.pointee }
@@ -63,5 +71,12 @@ extension DeliveryPlace {
     func releaseHead() {
         pointee.fullContext?.deinitialize(count: 1)
         deinitialize(count: 1)
+    }
+}
+
+extension UInt64 {
+    fileprivate mutating func addSaturating(_ other: UInt64) {
+        let (sum, overflow) = addingReportingOverflow(other)
+        self = overflow ? .max : sum
     }
 }

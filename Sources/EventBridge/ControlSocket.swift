@@ -77,7 +77,9 @@ public struct ControlSocket: Sendable, Hashable {
         if clients < 1 || clients > 4_096 {
             mistakes.append("control: \(clients) clients may attach; 1 to 4096 are possible")
         }
-        if outbox < 1 << 10 { mistakes.append("control: the outbox has \(outbox) bytes; 1024 are the least") }
+        if !WorkerLimits.possibleOutboxes.contains(outbox) {
+            mistakes.append("control: the outbox has \(outbox) bytes; 1 KiB to 1 TiB are possible")
+        }
         for (name, policy) in overflow.sorted(by: { $0.key < $1.key }) where policy == .wait || policy == .fail {
             mistakes.append(
                 "control: overflow: \(name): nobody waits for a client, so that its events can only be dropped"

@@ -163,7 +163,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         lock.withLock { end.endWasRequested() }
         // What it has not got by now is for its next start, for the first time.
         _ = keepEvents()
-        link.send(.drain(graceMilliseconds: grace.milliseconds))
+        link.send(.drain(graceMilliseconds: UntrustedNumber(grace.milliseconds)))
     }
 
     // MARK: - What the link brings
@@ -215,7 +215,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         case .moreTime(let milliseconds, let reason):
             owner?.incarnationAskedForTime(
                 self,
-                more: .milliseconds(Int64(clamping: milliseconds)),
+                more: .milliseconds(milliseconds.clamped(to: 0...Int(Int64.max))),
                 because: reason.shortened(toScalars: Self.longestReason)
             )
         case .goodbye:

@@ -94,14 +94,21 @@ public struct WorkerLimits: Sendable, Hashable {
         self.frameDeadline = frameDeadline
     }
 
+    /// Below, there is room for a handful of events only; beyond, multiples of it would come near the end of the numbers.
+    static let possibleOutboxes = (1 << 10)...(1 << 40)
+
     /// As many names as a bridge can have: decision 0005.
     private static let greatestNames = 65_536
 
     func validate() -> [String] {
         var mistakes: [String] = []
-        if outbox < 1 << 10 { mistakes.append("the outbox has \(outbox) bytes; 1024 are the least") }
+        if !Self.possibleOutboxes.contains(outbox) {
+            mistakes.append("the outbox has \(outbox) bytes; 1 KiB to 1 TiB are possible")
+        }
         if outboxHardLimit < outbox {
             mistakes.append("the outbox's hard limit (\(outboxHardLimit) bytes) is below its limit (\(outbox) bytes)")
+        } else if outboxHardLimit > Self.possibleOutboxes.upperBound {
+            mistakes.append("the outbox's hard limit is \(outboxHardLimit) bytes; 1 TiB is the most")
         }
         if frame < 64 << 10 || frame > 1 << 30 {
             mistakes.append("the frame limit is \(frame) bytes; 64 KiB to 1 GiB are possible")

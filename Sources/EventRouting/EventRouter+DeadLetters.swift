@@ -62,8 +62,8 @@ extension EventRouter {
             UndeliveredEvent(
                 name: name,
                 context: context,
-                attempts: Int(clamping: head.attempt),
-                strikes: link.strikes(of: head.sequence),
+                attempts: head.attempt.clamped(to: 1...Int(UInt32.max)),
+                strikes: link.strikes(of: head.sequence.asWritten),
                 payload: payload
             )
         }

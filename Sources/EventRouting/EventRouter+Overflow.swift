@@ -43,6 +43,6 @@ extension EventRouter {
             target.link.note(gap)
         }
         for target in named(name)?.fanout.attached ?? [] where target !== route { target.link.note(gap) }
-        publisher.channel(named: name)?.eventsWereMissed(Int(clamping: gap.count))
+        publisher.channel(named: name)?.eventsWereMissed(gap.count.clamped(to: 0...Int.max))
     }
 }

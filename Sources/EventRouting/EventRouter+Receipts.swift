@@ -24,7 +24,7 @@ extension EventRouter {
             of: id,
             process: receipt.process,
             outcome: Receipt.Outcome(rawValue: receipt.outcome) ?? .refused,
-            handlers: Int(clamping: receipt.handlers),
+            handlers: receipt.handlers.clamped(to: 0...Int(UInt32.max)),
             text: receipt.text,
             passedOnTo: receipt.passedOnTo
         )

@@ -308,7 +308,7 @@ package final class EventRouter: @unchecked Sendable {
         Settlement(
             link: link,
             from: route,
-            sequence: head.sequence,
+            sequence: head.sequence.asWritten,
             receipt: head.wantsReceipt ? receipt(of: context.id, sent) : nil,
             crowded: sent?.crowded ?? [],
             backlogs: backlogs

@@ -46,7 +46,7 @@ extension ProcessReceipt {
         }
         self.init(
             process: receipt.process,
-            handlers: Int(clamping: receipt.handlers),
+            handlers: receipt.handlers.clamped(to: 0...Int(UInt32.max)),
             failure: failure,
             passedOnTo: receipt.passedOnTo
         )

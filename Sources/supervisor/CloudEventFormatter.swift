@@ -23,7 +23,11 @@ struct CloudEventFormatter: EventFormatter {
         members.append(("count", gap.count.map { .unsigned($0) } ?? .null))
         members.append(("reason", .text(gap.reason.rawValue)))
         let ranges = gap.ranges.map { range -> CBORValue in
-            let last = EventID(origin: range.first.origin, incarnation: range.first.incarnation, number: range.last)
+            let last = EventID(
+                origin: range.first.origin,
+                incarnation: range.first.incarnation,
+                number: range.last.asWritten
+            )
             return .map([
                 .init(key: .text("first"), value: .text(range.first.description)),
                 .init(key: .text("last"), value: .text(last.description)),

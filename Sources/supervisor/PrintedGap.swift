@@ -20,7 +20,7 @@ struct PrintedGap: Sendable, Hashable {
     let ranges: [Gap.Range]
 
     init(_ gap: Gap) {
-        (name, count, reason, ranges) = (gap.name, gap.count, .dropped, gap.ranges)
+        (name, count, reason, ranges) = (gap.name, gap.count.asWritten, .dropped, gap.ranges)
     }
 
     private init(reason: Reason) {

@@ -46,12 +46,12 @@ struct ControlMessageTests {
         }
         switch Int.random(in: 0...7, using: &random) {
         case 0:
-            var ranges: [ClosedRange<UInt64>] = []
+            var ranges: [ClosedRange<UntrustedNumber>] = []
             var last: UInt64 = 10
             for _ in 0..<Int.random(in: 0...64, using: &random) {
                 let first = last + UInt64.random(in: 2...9, using: &random)
                 last = first + UInt64.random(in: 0...9, using: &random)
-                ranges.append(first...last)
+                ranges.append(ClosedRange(first...last))
             }
             return .acknowledge(Acknowledgement(mark: 10, ranges: ranges, after: number()), incarnation: number())
         case 1:
@@ -61,7 +61,7 @@ struct ControlMessageTests {
             return .interest(
                 Interest(wanted: wanted, unwanted: (0..<Int.random(in: 0...40, using: &random)).map { _ in number() })
             )
-        case 6: return .moreTime(milliseconds: number(), reason: text())
+        case 6: return .moreTime(milliseconds: UntrustedNumber(number()), reason: text())
         case 2: return .refuse(Refusal(sequence: number(), reason: number(), text: text()))
         case 3: return .goodbye(Goodbye(reason: number(), text: text(), lastWritten: number(), handledMark: number()))
         case 4:

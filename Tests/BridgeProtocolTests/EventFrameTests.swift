@@ -21,7 +21,7 @@ let sampleEvents: [EventHead] = {
         nanosecondsSinceEpoch: .max,
         name: .number(.max)
     )
-    full.attempt = .max
+    full.attempt = UntrustedNumber(.max)
     full.cause = .receiver(number: .max)
     full.root = .other(origin: "host", incarnation: 0, number: .max)
     full.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -81,7 +81,7 @@ struct LinesTranslatorTests {
         }
     }
 
-    private static func acknowledge(_ mark: UInt64, _ ranges: ClosedRange<UInt64>...) -> ControlMessage {
+    private static func acknowledge(_ mark: UInt64, _ ranges: ClosedRange<UntrustedNumber>...) -> ControlMessage {
         .acknowledge(Acknowledgement(mark: mark, ranges: ranges), incarnation: 0xBB)
     }
 

@@ -60,9 +60,12 @@ private final class Sender {
     var hasWritable: Bool { outbox.hasWritable }
 
     func composedWasWritten() { outbox.composedWasWritten() }
-    func credit(_ acknowledgement: Acknowledgement) throws(LinkViolation) { try outbox.credit(acknowledgement) }
-    func settle(_ acknowledgement: Acknowledgement) -> Int { outbox.settle(acknowledgement) }
-    func refuse(_ sequence: UInt64) throws -> [UInt8]? { try outbox.refuse(sequence).map { Array($0) } }
+    @discardableResult
+    func credit(_ acknowledgement: Acknowledgement) throws(LinkViolation) -> CheckedAcknowledgement {
+        try outbox.credit(acknowledgement)
+    }
+    func settle(_ acknowledgement: CheckedAcknowledgement) -> Int { outbox.settle(acknowledgement) }
+    func refuse(_ sequence: UntrustedNumber) throws -> [UInt8]? { try outbox.refuse(sequence).map { Array($0.frame) } }
     func release() { outbox.release() }
     func lowestNumber(of source: EventSource) -> UInt64? { outbox.lowestNumber(of: source) }
     func grant(windowBytes: Int, windowEvents: Int) {
@@ -71,9 +74,7 @@ private final class Sender {
     func forEachUnsettled(_ body: (Outbox.Unsettled) -> Void) { outbox.forEachUnsettled(body) }
 
     func acknowledge(_ mark: UInt64, _ ranges: [ClosedRange<UInt64>] = []) throws -> Int {
-        let acknowledgement = Acknowledgement(mark: mark, ranges: ranges)
-        try outbox.credit(acknowledgement)
-        return outbox.settle(acknowledgement)
+        outbox.settle(try outbox.credit(Acknowledgement(mark: mark, ranges: ranges.map { ClosedRange($0) })))
     }
 }
 
@@ -205,12 +206,12 @@ struct OutboxTests {
         let sender = Sender(windowEvents: 1)
         for _ in 1...2 { sender.append() }
         _ = sender.write()
-        try sender.credit(Acknowledgement(mark: 1, after: 9))
+        let checked = try sender.credit(Acknowledgement(mark: 1, after: 9))
         #expect(sender.count == 2)
         #expect(sender.chargedBytes == 2 * 256)
         #expect(sender.unhandledBytes == 256)
         #expect(sender.write() == 1)
-        #expect(sender.settle(Acknowledgement(mark: 1, after: 9)) == 1)
+        #expect(sender.settle(checked) == 1)
         #expect(sender.count == 1)
         #expect(sender.chargedBytes == 256)
         #expect(sender.unhandledBytes == 256)
@@ -250,7 +251,7 @@ struct OutboxTests {
         let sender = Sender()
         for _ in 1...9 { sender.append() }
         _ = sender.write()
-        for ranges in [[2...4, 4...5], [5...6, 2...3], [1...1], [6...9, 3...3]] as [[ClosedRange<UInt64>]] {
+        for ranges in [[2...4, 4...5], [5...6, 2...3], [1...1], [6...9, 3...3]] as [[ClosedRange<UntrustedNumber>]] {
             #expect(throws: LinkViolation.self) {
                 try sender.credit(Acknowledgement(mark: 1, ranges: ranges))
             }
@@ -484,7 +485,7 @@ struct OutboxTests {
                 // What is known and something new, in at most as many ranges as there may be.
                 for _ in 0..<Int.random(in: 0...10, using: &random) {
                     let event = UInt64.random(in: (mark + 1)...sender.lastWritten, using: &random)
-                    if Bool.random(using: &random), try sender.refuse(event) != nil {
+                    if Bool.random(using: &random), try sender.refuse(UntrustedNumber(event)) != nil {
                         known.insert(event)
                         open -= 1
                     } else {

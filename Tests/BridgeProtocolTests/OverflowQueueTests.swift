@@ -122,7 +122,7 @@ struct OverflowQueueTests {
                             return
                         }
                     case .gap(let gap):
-                        var left = gap.count
+                        var left = gap.count.asWritten
                         model.items.removeAll { item in
                             guard left > 0, case .missing(_, gap.name) = item else { return false }
                             left -= 1

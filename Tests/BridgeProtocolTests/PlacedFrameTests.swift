@@ -177,8 +177,7 @@ private final class PlacingSender {
     var hasWritable: Bool { outbox.hasWritable }
 
     func settle(through mark: UInt64) throws {
-        try outbox.credit(Acknowledgement(mark: mark))
-        _ = outbox.settle(Acknowledgement(mark: mark))
+        _ = outbox.settle(try outbox.credit(Acknowledgement(mark: mark)))
     }
 
     /// What lies where a frame says.

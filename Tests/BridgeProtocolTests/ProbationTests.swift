@@ -106,9 +106,7 @@ struct ProbationTests {
     }
 
     private func acknowledge(_ outbox: inout Outbox, _ mark: UInt64) throws {
-        let acknowledgement = Acknowledgement(mark: mark, ranges: [])
-        try outbox.credit(acknowledgement)
-        _ = outbox.settle(acknowledgement)
+        _ = outbox.settle(try outbox.credit(Acknowledgement(mark: mark)))
     }
 
     private func makeOutbox(events: UInt64) -> Outbox {

@@ -6,7 +6,9 @@ import Testing
 struct ReceiveWindowTests {
     private func window(events: Int = 8, bytes: Int = 1 << 20, received: Int = 0) throws -> ReceiveWindow {
         var window = ReceiveWindow(windowBytes: bytes, windowEvents: events)
-        for sequence in 0..<received { try window.eventReceived(sequence: UInt64(sequence + 1), frameLength: 10) }
+        for sequence in 0..<received {
+            try window.eventReceived(sequence: UntrustedNumber(UInt64(sequence + 1)), frameLength: 10)
+        }
         return window
     }
 
@@ -62,7 +64,7 @@ struct ReceiveWindowTests {
     func wrongSequence(sequence: UInt64) throws {
         var window = try window(received: 2)
         #expect(throws: LinkViolation("event with sequence \(sequence) arrived where 3 was expected")) {
-            try window.eventReceived(sequence: sequence, frameLength: 1)
+            try window.eventReceived(sequence: UntrustedNumber(sequence), frameLength: 1)
         }
     }
 
@@ -103,7 +105,7 @@ struct ReceiveWindowTests {
         let firstTaken = window.takeAcknowledgement(after: 0)
         let first = try #require(firstTaken)
         #expect(first.mark == 0)
-        #expect(first.ranges == (1...64).map { UInt64($0) * 2...UInt64($0) * 2 })
+        #expect(first.ranges.map(\.asWritten) == (1...64).map { UInt64($0) * 2...UInt64($0) * 2 })
         // Nothing new can be said now, though there is something to say.
         #expect(window.hasUnannounced)
         #expect(window.takeAcknowledgement(after: 0) == nil)
@@ -113,7 +115,7 @@ struct ReceiveWindowTests {
         let secondTaken = window.takeAcknowledgement(after: 0)
         let second = try #require(secondTaken)
         #expect(second.mark == 2)
-        #expect(second.ranges == (2...65).map { UInt64($0) * 2...UInt64($0) * 2 })
+        #expect(second.ranges.map(\.asWritten) == (2...65).map { UInt64($0) * 2...UInt64($0) * 2 })
         for sequence in stride(from: 3, through: 299, by: 2) { _ = window.eventHandled(sequence: UInt64(sequence)) }
         #expect(window.takeAcknowledgement(after: 0) == Acknowledgement(mark: 300))
         #expect(!window.hasUnannounced)
@@ -124,7 +126,7 @@ struct ReceiveWindowTests {
     func span() throws {
         var window = try window(events: 8, received: 1)
         for sequence in 2...32 {
-            try window.eventReceived(sequence: UInt64(sequence), frameLength: 1)
+            try window.eventReceived(sequence: UntrustedNumber(UInt64(sequence)), frameLength: 1)
             _ = window.eventHandled(sequence: UInt64(sequence))
             _ = window.takeAcknowledgement(after: 0)
         }
@@ -164,12 +166,12 @@ struct ReceiveWindowTests {
                         Int(received) - told.count < windowEvents && received < toldMark + UInt64(4 * windowEvents)
                     if isAllowed {
                         received += 1
-                        try window.eventReceived(sequence: received, frameLength: 1)
+                        try window.eventReceived(sequence: UntrustedNumber(received), frameLength: 1)
                         unhandled.insert(received)
                     } else {
                         var copy = window
                         #expect(throws: LinkViolation.self, comment) {
-                            try copy.eventReceived(sequence: received + 1, frameLength: 1)
+                            try copy.eventReceived(sequence: UntrustedNumber(received + 1), frameLength: 1)
                         }
                     }
                 case 5...8:
@@ -184,7 +186,7 @@ struct ReceiveWindowTests {
                     let handled = Set(1...max(received, 1)).subtracting(unhandled)
                     let mark = (unhandled.min() ?? received + 1) - 1
                     #expect(acknowledgement.mark == mark, comment)
-                    let named = Set(acknowledgement.ranges.flatMap { Array($0) })
+                    let named = Set(acknowledgement.ranges.flatMap { Array($0.asWritten) })
                     #expect(named.isSubset(of: handled) && named.allSatisfy { $0 > mark }, comment)
                     if acknowledgement.ranges.count < 64 {
                         #expect(named == handled.filter { $0 > mark }, comment)

@@ -119,8 +119,7 @@ private final class SharedSender {
         var pieces: [UnsafeRawBufferPointer] = []
         outbox.compose(into: &pieces, maximumBytes: .max)
         outbox.composedWasWritten()
-        try outbox.credit(Acknowledgement(mark: mark))
-        _ = outbox.settle(Acknowledgement(mark: mark))
+        _ = outbox.settle(try outbox.credit(Acknowledgement(mark: mark)))
     }
 
     var lastSequence: UInt64 { outbox.lastSequence }
@@ -136,9 +135,9 @@ private func read(_ memory: TestMemory, after received: UInt64) throws -> [(sequ
     let state = try #require(OutboxState(memory))
     var found: [(sequence: UInt64, payload: [UInt8])] = []
     var remainder = OutboxRemainder(memory, state: state, limits: LinkLimits())
-    try remainder.forEach(after: received) { record in
-        guard case .event(let head, let payload) = record else { return }
-        found.append((head.sequence, Array(payload)))
+    try remainder.forEach(after: received) { sequence, record in
+        guard case .event(_, let payload) = record else { return }
+        found.append((sequence, Array(payload)))
     }
     return found
 }
@@ -167,10 +166,10 @@ struct SharedOutboxTests {
             limits: LinkLimits()
         )
         var found: [String] = []
-        try remainder.forEach(after: 0) { record in
+        try remainder.forEach(after: 0) { sequence, record in
             switch record {
-            case .event(let head, _): found.append("event \(head.sequence)")
-            case .gap(let gap): found.append("gap \(gap.sequence) of \(gap.count)")
+            case .event: found.append("event \(sequence)")
+            case .gap(let gap): found.append("gap \(sequence) of \(gap.count)")
             }
         }
         #expect(found == ["event 1", "gap 2 of 7", "event 3"])
@@ -394,7 +393,7 @@ struct HostileOutboxTests {
         var remainder = OutboxRemainder(sender.memory, state: state, limits: LinkLimits())
         var found: [UInt64] = []
         let error = #expect(throws: OutboxDamage.self) {
-            try remainder.forEach(after: 2) { found.append($0.sequence) }
+            try remainder.forEach(after: 2) { sequence, _ in found.append(sequence) }
         }
         #expect(found == [3, 4, 5, 6, 7])
         #expect(error?.description == "it ends behind event 7, though 100 events were counted")
@@ -410,7 +409,7 @@ struct HostileOutboxTests {
             found = []
             var remainder = OutboxRemainder(sender.memory, state: state, limits: LinkLimits(), allowed: allowed)
             // What had come is not charged.
-            try remainder.forEach(after: 2) { found.append($0.sequence) }
+            try remainder.forEach(after: 2) { sequence, _ in found.append(sequence) }
         }
         try read(allowed: 10 * LinkLimits.minimumCharge)
         #expect(found == Array(3...12))

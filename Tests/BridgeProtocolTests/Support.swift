@@ -86,3 +86,12 @@ let sampleMessages: [ControlMessage] = [
     .drain(graceMilliseconds: 5_000),
     .goodbye(Goodbye(reason: 1, text: "drained", lastWritten: 10, handledMark: .max)),
 ]
+
+extension ClosedRange<UntrustedNumber> {
+    /// As a frame says it.
+    init(_ range: ClosedRange<UInt64>) {
+        self = UntrustedNumber(range.lowerBound)...UntrustedNumber(range.upperBound)
+    }
+
+    var asWritten: ClosedRange<UInt64> { lowerBound.asWritten...upperBound.asWritten }
+}

@@ -21,7 +21,7 @@ struct LinkBacklogTests {
             wrapWorker: { stream, _ in wrap(stream) },
             hostDispose: { _, _ in .pending },
             workerDispose: { link, head in
-                link.put(Int(head.sequence), from: LinkPair.workerSource)
+                link.put(Int(head.sequence.asWritten), from: LinkPair.workerSource)
                 return .handled
             }
         )

@@ -319,9 +319,9 @@ struct LinkConformanceTests {
         next.established(
             peerSource: EventSource(origin: "canvas", incarnation: 23),
             ownIncarnation: LinkPair.hostSource.incarnation,
-            peerWindowBytes: 1 << 20,
+            peerWindowBytes: 1_048_576,
             peerWindowEvents: 100,
-            peerFrameBytes: 1 << 20
+            peerFrameBytes: 1_048_576
         )
         next.releaseEvents()
         var heads: [EventHead] = []

@@ -35,7 +35,7 @@ struct LinkEndingTests {
                 return made
             },
             workerDispose: { link, head in
-                link.put(Int(head.sequence), from: Self.source)
+                link.put(Int(head.sequence.asWritten), from: Self.source)
                 return .handled
             }
         )

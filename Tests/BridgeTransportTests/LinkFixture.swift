@@ -43,10 +43,10 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
 
     func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
         let event = Event(
-            sequence: head.sequence,
+            sequence: head.sequence.asWritten,
             number: link.context(of: head)?.id.number ?? 0,
             name: head.name,
-            attempt: head.attempt,
+            attempt: head.attempt.asWritten,
             payload: Array(payload)
         )
         guard link.lane.enter() else {
@@ -64,9 +64,9 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
         let disposition = try? dispose(link, head)
         events.change { $0.append(event) }
         switch disposition {
-        case .handled: link.eventHandled(head.sequence)
-        case .unwanted: link.eventHandled(head.sequence, wasUnwanted: true)
-        case .refused(let reason, let text): link.refuse(head.sequence, reason, text: text)
+        case .handled: link.eventHandled(head.sequence.asWritten)
+        case .unwanted: link.eventHandled(head.sequence.asWritten, wasUnwanted: true)
+        case .refused(let reason, let text): link.refuse(head.sequence.asWritten, reason, text: text)
         case .pending, nil: return
         }
     }
@@ -83,7 +83,7 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
 
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
         let bytes = Array(payload)
-        refused.change { $0.append(Refused(sequence: head.sequence, payload: bytes, refusal: refusal)) }
+        refused.change { $0.append(Refused(sequence: head.sequence.asWritten, payload: bytes, refusal: refusal)) }
     }
 
     func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {

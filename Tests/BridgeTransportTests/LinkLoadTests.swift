@@ -195,7 +195,7 @@ private final class LoadSide: LinkDelegate, @unchecked Sendable {
             let bytes = Array(payload)
             link.lane.append {
                 self.result.relieved += 1
-                if bytes.withUnsafeBytes({ self.handle(head, $0, link) }) { link.eventHandled(head.sequence) }
+                if bytes.withUnsafeBytes({ self.handle(head, $0, link) }) { link.eventHandled(head.sequence.asWritten) }
             }
             return .pending
         }
@@ -220,7 +220,9 @@ private final class LoadSide: LinkDelegate, @unchecked Sendable {
             reading.waitForReader(atMost: 10_000_000)
         }
         guard Int.random(in: 0..<50, using: &random) == 0 else { return true }
-        poller.schedule(after: UInt64.random(in: 1...300_000, using: &random)) { link.eventHandled(head.sequence) }
+        poller.schedule(after: UInt64.random(in: 1...300_000, using: &random)) {
+            link.eventHandled(head.sequence.asWritten)
+        }
         return false
     }
 

@@ -24,7 +24,7 @@ struct LinkTraceTests {
     }
 
     @Test("the outbox ends where the wire begins, and that with the acknowledgement that covers the event")
-    func steps() {
+    func steps() throws {
         var trace = makeTrace()
         for sequence in UInt64(1)...4 {
             trace.appended(sequence, "E", context(sequence), attempt: 1, at: sequence * 10)
@@ -32,16 +32,21 @@ struct LinkTraceTests {
         #expect(noted().isEmpty)
         trace.left(through: 3, at: 100)
         #expect(noted() == ["outbox 1 10-100", "outbox 2 20-100", "outbox 3 30-100"])
-        trace.acknowledged(Acknowledgement(mark: 1, ranges: [3...3]), at: 200)
+        trace.acknowledged(try checked(Acknowledgement(mark: 1, ranges: [3...3])), at: 200)
         #expect(noted() == ["wire 1 100-200", "wire 3 100-200"])
         trace.left(through: 4, at: 210)
         trace.refused(2, at: 220)
-        trace.acknowledged(Acknowledgement(mark: 4), at: 230)
+        trace.acknowledged(try checked(Acknowledgement(mark: 4)), at: 230)
         #expect(noted() == ["outbox 4 40-210", "wire 2 100-220", "wire 4 210-230"])
         trace.appended(5, "E", context(5), attempt: 1, at: 300)
         trace.left(through: 5, at: 310)
-        trace.acknowledged(Acknowledgement(mark: 5), at: 320)
+        trace.acknowledged(try checked(Acknowledgement(mark: 5)), at: 320)
         #expect(noted() == ["outbox 5 300-310", "wire 5 310-320"])
+    }
+
+    /// As an outbox finds it that has handed out ten events.
+    private func checked(_ acknowledgement: Acknowledgement) throws -> CheckedAcknowledgement {
+        try CheckedAcknowledgement(acknowledgement, lastComposed: 10)
     }
 
     @Test("what waited before the outbox has waited from then on; what was dropped there is forgotten")
@@ -57,15 +62,15 @@ struct LinkTraceTests {
     }
 
     @Test("what lay in the outbox before nobody knows; an acknowledgement of it is none of what follows")
-    func begunLate() {
+    func begunLate() throws {
         var trace = makeTrace()
         trace.left(through: 7, at: 10)
-        trace.acknowledged(Acknowledgement(mark: 5, ranges: [7...7]), at: 20)
+        trace.acknowledged(try checked(Acknowledgement(mark: 5, ranges: [7...7])), at: 20)
         trace.appended(8, "E", context(8), attempt: 2, at: 30)
-        trace.acknowledged(Acknowledgement(mark: 7), at: 40)
+        trace.acknowledged(try checked(Acknowledgement(mark: 7)), at: 40)
         #expect(noted().isEmpty)
         trace.left(through: 8, at: 50)
-        trace.acknowledged(Acknowledgement(mark: 8), at: 60)
+        trace.acknowledged(try checked(Acknowledgement(mark: 8)), at: 60)
         #expect(noted() == ["outbox 8 30-50", "wire 8 50-60"])
     }
 

@@ -206,7 +206,7 @@ struct OverflowTests {
         Self.waitUntilQuiet(pair.host)
         #expect(Self.numbers(pair) == [1, 2, 3, 97, 98, 99, 100])
         #expect(pair.workerDelegate.gaps.value.count == 2)
-        #expect(pair.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count } == 93)
+        #expect(pair.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count.asWritten } == 93)
         pair.shutDown()
     }
 
@@ -233,7 +233,7 @@ struct OverflowTests {
         Self.waitUntilQuiet(pair.host)
         // One, if the writer was held up until all had come.
         #expect(pair.workerDelegate.gaps.value.count <= 2)
-        #expect(pair.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count } == 84)
+        #expect(pair.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count.asWritten } == 84)
         pair.shutDown()
     }
 
@@ -244,7 +244,7 @@ struct OverflowTests {
             limits: Self.limits(["BoxSaved": .dropOldest]),
             // Each event of the worker leads to some for which there is no room.
             hostDispose: { link, head in
-                for number in 0..<50 { link.put(Int(head.sequence) * 100 + number, from: Self.source) }
+                for number in 0..<50 { link.put(Int(head.sequence.asWritten) * 100 + number, from: Self.source) }
                 return .handled
             },
             workerDispose: Self.beginsWithFour()
@@ -302,7 +302,7 @@ struct OverflowTests {
         second.workerDelegate.events.wait { $0.last?.number == 19 }
         #expect(Self.numbers(second) == Array(1...16) + [19])
         #expect(second.workerDelegate.gaps.value.allSatisfy { $0.behind == 16 })
-        #expect(second.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count } == 2)
+        #expect(second.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count.asWritten } == 2)
         first.shutDown()
         second.shutDown()
     }

@@ -99,7 +99,7 @@ struct PeerNumberTests {
     func attempt(number: UInt64) throws {
         let pair = try LinkPair(.memory)
         var head = EventHead(sequence: 1, id: .sender(number: 1), nanosecondsSinceEpoch: 1, name: .text("a"))
-        head.attempt = number
+        head.attempt = UntrustedNumber(number)
         let context = try #require(pair.host.context(of: head))
         #expect(context.attempt == Int(min(number, UInt64(UInt32.max))))
         #expect(!context.attempt.addingReportingOverflow(1).overflow)

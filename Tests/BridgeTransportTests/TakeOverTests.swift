@@ -99,7 +99,7 @@ struct TakeOverTests {
             takesOver: true,
             workerDispose: { _, head in
                 if head.sequence == 1 { return .handled }
-                if head.sequence < 4 { return .pending }
+                if head.sequence < UInt64(4) { return .pending }
                 isReleased.wait { $0 }
                 return .handled
             }

@@ -177,6 +177,17 @@ struct BufferingTests {
         forwarding.cancel()
     }
 
+    @Test("a gap that other processes say is larger than any number stays that, and takes more", arguments: [2, 5])
+    func gapBeyondCounting(times: Int) async throws {
+        let channel = publisher.channel(of: Ping.self)
+        var iterator = publisher.eventsAndGaps(of: Ping.self, buffering: .newest(1)).makeAsyncIterator()
+        for _ in 0..<times { channel.eventsWereMissed(.max) }
+        for number in 0..<4 { publisher.publish(Ping(number)) }
+        let gap = EventGap(event: "Ping", count: .max, droppedOnTheWay: .max, limit: 1)
+        #expect(await iterator.next().text == gap.description)
+        #expect(await iterator.next().text == "3")
+    }
+
     @Test func deliveriesTellIdentityAndCause() async throws {
         var iterator = publisher.deliveries(of: Ping.self).makeAsyncIterator()
         var answers = publisher.deliveries(of: Pong.self).makeAsyncIterator()

@@ -350,7 +350,7 @@ extension RawClient {
             nanosecondsSinceEpoch: 1,
             name: .text(type(of: event).eventName)
         )
-        head.attempt = attempt
+        head.attempt = UntrustedNumber(attempt)
         let frame = CBORBuffer()
         EventFrame.encodeHead(head, payloadBytes: payload.count, into: frame)
         send(Array(frame.bytes) + Array(payload.bytes))

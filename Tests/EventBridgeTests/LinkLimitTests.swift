@@ -167,4 +167,20 @@ struct LinkLimitTests {
             ]
         )
     }
+
+    @Test("An outbox whose multiples are no numbers any more is named", arguments: [1023, 1 << 41, .max])
+    func outboxes(bytes: Int) {
+        let limits = WorkerLimits(outbox: bytes, outboxHardLimit: .max)
+        let hard = "worker \"faulty\": the outbox's hard limit is \(Int.max) bytes; 1 TiB is the most"
+        #expect(
+            WorkerSpecification.validate([faulty("none", subscribes: [], limits: limits)])
+                == ["worker \"faulty\": the outbox has \(bytes) bytes; 1 KiB to 1 TiB are possible", hard]
+        )
+        let error = #expect(throws: BridgeError.self) {
+            let control = ControlSocket("/run/control", outbox: bytes)
+            _ = try BridgeHost(publisher: EventPublisher(), workers: [], control: control)
+        }
+        let sentence = "control: the outbox has \(bytes) bytes; 1 KiB to 1 TiB are possible"
+        #expect(error?.description.contains(sentence) == true)
+    }
 }

@@ -49,9 +49,9 @@ extension Link {
         established(
             peerSource: source,
             ownIncarnation: 1,
-            peerWindowBytes: 1 << 20,
+            peerWindowBytes: 1_048_576,
             peerWindowEvents: 4_096,
-            peerFrameBytes: 1 << 20
+            peerFrameBytes: 1_048_576
         )
     }
 }

@@ -7,9 +7,9 @@ package enum LineMessage: Sendable, Hashable {
     case hello(LineHello)
     case interest(wants: [String], unwants: [String])
     case ready
-    case moreTime(milliseconds: UInt64, reason: String)
+    case moreTime(milliseconds: UntrustedNumber, reason: String)
     /// Every event up to this one is handled.
-    case acknowledge(through: UInt64)
+    case acknowledge(through: UntrustedNumber)
     case refuse(Refusal)
     case heartbeat
     case goodbye(reason: UInt64, text: String)
@@ -79,7 +79,7 @@ package enum LineMessage: Sendable, Hashable {
             let reason = try line.word("reason", of: Refusal.Reason.self) ?? .handlerFailed
             return .refuse(
                 Refusal(
-                    sequence: try sequence(of: line),
+                    sequence: try sequence(of: line).asWritten,
                     reason: reason.rawValue,
                     text: try line.text("text") ?? ""
                 )
@@ -91,7 +91,7 @@ package enum LineMessage: Sendable, Hashable {
         }
     }
 
-    private static func sequence(of line: LineObject) throws(LinkViolation) -> UInt64 {
+    private static func sequence(of line: LineObject) throws(LinkViolation) -> UntrustedNumber {
         guard let sequence = try line.number("sequence") else {
             throw line.wrong("sequence", "the sequence of an event")
         }
@@ -121,7 +121,7 @@ package struct LineHello: Sendable, Hashable {
     /// Whether it acknowledges nothing: what has been written for it then counts as settled.
     package var acknowledgesNothing: Bool
     /// How many events it takes without having acknowledged them; nil for as many as the host sends any worker.
-    package var window: UInt64?
+    package var window: UntrustedNumber?
 
     private enum Acknowledging: String, LineWord {
         case explicit

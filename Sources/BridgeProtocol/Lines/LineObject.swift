@@ -28,10 +28,10 @@ struct LineObject {
         return text
     }
 
-    func number(_ key: String) throws(LinkViolation) -> UInt64? {
+    func number(_ key: String) throws(LinkViolation) -> UntrustedNumber? {
         guard let member = self[key] else { return nil }
         guard case .unsigned(let number) = member.value else { throw wrong(key, "a number") }
-        return number
+        return UntrustedNumber(number)
     }
 
     func texts(_ key: String, atMost limit: Int) throws(LinkViolation) -> [String]? {

@@ -25,14 +25,14 @@ extension LinesTranslator {
         into lines: inout [UInt8]
     ) throws {
         let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
-        try sequenceWasSent(head.sequence, frameLength: body.count + FrameDecoder.headBytes)
+        let sequence = try sequenceWasSent(head.sequence, frameLength: body.count + FrameDecoder.headBytes)
         let context = context(of: head)
-        eventWasSent(head, context)
+        eventWasSent(sequence, head, context)
         CloudEvent(
             name: name(head.name),
             context: context,
             source: context.id.origin,
-            sequence: head.sequence,
+            sequence: sequence,
             payload: ShownPayload(UnsafeRawBufferPointer(rebasing: body[payloadOffset...]))
         ).write(to: &lines)
         lines.append(UInt8(ascii: "\n"))
@@ -41,8 +41,8 @@ extension LinesTranslator {
     private func context(of head: EventHead) -> EventContext {
         EventContext(
             id: EventID(head.id, sender: host, receiver: worker),
-            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch,
-            attempt: Int(clamping: head.attempt),
+            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
+            attempt: head.attempt.clamped(to: 1...Int(UInt32.max)),
             cause: head.cause.map { EventID($0, sender: host, receiver: worker) },
             root: head.root.map { EventID($0, sender: host, receiver: worker) },
             traceparent: head.traceparent.flatMap { Traceparent($0) }
@@ -57,13 +57,13 @@ extension LinesTranslator {
     }
 
     private mutating func gapSent(_ gap: GapFrame, _ byteCount: Int, into lines: inout [UInt8]) throws {
-        try sequenceWasSent(gap.sequence, frameLength: byteCount + FrameDecoder.headBytes)
+        let sequence = try sequenceWasSent(gap.sequence, frameLength: byteCount + FrameDecoder.headBytes)
         let reason = Gap.Reason(rawValue: gap.reason) ?? .policy
         line(
             "gap",
             [
-                ("sequence", .unsigned(gap.sequence)), ("type", .text(name(gap.name))),
-                ("count", .unsigned(gap.count)), ("reason", .text(reason.word)),
+                ("sequence", .unsigned(sequence)), ("type", .text(name(gap.name))),
+                ("count", .unsigned(gap.count.asWritten)), ("reason", .text(reason.word)),
             ],
             to: &lines
         )
@@ -78,7 +78,7 @@ extension LinesTranslator {
                 [
                     ("version", .unsigned(welcome.version)), ("library", .text(welcome.library)),
                     ("incarnation", .text(String(welcome.workerIncarnation, radix: 16))),
-                    ("limit", .unsigned(welcome.frameBytes)),
+                    ("limit", .unsigned(welcome.frameBytes.asWritten)),
                 ],
                 to: &lines
             )
@@ -98,12 +98,12 @@ extension LinesTranslator {
             line(
                 "refuse",
                 [
-                    ("sequence", .unsigned(refusal.sequence)), ("reason", .text(reason.word)),
+                    ("sequence", .unsigned(refusal.sequence.asWritten)), ("reason", .text(reason.word)),
                     ("text", .text(refusal.text)),
                 ],
                 to: &lines
             )
-        case .drain(let milliseconds): line("drain", [("milliseconds", .unsigned(milliseconds))], to: &lines)
+        case .drain(let milliseconds): line("drain", [("milliseconds", .unsigned(milliseconds.asWritten))], to: &lines)
         case .goodbye(let goodbye):
             let reason = Goodbye.Reason(rawValue: goodbye.reason) ?? .internalError
             line("goodbye", [("reason", .text(reason.word)), ("text", .text(goodbye.text))], to: &lines)

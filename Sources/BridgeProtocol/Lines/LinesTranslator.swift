@@ -122,7 +122,7 @@ package struct LinesTranslator: Sendable {
                 cookie: hello.cookie,
                 library: hello.library,
                 windowBytes: UInt64(limits.windowBytes),
-                windowEvents: min(hello.window ?? UInt64(limits.windowEvents), UInt64(limits.windowEvents)),
+                windowEvents: UInt64(hello.window?.clamped(to: 1...limits.windowEvents) ?? limits.windowEvents),
                 frameBytes: UInt64(limits.frameBytes),
                 features: hello.acknowledgesNothing ? .acknowledgesNothing : []
             )
@@ -166,11 +166,14 @@ package struct LinesTranslator: Sendable {
         }
     }
 
-    private mutating func acknowledged(through last: UInt64, into frames: CBORBuffer) throws(LinkViolation) {
+    private mutating func acknowledged(
+        through announced: UntrustedNumber,
+        into frames: CBORBuffer
+    ) throws(LinkViolation) {
         try mustAcknowledge("ack")
-        guard last <= received.lastReceived else {
+        guard let last = announced.within(0...received.lastReceived) else {
             throw LinkViolation(
-                "acknowledged event \(last), but \(received.lastReceived) is the newest that it was sent"
+                "acknowledged event \(announced), but \(received.lastReceived) is the newest that it was sent"
             )
         }
         while received.mark < last {
@@ -194,8 +197,11 @@ package struct LinesTranslator: Sendable {
         var short = refusal
         short.text = refusal.text.shortened()
         ControlMessage.refuse(short).encode(into: frames)
-        _ = close(refusal.sequence)
-        _ = received.eventHandled(sequence: refusal.sequence)
+        // The link finds out by the frame if there is no such event.
+        if let sequence = refusal.sequence.within(0...received.lastReceived) {
+            _ = close(sequence)
+            _ = received.eventHandled(sequence: sequence)
+        }
         writeAcknowledgement(into: frames)
     }
 
@@ -256,10 +262,10 @@ package struct LinesTranslator: Sendable {
     // MARK: - What the host says
 
     /// Events up to this one are handled by the host.
-    mutating func credit(through mark: UInt64) {
+    mutating func credit(through mark: UntrustedNumber) {
         let settled = lastSent - UInt64(charges.count)
         guard mark > settled else { return }
-        let count = min(Int(clamping: mark - settled), charges.count)
+        let count = Int(mark.clamped(to: lastSent) - settled)
         chargedBytes -= charges.prefix(count).reduce(0, +)
         charges.removeFirst(count)
     }
@@ -278,22 +284,28 @@ package struct LinesTranslator: Sendable {
     }
 
     /// Takes note of something that the worker is sent and has to acknowledge.
-    mutating func sequenceWasSent(_ sequence: UInt64, frameLength: Int) throws(LinkViolation) {
-        try received.eventReceived(sequence: sequence, frameLength: frameLength)
-        guard acknowledgesNothing else { return }
+    ///
+    /// - Returns: Its link sequence.
+    mutating func sequenceWasSent(
+        _ announced: UntrustedNumber,
+        frameLength: Int
+    ) throws(LinkViolation) -> UInt64 {
+        let sequence = try received.eventReceived(sequence: announced, frameLength: frameLength)
+        guard acknowledgesNothing else { return sequence }
         _ = received.eventHandled(sequence: sequence)
         // Nobody is told: the link settles it by itself.
         _ = received.takeAcknowledgement(after: 0)
+        return sequence
     }
 
-    mutating func eventWasSent(_ head: EventHead, _ context: EventContext) {
+    mutating func eventWasSent(_ sequence: UInt64, _ head: EventHead, _ context: EventContext) {
         guard !acknowledgesNothing else { return }
-        open[head.sequence] = Open(
+        open[sequence] = Open(
             id: context.id,
             root: context.root,
             traceparent: context.traceparent?.description,
             wantsReceipt: head.wantsReceipt
         )
-        openByID[context.id] = head.sequence
+        openByID[context.id] = sequence
     }
 }

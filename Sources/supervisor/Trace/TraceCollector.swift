@@ -27,7 +27,11 @@ final class TraceCollector: @unchecked Sendable {
 
     /// Batches of spans have not come, however many spans they had.
     func missed(_ batches: Int) {
-        lock.withLock { trace.missedBatches += batches }
+        // A peer's word, which may be as large as a number gets.
+        lock.withLock {
+            let (sum, overflow) = trace.missedBatches.addingReportingOverflow(batches)
+            trace.missedBatches = overflow ? .max : sum
+        }
     }
 
     var recorded: RecordedTrace { lock.withLock { trace } }

@@ -1,0 +1,40 @@
+/// What an ``Acknowledgement`` says, once an ``Outbox`` has found that it speaks of its own events alone.
+package struct CheckedAcknowledgement: Sendable, Hashable {
+    /// Every event up to this one is handled; the outbox has handed it out.
+    package let mark: UInt64
+    /// Handled events above the mark, ascending and apart from each other; the outbox has handed them out.
+    package let ranges: [ClosedRange<UInt64>]
+    /// The event of the acknowledging side that must have arrived first: still that side's word.
+    package let after: UntrustedNumber
+    /// How many events of the whole link found no handler: still that side's word.
+    package let unwanted: UntrustedNumber
+
+    /// All that was handed out up to an event, for a peer that acknowledges nothing.
+    init(mark: UInt64) {
+        self.mark = mark
+        ranges = []
+        after = 0
+        unwanted = 0
+    }
+
+    /// - Parameter lastComposed: the newest event that was handed out.
+    /// - Throws: A violation if the peer speaks of what was never handed out, or says it in another order than it may.
+    package init(_ acknowledgement: Acknowledgement, lastComposed: UInt64) throws(LinkViolation) {
+        let highest = max(acknowledgement.mark, acknowledgement.ranges.last?.upperBound ?? 0)
+        guard highest <= lastComposed else {
+            throw LinkViolation("acknowledged event \(highest), but \(lastComposed) is the newest that was written")
+        }
+        var below = acknowledgement.mark
+        for range in acknowledgement.ranges {
+            guard range.lowerBound > below else {
+                throw LinkViolation("acknowledgement ranges overlap or descend at \(range.lowerBound)")
+            }
+            below = range.upperBound
+        }
+        // Each lies between its neighbours, and the highest is one that was handed out.
+        mark = acknowledgement.mark.asWritten
+        ranges = acknowledgement.ranges.map { $0.lowerBound.asWritten...$0.upperBound.asWritten }
+        after = acknowledgement.after
+        unwanted = acknowledgement.unwanted
+    }
+}
