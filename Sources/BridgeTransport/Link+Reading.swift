@@ -204,7 +204,15 @@ extension Link {
         if let settled { for body in settled { body() } }
         let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
         inlineLane.eventArrived(sequence)
-        switch try delegate.link(self, received: head, payload: payload) {
+        let disposition: EventDisposition
+        do {
+            disposition = try delegate.link(self, received: head, payload: payload)
+        } catch {
+            // It stays unacknowledged: another incarnation of the sender may do better with it.
+            lock.withLock { breaches += 1 }
+            throw error
+        }
+        switch disposition {
         case .handled: last = Handled(sequence: sequence)
         case .unwanted: last = Handled(sequence: sequence, wasUnwanted: true)
         case .pending: return

@@ -149,6 +149,8 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var gapsReceived: UInt64 = 0
     /// Of these, what the reading thread has in hand: 1 at the most.
     @exclusivity(unchecked) var gapsInHand = 0
+    /// Events that broke the protocol, 1 at the most: refused together with the peer, to which nothing is said of them any more.
+    var breaches: UInt64 = 0
     /// What the policies have done.
     @exclusivity(unchecked) var overflowTally: (dropped: UInt64, coalesced: UInt64) = (0, 0)
     /// Acknowledgements of another incarnation, which were ignored.

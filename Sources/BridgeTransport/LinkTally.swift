@@ -30,7 +30,7 @@ package struct LinkTally: Sendable, Hashable {
     package var arrivedHandled: UInt64 = 0
     /// Arrived, and nobody here wanted them.
     package var arrivedUnwanted: UInt64 = 0
-    /// Arrived, and refused here.
+    /// Arrived, and refused here, or ended the link as it broke the protocol.
     package var arrivedRefused: UInt64 = 0
     /// Accepted by the peer, and not to be found in its memory.
     package var missing: UInt64 = 0
@@ -75,7 +75,7 @@ extension Link {
             let takenOver = UInt64(found?.events ?? 0)
             tally.arrived = receiveWindow.lastReceived - gapsReceived + takenOver
             tally.arrivedUnwanted = receiveWindow.unwantedEvents
-            tally.arrivedRefused = refusals
+            tally.arrivedRefused = refusals + breaches
             // Of those taken over nobody waits to hear: they were routed like all others.
             let inHand = UInt64(receiveWindow.unhandledEvents - gapsInHand)
             tally.arrivedHandled = tally.arrived

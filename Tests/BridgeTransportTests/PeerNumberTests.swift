@@ -95,6 +95,35 @@ struct PeerNumberTests {
         poller.stop()
     }
 
+    /// Takes no event.
+    private final class Refuser: LinkDelegate, Sendable {
+        let end = Shared<LinkEnd?>(nil)
+
+        func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+            throw LinkViolation("event \(head.sequence) is none")
+        }
+        func link(_ link: Link, received gap: GapFrame) {}
+        func link(_ link: Link, received message: ControlMessage) {
+            LinkPair.hostReceived(message, link, LinkLimits())
+        }
+        func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
+        func linkEnded(_ link: Link, _ end: LinkEnd) { self.end.change { $0 = end } }
+    }
+
+    @Test("an event that breaks the protocol is refused, and not in hand for ever")
+    func breach() throws {
+        let poller = try Poller(name: "test")
+        let delegate = Refuser()
+        let (link, peer) = try Self.connect(delegate, poller)
+        let head = EventHead(sequence: 1, id: .sender(number: 1), nanosecondsSinceEpoch: 1, name: .text("a"))
+        peer.send(frame(head, payload: [0xA0]))
+        delegate.end.wait { $0 != nil }
+        let tally = link.tally.tally
+        #expect(delegate.end.value == .violation("event 1 is none"))
+        #expect(tally.arrived == 1 && tally.arrivedRefused == 1 && tally.arrivedHandled == 0)
+        poller.stop()
+    }
+
     @Test("an attempt is counted on from, whatever number a peer says", arguments: [1, 2, UInt64(UInt32.max), .max])
     func attempt(number: UInt64) throws {
         let pair = try LinkPair(.memory)
