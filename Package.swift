@@ -154,6 +154,7 @@ let package = Package(
         .target(
             name: "EventBridgeTesting",
             dependencies: [
+                "BridgePlatform",
                 "BridgeProtocol",
                 "BridgeTransport",
                 "BridgeWorker",
@@ -231,13 +232,17 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
+                "BridgeControl",
                 "BridgePlatform",
                 "BridgeProtocol",
                 "BridgeTransport",
                 "CBOR",
                 "DomainEvents",
+                "EventBridge",
+                "EventBridgeTesting",
                 "JSONText",
                 "Locks",
+                "Supervision",
             ],
             path: "Fixtures/FuzzTargets"
         ),
@@ -433,6 +438,7 @@ let package = Package(
             name: "CorpusTests",
             dependencies: [
                 "FuzzTargets",
+                "TestSupport",
                 "supervisor",
             ]
         ),
@@ -565,8 +571,9 @@ let package = Package(
 // library there, because a program cannot be linked into another one.
 if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
     let needed = [
-        "BridgePlatform", "BridgeProtocol", "BridgeTransport", "CBOR", "CBridgePlatform", "DomainEvents", "FuzzTargets",
-        "JSONText", "Locks",
+        "BridgeControl", "BridgePlatform", "BridgeProtocol", "BridgeTransport", "BridgeWorker", "CBOR",
+        "CBridgePlatform", "DomainEvents", "EventBridge", "EventBridgeTesting", "EventRouting", "FuzzTargets",
+        "JSONText", "Locks", "Supervision",
     ]
     package.products = []
     package.targets.removeAll { !needed.contains($0.name) }
@@ -588,6 +595,7 @@ if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
             path: "Fixtures/fuzz-configuration"
         ),
         .executableTarget(name: "fuzz-frames", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-frames"),
+        .executableTarget(name: "fuzz-host", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-host"),
         .executableTarget(name: "fuzz-lines", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-lines"),
         .executableTarget(name: "fuzz-link", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-link"),
     ]

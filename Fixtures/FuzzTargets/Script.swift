@@ -26,4 +26,11 @@ struct Script {
         guard kind != .max else { return (0..<8).reduce(0) { sum, _ in sum << 8 | UInt64(byte()) } }
         return other &+ UInt64(bitPattern: Int64(Int8(bitPattern: kind)))
     }
+
+    /// The next bytes, at most so many, as a script of their own.
+    mutating func part(_ count: Int) -> Script {
+        let part = UnsafeRawBufferPointer(rebasing: rest.prefix(count))
+        position += part.count
+        return Script(part)
+    }
 }

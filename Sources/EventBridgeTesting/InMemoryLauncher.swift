@@ -1,21 +1,28 @@
-import BridgeTransport
+package import BridgePlatform
+package import BridgeTransport
 import BridgeWorker
 import DomainEvents
-import EventBridge
+package import EventBridge
 import Locks
 import Supervision
 import Synchronization
 
 /// Starts workers as tasks of this process.
-struct InMemoryLauncher: WorkerLauncher {
+package struct InMemoryLauncher: WorkerLauncher {
     private let bodies: [String: @Sendable (EventPublisher) async throws -> [Subscription]]
+    private let pair: @Sendable (Poller) -> (any ByteStream, any ByteStream)
 
-    init(_ workers: [InMemoryWorker]) {
+    /// - Parameter pair: makes the two ends of a link, the host's first.
+    package init(
+        _ workers: [InMemoryWorker],
+        over pair: @escaping @Sendable (Poller) -> (any ByteStream, any ByteStream) = { MemoryStream.pair(poller: $0) }
+    ) {
+        self.pair = pair
         let bodies = workers.flatMap { worker in worker.names.map { ($0, worker.body) } }
         self.bodies = Dictionary(bodies) { first, _ in first }
     }
 
-    func launch(
+    package func launch(
         _ order: LaunchOrder,
         completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
     ) {
@@ -24,7 +31,7 @@ struct InMemoryLauncher: WorkerLauncher {
             completion(.failure(LaunchFailure(reason: .spawnFailed("no worker has the name \"\(name)\"", errno: nil))))
             return
         }
-        let (hostEnd, workerEnd) = MemoryStream.pair(poller: order.poller)
+        let (hostEnd, workerEnd) = pair(order.poller)
         let session = WorkerSession(name: name, cookie: order.cookie, poller: order.poller)
         let process = InMemoryProcess(session: session)
         process.run(over: workerEnd, body)

@@ -1,4 +1,5 @@
 import FuzzTargets
+import TestSupport
 import Testing
 
 @testable import supervisor
@@ -16,6 +17,7 @@ struct CorpusTests {
         switch name {
         case "cbor": CBORTarget()
         case "frames": FrameTarget()
+        case "host": HostTarget()
         case "lines": LinesTarget()
         case "link": LinkTarget()
         default:
@@ -37,19 +39,22 @@ struct CorpusTests {
     @Test(
         "D20, D21: nothing in the corpus breaks what has to hold for any bytes",
         .timeLimit(.minutes(5)),
-        arguments: ["cbor", "configuration", "frames", "lines", "link"]
+        arguments: ["cbor", "configuration", "frames", "host", "lines", "link"]
     )
-    func corpus(name: String) throws {
-        let target = Self.target(name)
+    func corpus(name: String) async throws {
         let inputs = try Self.inputs(name)
         #expect(inputs.count > 20)
-        for input in inputs {
-            do {
-                // In memory that ends with it, so that to read on is found in every build.
-                let memory = try GuardedBytes(try Data(contentsOf: input))
-                try target.run(UnsafeRawBufferPointer(memory.bytes))
-            } catch {
-                Issue.record("\(name)/\(input.lastPathComponent): \(error)")
+        // Some wait for what other threads do.
+        await onThreads(1) { _ in
+            let target = Self.target(name)
+            for input in inputs {
+                do {
+                    // In memory that ends with it, so that to read on is found in every build.
+                    let memory = try GuardedBytes(try Data(contentsOf: input))
+                    try target.run(UnsafeRawBufferPointer(memory.bytes))
+                } catch {
+                    Issue.record("\(name)/\(input.lastPathComponent): \(error)")
+                }
             }
         }
     }

@@ -1,0 +1,175 @@
+import BridgeControl
+import BridgePlatform
+import BridgeProtocol
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import Locks
+import Supervision
+
+/// One host from its beginning to its end, whose peer does what scripts say.
+final class HostScene {
+    private static let peer = "peer"
+    /// So many lives a script gives to the peer at most.
+    private static let maximumLives = 3
+    /// How long something may take, in nanoseconds.
+    private static let patience: UInt64 = 15_000_000_000
+
+    private let directory: ScratchDirectory
+    private let publisher = EventPublisher()
+    private let books = HostBooks()
+    private let stage: HostStage
+    private let bridge: BridgeHost
+    private var subscriptions: [Subscription] = []
+
+    private var socket: String { directory.path + "/s" }
+
+    init() throws {
+        guard let directory = ScratchDirectory() else {
+            throw BrokenInvariant(description: "no directory can be made")
+        }
+        self.directory = directory
+        let workers = Self.workers
+        stage = HostStage(workers, peer: Self.peer)
+        bridge = try BridgeHost(
+            publisher: publisher,
+            workers: workers.map(\.specification),
+            intensity: RestartIntensity(restarts: .max, within: .seconds(1)),
+            launcher: stage,
+            control: ControlSocket(directory.path + "/s")
+        )
+        let (bridge, books, stage) = (bridge, books, stage)
+        subscriptions = [
+            publisher.subscribe(to: Answered.self) { books.wasAnswered($0.number) },
+            publisher.subscribe(to: Heard.self) { _ in },
+            publisher.subscribe(to: WorkerGaveUp.self) { if $0.worker == Self.peer { stage.wasGivenUp() } },
+            publisher.subscribe(to: BridgeStatusReported.self) { books.wasReported($0.report) },
+            // There are traces as long as there is a subscriber.
+            publisher.subscribe(to: EventsTraced.self) { _ in },
+        ]
+        // How it begins is shown by the peer's lives.
+        Task { try? await bridge.start() }
+    }
+
+    private static var workers: [InMemoryWorker] {
+        [
+            InMemoryWorker(
+                peer,
+                subscribes: [Asked.self, Heard.self],
+                backoff: .exponential(from: .zero, to: .zero),
+                limits: WorkerLimits(outbox: 4 << 10, frame: 64 << 10)
+            ) { publisher in
+                [
+                    publisher.subscribe(to: Asked.self) { publisher.publish(Heard(text: $0.text)) },
+                    publisher.subscribe(to: Heard.self) { _ in },
+                ]
+            },
+            InMemoryWorker("honest", subscribes: [Asked.self]) { publisher in
+                [publisher.subscribe(to: Asked.self) { publisher.publish(Answered(number: $0.number)) }]
+            },
+        ]
+    }
+
+    // MARK: - A play
+
+    func play(_ script: Script) throws {
+        var script = script
+        let (accepted, acceptedBytes) = (script.number(near: 0), script.number(near: 0))
+        SharedMemory.common?.say(accepted: accepted, bytes: acceptedBytes)
+        for _ in 0..<Self.maximumLives where !script.isAtEnd { act(&script) }
+        try settle()
+    }
+
+    /// One life of the peer, or of a client.
+    private func act(_ script: inout Script) {
+        awaitOrder()
+        let choice = script.byte()
+        ask(Int(choice >> 4) % 8, isLarge: choice & 4 != 0)
+        let length = Int(script.byte())
+        switch choice & 3 {
+        case 0, 1: stage.begin(.scripted(script.part(length)), look: look)
+        case 2: stage.begin(.meddled(toHost: script.part(length), toWorker: script.part(length)), look: look)
+        default:
+            var part = script.part(length)
+            ScriptedClient.run(&part, at: socket, look: look)
+        }
+    }
+
+    /// Returns when the peer's life before is over and the host wants to start it again.
+    private func awaitOrder() {
+        while !stage.waitForOrder() { bridge.restart(Self.peer) }
+    }
+
+    /// - Parameter isLarge: whether they take the way through shared memory.
+    private func ask(_ events: Int, isLarge: Bool) {
+        let text = isLarge ? String(repeating: "x", count: 33 << 10) : ""
+        for _ in 0..<events { publisher.publish(Asked(number: books.ask(), text: text)) }
+    }
+
+    /// Lets the peer take all that is left for it: then nothing waits, and everything is accounted for.
+    private func settle() throws {
+        awaitOrder()
+        stage.begin(.scripted(nil)) {}
+        try finish { [bridge] in await bridge.waitUntilIdle() }
+        try require(books.waitForAnswers(within: Self.patience), "the honest worker has not answered")
+        try checkBooks(ofSent: true)
+        for letter in bridge.deadLetters { _ = bridge.discardDeadLetter(letter.id) }
+        stage.endLife()
+        try require(books.isReportEncodable, "the host cannot say how it is")
+        try require(stage.othersStarted <= 1, "the honest worker was started \(stage.othersStarted) times")
+    }
+
+    private func checkBooks(ofSent isSent: Bool) throws {
+        for worker in bridge.statistics {
+            let counts = isSent ? worker.sent : worker.received
+            let way = isSent ? "to" : "from"
+            try require(counts.isBalanced && counts.waiting == 0, "\(way) \(worker.worker): \(counts)")
+        }
+    }
+
+    // MARK: - All that may be asked of a host
+
+    private var look: @Sendable () -> Void {
+        let (bridge, publisher) = (bridge, publisher)
+        return {
+            for worker in bridge.statistics { _ = worker.sent.isBalanced && worker.received.isBalanced }
+            _ = (bridge.status, bridge.clients, bridge.deadLetters)
+            // What the program's `status` and `metrics` ask for.
+            publisher.publish(BridgeStatusRequested())
+        }
+    }
+
+    // MARK: - The end
+
+    /// Ends the host in good order.
+    func end() throws {
+        awaitOrder()
+        stage.end()
+        try finish { [bridge] in await bridge.shutdown() }
+        try checkBooks(ofSent: true)
+        try checkBooks(ofSent: false)
+        // The lowest number that is free says how many are open.
+        let free = try UnixSocket.unconnected().rawValue
+        try require(free < 200, "descriptor \(free) is the first one that is free")
+    }
+
+    /// Returns when `body` has; that it does not within some seconds is found to be a hang.
+    private func finish(_ body: @escaping @Sendable () async -> Void) throws {
+        let lock = Lock()
+        let done = Condition(lock: lock)
+        nonisolated(unsafe) var isDone = false
+        Task {
+            await body()
+            lock.withLock {
+                isDone = true
+                done.broadcast()
+            }
+        }
+        let deadline = MonotonicClock.now() + Self.patience
+        let isInTime = lock.withLock {
+            while !isDone { if !done.wait(untilNanoseconds: deadline) { break } }
+            return isDone
+        }
+        try require(isInTime, "it hangs: \(bridge.status), \(bridge.statistics.map(\.sent))")
+    }
+}

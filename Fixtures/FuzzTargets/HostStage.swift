@@ -1,0 +1,144 @@
+import BridgePlatform
+import BridgeTransport
+import EventBridge
+import EventBridgeTesting
+import Locks
+import Supervision
+
+/// Starts a host's workers: one life of the peer after the other, as it is told, and all others as they are.
+final class HostStage: WorkerLauncher, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    /// What one start of the peer is to be.
+    enum Life {
+        /// Its frames are those of a script; without one it takes everything that lies there for it, until it is told to end.
+        case scripted(Script?)
+        /// It is honest, and what passes between it and its host is meddled with.
+        case meddled(toHost: Script, toWorker: Script)
+    }
+
+    private typealias Completion = @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
+
+    private let honest: InMemoryLauncher
+    private let workers: [InMemoryWorker]
+    private let peer: String
+    private let lock: Lock
+    private let changed: Condition
+    private var waiting: (order: LaunchOrder, completion: Completion)?
+    private var isGivenUp = false
+    /// Whether every further life of the peer is an honest one.
+    private var isOver = false
+    private var present: ScriptedStream?
+    private var startsOfOthers = 0
+
+    /// - Parameter peer: which of the workers it is.
+    init(_ workers: [InMemoryWorker], peer: String) {
+        self.workers = workers
+        honest = InMemoryLauncher(workers)
+        self.peer = peer
+        lock = Lock()
+        changed = Condition(lock: lock)
+    }
+
+    /// How many others than the peer were started, each time that they were.
+    var othersStarted: Int { lock.withLock { startsOfOthers } }
+
+    func launch(
+        _ order: LaunchOrder,
+        completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
+    ) {
+        let isHonest = lock.withLock {
+            if order.specification.name != peer {
+                startsOfOthers += 1
+                return true
+            }
+            if isOver { return true }
+            waiting = (order, completion)
+            changed.broadcast()
+            return false
+        }
+        if isHonest { honest.launch(order, completion: completion) }
+    }
+
+    /// The host starts the peer no more by itself.
+    func wasGivenUp() {
+        lock.withLock {
+            isGivenUp = true
+            changed.broadcast()
+        }
+    }
+
+    /// Returns when the peer's life before is over: true if the host wants to start it again, false if it was given up.
+    func waitForOrder() -> Bool {
+        lock.withLock {
+            while waiting == nil, !isGivenUp { changed.wait() }
+            // Told once, as one that is asked for twice is ended in between.
+            isGivenUp = false
+            return waiting != nil
+        }
+    }
+
+    /// Ends the life of a script.
+    func endLife() { lock.withLock { present }?.end() }
+
+    /// From now on the peer is honest.
+    func end() {
+        let order = lock.withLock {
+            isOver = true
+            return takeOrder()
+        }
+        if let order { honest.launch(order.order, completion: order.completion) }
+    }
+
+    /// With the lock held.
+    private func takeOrder() -> (order: LaunchOrder, completion: Completion)? {
+        defer { waiting = nil }
+        return waiting
+    }
+
+    /// Gives the peer the life that the host waits for.
+    ///
+    /// - Parameter look: called whenever the host is about to read from it.
+    func begin(_ life: Life, look: @escaping @Sendable () -> Void) {
+        guard let (order, completion) = lock.withLock({ takeOrder() }) else { return }
+        switch life {
+        case .scripted(let script):
+            let process = ScriptedProcess()
+            let stream = ScriptedStream(script, order, look: look) { process.end(.exited(status: 1)) }
+            lock.withLock { present = stream }
+            completion(.success(LaunchedWorker(stream: stream, process: process)))
+        case .meddled(let toHost, let toWorker):
+            let ends = Meddler.pair(toHost: toHost, toWorker: toWorker, poller: order.poller, look: look)
+            InMemoryLauncher(workers) { _ in ends }.launch(order, completion: completion)
+        }
+    }
+}
+
+/// The process behind a script.
+private final class ScriptedProcess: WorkerProcess, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    let processIdentifier: Int32 = 1 << 29
+    private let lock = Lock()
+    private var exit: ExitReason?
+    private var handler: (@Sendable (ExitReason) -> Void)?
+
+    func signal(_ signal: ChildSignal) { end(.signaled(number: signal.number, coreDumped: false)) }
+
+    func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) {
+        let known = lock.withLock {
+            if exit == nil { self.handler = handler }
+            return exit
+        }
+        if let known { handler(known) }
+    }
+
+    func end(_ reason: ExitReason) {
+        let handler = lock.withLock { () -> (@Sendable (ExitReason) -> Void)? in
+            guard exit == nil else { return nil }
+            exit = reason
+            defer { self.handler = nil }
+            return self.handler
+        }
+        handler?(reason)
+    }
+}

@@ -1,0 +1,137 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import CBOR
+import DomainEvents
+import EventBridge
+import Locks
+
+/// A worker's end of a link of which a script makes frame after frame, and lets somebody look before each.
+///
+/// Without a script it is a worker that takes everything and acknowledges nothing, until it is told to end.
+final class ScriptedStream: ByteStream, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    let memory = SharedMemory.common?.file
+    private let cookie: String
+    private let poller: Poller
+    private let look: @Sendable () -> Void
+    private let whenOver: @Sendable () -> Void
+    private let lock: Lock
+    private let changed: Condition
+    private var script: Script
+    private let hasScript: Bool
+    private var frame: ArraySlice<UInt8> = []
+    private var frames = 0
+    private var isOver = false
+    /// As the host's welcome gives it out.
+    private var incarnation: UInt64 = 0
+
+    /// - Parameters:
+    ///   - order: what the host has asked for.
+    ///   - look: called before each frame, on the thread that reads.
+    ///   - whenOver: called when the script is at its end, or the host has ended the link.
+    init(
+        _ script: Script?,
+        _ order: LaunchOrder,
+        look: @escaping @Sendable () -> Void,
+        whenOver: @escaping @Sendable () -> Void
+    ) {
+        self.script = script ?? Script(UnsafeRawBufferPointer(start: nil, count: 0))
+        hasScript = script != nil
+        lock = Lock()
+        changed = Condition(lock: lock)
+        cookie = order.cookie
+        poller = order.poller
+        self.look = look
+        self.whenOver = whenOver
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
+        look()
+        let count = lock.withLock {
+            if frame.isEmpty, !isOver { frame = nextFrame()[...] }
+            if isOver { frame = [] }
+            let count = min(frame.count, buffer.count)
+            buffer.copyBytes(from: frame.prefix(count))
+            frame = frame.dropFirst(count)
+            return count
+        }
+        guard count > 0 else {
+            poller.perform(whenOver)
+            return .endOfStream
+        }
+        return .transferred(count)
+    }
+
+    /// Empty at the end.
+    private func nextFrame() -> [UInt8] {
+        defer { frames += 1 }
+        let bytes = CBORBuffer()
+        switch frames {
+        // Mostly as it should be: otherwise nothing else would be seen.
+        case 0 where !hasScript: ControlMessage.hello(Self.greedy(cookie)).encode(into: bytes)
+        case 0 where script.choice(16) != 15:
+            ControlMessage.hello(HostileFrames.hello(cookie, &script)).encode(into: bytes)
+        case 1 where script.choice(8) != 7: ControlMessage.interest(Self.needed).encode(into: bytes)
+        case 2 where script.choice(8) != 7: ControlMessage.ready.encode(into: bytes)
+        default:
+            while !hasScript, !isOver { changed.wait() }
+            // An empty one is none.
+            while !script.isAtEnd, bytes.count == 0 {
+                HostileFrames.writeFrame(into: bytes, from: incarnation, &script)
+            }
+        }
+        return bytes.copied()
+    }
+
+    /// What its specification says that it subscribes to.
+    private static let needed = Interest(
+        wanted: [.init(number: 1, name: Asked.eventName), .init(number: 2, name: Heard.eventName)]
+    )
+
+    private static func greedy(_ cookie: String) -> Hello {
+        Hello(
+            name: "peer",
+            cookie: cookie,
+            library: "",
+            windowBytes: 1 << 40,
+            windowEvents: 1 << 20,
+            frameBytes: 1 << 30,
+            features: .acknowledgesNothing
+        )
+    }
+
+    func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
+        if let first = pieces.first, let welcome = Welcome(atStartOf: first) {
+            lock.withLock { incarnation = welcome.workerIncarnation }
+        }
+        return .transferred(pieces.reduce(0) { $0 + $1.count })
+    }
+
+    func whenWritable(_ body: @escaping @Sendable () -> Void) { poller.perform(body) }
+    func finishWriting() {}
+    func finishReading() { end() }
+    func close() { end() }
+
+    /// It says nothing more.
+    func end() {
+        lock.withLock {
+            isOver = true
+            changed.broadcast()
+        }
+    }
+}
+
+extension Welcome {
+    /// Reads the frame with which these bytes begin; nil if it is another, or not whole.
+    init?(atStartOf bytes: UnsafeRawBufferPointer) {
+        let limits = LinkLimits()
+        guard case .frame(let length)? = try? FrameDecoder(limit: limits.frameBytes).next(in: bytes),
+            case .welcome(let welcome)? = try? ControlMessage(
+                decoding: UnsafeRawBufferPointer(rebasing: bytes[FrameDecoder.headBytes..<length]),
+                limits: limits
+            )
+        else { return nil }
+        self = welcome
+    }
+}

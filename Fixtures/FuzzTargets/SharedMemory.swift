@@ -1,0 +1,21 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+
+/// Memory as a worker shares it: made once, as one run follows the other.
+final class SharedMemory: Sendable {
+    static let common = SharedMemory()
+
+    let file: MemoryFile
+    private let mapping: MemoryMapping
+
+    private init?() {
+        guard let file = MemoryFile.forOutbox(LinkLimits()), let mapping = try? file.map() else { return nil }
+        (self.file, self.mapping) = (file, mapping)
+    }
+
+    func say(accepted: UInt64, bytes: UInt64) {
+        mapping.bytes.storeBytes(of: accepted, toByteOffset: OutboxLayout.Field.accepted, as: UInt64.self)
+        mapping.bytes.storeBytes(of: bytes, toByteOffset: OutboxLayout.Field.acceptedBytes, as: UInt64.self)
+    }
+}
