@@ -24,7 +24,13 @@ let package = Package(
     targets: [
         // MARK: - Bedrock
 
-        .target(name: "Locks"),
+        .target(name: "CLocks"),
+        .target(
+            name: "Locks",
+            dependencies: [
+                "CLocks"
+            ]
+        ),
 
         // MARK: - Ground
 
@@ -160,6 +166,7 @@ let package = Package(
                 "BridgeWorker",
                 "DomainEvents",
                 "EventBridge",
+                "EventRouting",
                 "Locks",
                 "Supervision",
             ]
@@ -572,8 +579,8 @@ let package = Package(
 if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
     let needed = [
         "BridgeControl", "BridgePlatform", "BridgeProtocol", "BridgeTransport", "BridgeWorker", "CBOR",
-        "CBridgePlatform", "DomainEvents", "EventBridge", "EventBridgeTesting", "EventRouting", "FuzzTargets",
-        "JSONText", "Locks", "Supervision",
+        "CBridgePlatform", "CLocks", "DomainEvents", "EventBridge", "EventBridgeTesting", "EventRouting",
+        "FuzzTargets", "JSONText", "Locks", "Supervision",
     ]
     package.products = []
     package.targets.removeAll { !needed.contains($0.name) }
@@ -623,7 +630,7 @@ let swiftSettings: [SwiftSetting] = [
 /// Set by CI: a warning fails the build.
 let warnings: [SwiftSetting] =
     Context.environment["EVENT_BRIDGE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
-for target in package.targets where !["CAllocationCounter", "CBridgePlatform", "bridge-launcher"].contains(target.name)
-{
+let targetsInC = ["CAllocationCounter", "CBridgePlatform", "CLocks", "bridge-launcher"]
+for target in package.targets where !targetsInC.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings + warnings
 }

@@ -1,3 +1,5 @@
+import Locks
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -11,10 +13,11 @@ import Darwin
 package enum MonotonicClock {
     /// Nanoseconds since some moment that is fixed until the machine starts anew.
     package static func now() -> UInt64 {
+        if let thread = Simulation.thread { return thread.monotonicTime }
         #if canImport(Darwin)
-        clock_gettime_nsec_np(CLOCK_UPTIME_RAW)
+        return clock_gettime_nsec_np(CLOCK_UPTIME_RAW)
         #else
-        nanoseconds(of: CLOCK_MONOTONIC)
+        return nanoseconds(of: CLOCK_MONOTONIC)
         #endif
     }
 }
@@ -23,7 +26,7 @@ package enum MonotonicClock {
 package enum WallClock {
     /// Nanoseconds since the beginning of 1970, UTC.
     package static func now() -> UInt64 {
-        nanoseconds(of: CLOCK_REALTIME)
+        Simulation.thread?.wallTime ?? nanoseconds(of: CLOCK_REALTIME)
     }
 }
 

@@ -10,7 +10,7 @@ import Darwin
 ///
 /// Deadlines are points on the monotonic clock, in nanoseconds, as `MonotonicClock.now()` gives them: setting the
 /// machine's wall clock neither shortens nor lengthens a wait. Waits may end for no reason, so they belong in a loop
-/// that looks at the condition itself.
+/// that looks at the condition itself. In a simulation threads wait on its clock, and the simulation wakes them.
 ///
 /// `@unchecked Sendable` is sound for the reason given at `Lock`: a constant pointer to memory that only the
 /// thread-safe `pthread_cond_*` calls touch.
@@ -36,6 +36,10 @@ package final class Condition: @unchecked Sendable {
     ///
     /// The lock must be held; it is given back during the wait and held again afterwards.
     package func wait() {
+        if let thread = Simulation.thread {
+            _ = thread.wait(for: self, holding: lock, until: nil)
+            return
+        }
         let result = pthread_cond_wait(condition, lock.mutex)
         assert(result == 0, "A condition could not be waited for: error \(result)")
     }
@@ -45,6 +49,7 @@ package final class Condition: @unchecked Sendable {
     /// - Returns: `false` when the deadline has passed. The lock is held again in either case.
     @discardableResult
     package func wait(untilNanoseconds deadline: UInt64) -> Bool {
+        if let thread = Simulation.thread { return thread.wait(for: self, holding: lock, until: deadline) }
         let result = waitMonotonically(condition, lock.mutex, deadline)
         assert(result == 0 || result == ETIMEDOUT, "A condition could not be waited for: error \(result)")
         return result != ETIMEDOUT
@@ -52,11 +57,13 @@ package final class Condition: @unchecked Sendable {
 
     /// Wakes one waiting thread, if there is one.
     package func signal() {
+        if let thread = Simulation.thread { return thread.wake(self, all: false) }
         pthread_cond_signal(condition)
     }
 
     /// Wakes all waiting threads.
     package func broadcast() {
+        if let thread = Simulation.thread { return thread.wake(self, all: true) }
         pthread_cond_broadcast(condition)
     }
 }

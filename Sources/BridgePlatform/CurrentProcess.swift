@@ -1,4 +1,5 @@
 import CBridgePlatform
+import Locks
 
 #if canImport(Glibc)
 package import Glibc
@@ -111,8 +112,5 @@ package enum CurrentProcess {
     }
 }
 
-/// 64 bits from the system's generator, for identifiers that must not repeat or be guessed.
-package func randomUInt64() -> UInt64 {
-    var generator = SystemRandomNumberGenerator()
-    return generator.next()
-}
+/// 64 bits for identifiers that must not repeat or be guessed.
+package func randomUInt64() -> UInt64 { Randomness.next() }

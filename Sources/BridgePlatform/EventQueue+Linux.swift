@@ -5,7 +5,7 @@ import Glibc
 /// The kernel's list of descriptors to watch: epoll, and an eventfd that wakes its one waiting thread.
 ///
 /// Any thread may add, change, remove and wake; one thread waits and then looks at what it got.
-final class EventQueue: @unchecked Sendable {
+final class EventQueue: PollerQueue, @unchecked Sendable {
     // Sendable although `ready` is mutable: only the one thread that waits touches it. The rest never changes.
     private let queue: FileDescriptor
     private let wakeUp: FileDescriptor

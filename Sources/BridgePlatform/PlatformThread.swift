@@ -7,7 +7,7 @@ import Locks
 /// program's signals land where the program expects them. The signals of a thread's own faults (SIGSEGV, SIGBUS,
 /// SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGXFSZ) stay open, so that crash reporters still see them.
 package final class PlatformThread: Sendable {
-    private let handle: UInt
+    private let handle: Handle
     private let lock = Lock()
     private let isSettled: Settled
 
@@ -16,13 +16,19 @@ package final class PlatformThread: Sendable {
         var value = false
     }
 
-    private init(handle: UInt) {
+    private enum Handle: Sendable {
+        case thread(UInt)
+        /// A thread of the simulation that its starter belongs to, as what waits for its end.
+        case simulated(join: @Sendable () -> Void)
+    }
+
+    private init(handle: Handle) {
         self.handle = handle
         isSettled = Settled()
     }
 
     deinit {
-        if claim() { _ = cbp_thread_detach(handle) }
+        if case .thread(let handle) = handle, claim() { _ = cbp_thread_detach(handle) }
     }
 
     /// Starts a thread that nobody waits for.
@@ -51,7 +57,11 @@ package final class PlatformThread: Sendable {
     ///
     /// Only the first of several calls waits; a thread cannot join itself.
     package func join() {
-        if claim() { _ = cbp_thread_join(handle) }
+        guard claim() else { return }
+        switch handle {
+        case .thread(let handle): _ = cbp_thread_join(handle)
+        case .simulated(let join): join()
+        }
     }
 
     private func claim() -> Bool {
@@ -66,7 +76,8 @@ package final class PlatformThread: Sendable {
         stackSize: Int,
         isDetached: Bool,
         _ body: @escaping @Sendable () -> Void
-    ) throws(SystemError) -> UInt {
+    ) throws(SystemError) -> Handle {
+        if let thread = Simulation.thread { return .simulated(join: thread.start(name: name, body)) }
         let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
         var handle: UInt = 0
         let result = cbp_thread_start(
@@ -80,7 +91,7 @@ package final class PlatformThread: Sendable {
             start.release()
             throw SystemError(code: result, operation: "starting the thread \(name)")
         }
-        return handle
+        return .thread(handle)
     }
 }
 

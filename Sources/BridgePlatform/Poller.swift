@@ -55,7 +55,7 @@ package final class Poller: @unchecked Sendable {
 
     let lock = Lock()
     private let callEnded: Condition
-    private let queue: EventQueue
+    private let queue: any PollerQueue
     private let oversleep = Atomic<UInt64>(0)
     private static let current = ThreadSpecific<Poller>()
 
@@ -77,7 +77,7 @@ package final class Poller: @unchecked Sendable {
     /// `name` is the thread's name.
     package init(name: String) throws(SystemError) {
         callEnded = Condition(lock: lock)
-        queue = try EventQueue()
+        queue = Simulation.thread == nil ? try EventQueue() : SimulatedEventQueue()
         let started = try PlatformThread.startJoinable(name: name) { [self] in run() }
         lock.withLock { thread = started }
     }
@@ -323,11 +323,11 @@ extension Poller {
 
     private func releaseEverything() {
         let (ended, dropped) = lock.withLock {
-            let ended = (Array(registrations.values), timers)
-            for registration in registrations.values where registration.interest.isWatching {
+            let ended = (registrations.values.sorted { $0.token < $1.token }, timers)
+            for registration in ended.0 where registration.interest.isWatching {
                 queue.remove(registration.descriptor)
             }
-            let handlers = registrations.values.map { $0.handler.take() }
+            let handlers = ended.0.map { $0.handler.take() }
             registrations = [:]
             timers = TimerHeap()
             return (ended, handlers)

@@ -62,7 +62,7 @@ extension Link {
     ///
     /// - Parameter isWaiting: called if there is none, once the caller is among those who wait: for what may have happened just before.
     package func waitForRoom(_ isWaiting: () -> Void = {}) async throws {
-        let id = UInt64.random(in: 0 ... .max)
+        let id = Randomness.next()
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 let isReady = lock.withLock {

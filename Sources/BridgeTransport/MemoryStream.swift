@@ -26,15 +26,22 @@ package final class MemoryStream: ByteStream, Sendable {
 
     /// Two connected ends, with memory for an outbox and for large events as a worker's process has it.
     ///
-    /// - Parameter capacity: how many bytes may be on their way in each direction; a socket's default is of this order.
-    package static func pair(capacity: Int = 200 << 10, poller: Poller) -> (MemoryStream, MemoryStream) {
+    /// - Parameters:
+    ///   - capacity: how many bytes may be on their way in each direction; a socket's default is of this order.
+    ///   - poller: who calls when writing may go on at the first end.
+    ///   - other: the same for the second end; nil if one poller serves both.
+    package static func pair(
+        capacity: Int = 200 << 10,
+        poller: Poller,
+        other: Poller? = nil
+    ) -> (MemoryStream, MemoryStream) {
         let there = MemoryPipe(capacity: capacity)
         let back = MemoryPipe(capacity: capacity)
         let memory = MemoryFile.forOutbox(LinkLimits())
         let shelf = MemoryFile.forShelf()
         return (
             MemoryStream(incoming: back, outgoing: there, memory: memory, shelf: shelf, poller: poller),
-            MemoryStream(incoming: there, outgoing: back, memory: memory, shelf: shelf, poller: poller)
+            MemoryStream(incoming: there, outgoing: back, memory: memory, shelf: shelf, poller: other ?? poller)
         )
     }
 

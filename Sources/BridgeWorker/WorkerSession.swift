@@ -2,7 +2,7 @@ package import BridgePlatform
 package import BridgeProtocol
 package import BridgeTransport
 package import DomainEvents
-import EventRouting
+package import EventRouting
 import Locks
 
 /// A worker's side of its link: handshake, readiness, signs of life, and the orderly end.
@@ -25,6 +25,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private let cookie: String
     private let limits: LinkLimits
     private let poller: Poller
+    private let tap: (@Sendable (PassingEvent) -> Void)?
     let link: Link
 
     let lock = Lock()
@@ -42,7 +43,15 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private var endWaiters: [CheckedContinuation<End, Never>] = []
     private var lastBusy: (sequence: UInt64, beats: UInt64) = (0, 0)
 
-    package init(name: String, cookie: String, limits: LinkLimits = LinkLimits(), poller: Poller) {
+    /// - Parameter tap: told of what arrives and of what leaves, for whoever watches.
+    package init(
+        name: String,
+        cookie: String,
+        limits: LinkLimits = LinkLimits(),
+        poller: Poller,
+        tap: (@Sendable (PassingEvent) -> Void)? = nil
+    ) {
+        self.tap = tap
         self.name = name
         self.cookie = cookie
         // The host may ask for every name that any of its workers has made up, and for everything.
@@ -212,7 +221,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private func welcomed(_ welcome: Welcome) {
         let source = EventSource(origin: name, incarnation: welcome.workerIncarnation)
         let publisher = EventPublisher(source: source)
-        let router = EventRouter(publisher: publisher, poller: poller)
+        let router = EventRouter(publisher: publisher, poller: poller, tap: tap, tapsUnwanted: false)
         let route = Route(
             peerName: "host",
             role: .worker,

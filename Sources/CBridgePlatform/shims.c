@@ -2,6 +2,7 @@
 
 #include "CBridgePlatform.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -26,7 +28,9 @@
 #include <unistd.h>
 
 #ifdef __linux__
+#include <elf.h>
 #include <malloc.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -37,6 +41,10 @@
 #include <mach/mach.h>
 #include <malloc/malloc.h>
 #include <sys/event.h>
+#endif
+
+#if defined(__GLIBC__) || defined(__APPLE__)
+#include <execinfo.h>
 #endif
 
 // MARK: Errors
@@ -448,6 +456,24 @@ void cbp_thread_set_name(const char *name) {
     pthread_setname_np(pthread_self(), name);
 #else
     pthread_setname_np(name);
+#endif
+}
+
+void cbp_thread_stay_on_one_processor(uint64_t turn) {
+#ifdef __linux__
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0) return;
+    uint64_t place = turn % (uint64_t)CPU_COUNT(&allowed);
+    for (int processor = 0; processor < CPU_SETSIZE; processor++) {
+        if (!CPU_ISSET(processor, &allowed) || place-- > 0) continue;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(processor, &one);
+        sched_setaffinity(0, sizeof one, &one);
+        return;
+    }
+#else
+    (void)turn;
 #endif
 }
 
@@ -883,3 +909,103 @@ int cbp_epoll_wait(int queue, cbp_ready *ready, int64_t nanoseconds) {
     return count;
 }
 #endif
+
+// MARK: Where a thread stands
+
+int cbp_callers(void **addresses, int capacity) {
+#if defined(__GLIBC__) || defined(__APPLE__)
+    return backtrace(addresses, capacity);
+#else
+    (void)addresses;
+    (void)capacity;
+    return 0;
+#endif
+}
+
+#ifdef __linux__
+typedef struct {
+    const unsigned char *bytes;
+    size_t size;
+} mapped_file;
+
+static mapped_file own_program;
+
+static void map_own_program(void) {
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (file < 0) return;
+    if (fstat(file, &status) == 0 && status.st_size > 0) {
+        void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (bytes != MAP_FAILED) own_program = (mapped_file){bytes, (size_t)status.st_size};
+    }
+    close(file);
+}
+
+/// The function of the running program at `offset` from where it was loaded, out of the file's own table: `dladdr` knows only what the
+/// program exports. NULL if the file was stripped or is nothing that this can read.
+static const char *own_function(uintptr_t offset) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, map_own_program);
+    const unsigned char *bytes = own_program.bytes;
+    if (bytes == NULL || own_program.size < sizeof(Elf64_Ehdr) || memcmp(bytes, ELFMAG, SELFMAG) != 0) return NULL;
+    const Elf64_Ehdr *head = (const Elf64_Ehdr *)bytes;
+    if (head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_shentsize != sizeof(Elf64_Shdr)) return NULL;
+    if (head->e_shoff > own_program.size || head->e_shnum > (own_program.size - head->e_shoff) / sizeof(Elf64_Shdr)) return NULL;
+    const Elf64_Shdr *sections = (const Elf64_Shdr *)(bytes + head->e_shoff);
+    for (int index = 0; index < head->e_shnum; index++) {
+        const Elf64_Shdr *table = &sections[index];
+        if (table->sh_type != SHT_SYMTAB || table->sh_link >= head->e_shnum) continue;
+        const Elf64_Shdr *names = &sections[table->sh_link];
+        if (table->sh_offset > own_program.size || table->sh_size > own_program.size - table->sh_offset) return NULL;
+        if (names->sh_offset > own_program.size || names->sh_size > own_program.size - names->sh_offset) return NULL;
+        const Elf64_Sym *symbols = (const Elf64_Sym *)(bytes + table->sh_offset);
+        for (size_t number = 0; number < table->sh_size / sizeof(Elf64_Sym); number++) {
+            const Elf64_Sym *symbol = &symbols[number];
+            if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_name >= names->sh_size) continue;
+            if (offset - symbol->st_value < symbol->st_size) return (const char *)bytes + names->sh_offset + symbol->st_name;
+        }
+    }
+    return NULL;
+}
+#endif
+
+int cbp_function_name(void *address, char *buffer, size_t size) {
+    // From the run-time library, whose header is not installed.
+    typedef char *(*demangler)(const char *, size_t, char *, size_t *, uint32_t);
+    Dl_info info;
+    if (size == 0 || dladdr(address, &info) == 0) return 1;
+    const char *name = info.dli_sname;
+#ifdef __linux__
+    if (name == NULL) name = own_function((uintptr_t)address - (uintptr_t)info.dli_fbase);
+#endif
+    if (name == NULL) return 1;
+    demangler demangle = (demangler)dlsym(RTLD_DEFAULT, "swift_demangle");
+    char *plain = demangle == NULL ? NULL : demangle(name, strlen(name), NULL, NULL, 0);
+    snprintf(buffer, size, "%s", plain == NULL ? name : plain);
+    free(plain);
+    return 0;
+}
+
+typedef __attribute__((swiftcall)) void (*enqueue_function)(void *);
+typedef __attribute__((swiftcall)) void (*enqueue_hook)(void *, enqueue_function);
+
+static void (*global_task_seen)(void);
+static enqueue_hook hook_before;
+
+static __attribute__((swiftcall)) void watch_global_task(void *task, enqueue_function original) {
+    global_task_seen();
+    if (hook_before != NULL) {
+        hook_before(task, original);
+    } else {
+        original(task);
+    }
+}
+
+int cbp_watch_global_tasks(void (*seen)(void)) {
+    enqueue_hook *hook = (enqueue_hook *)dlsym(RTLD_DEFAULT, "swift_task_enqueueGlobal_hook");
+    if (hook == NULL) return ENOTSUP;
+    global_task_seen = seen;
+    hook_before = *hook;
+    *hook = watch_global_task;
+    return 0;
+}

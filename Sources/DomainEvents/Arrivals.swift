@@ -1,3 +1,4 @@
+import Locks
 import Synchronization
 
 /// Whether something waits, for a consumer that looks without the lock before it sleeps.
@@ -14,6 +15,10 @@ final class Arrivals: Sendable {
 
     /// Looks for a moment whether something comes; whoever is told so looks again with the lock.
     func comeSoon() -> Bool {
+        if let thread = Simulation.thread {
+            thread.yield()
+            return isWaiting.load(ordering: .relaxed)
+        }
         for _ in 0..<Self.looks where isWaiting.load(ordering: .relaxed) { return true }
         return false
     }

@@ -10,7 +10,7 @@ package struct LineExecutor: Sendable {
     /// Keeps the identity from being given to another object.
     let owner: any AnyObject & Sendable
     /// Runs a block there, later.
-    let schedule: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
+    package let schedule: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
 
     package init(
         _ owner: any AnyObject & Sendable,
@@ -24,8 +24,14 @@ package struct LineExecutor: Sendable {
     static func queue(_ queue: DispatchQueue) -> LineExecutor {
         // `DispatchQueue.main` is another object each time; what knows it is a mark on the queue behind it.
         if queue.getSpecific(key: mainQueue.mark) != nil { return .main }
-        return LineExecutor(queue) { work in queue.async(execute: work) }
+        return LineExecutor(queue) { work in
+            if let thread = Simulation.thread { return thread.perform(on: queue, work) }
+            queue.async(execute: work)
+        }
     }
+
+    /// Any thread that has time.
+    package static let anywhere = LineExecutor.queue(.global())
 
     private final class MainQueue: Sendable {
         let mark = DispatchSpecificKey<Bool>()

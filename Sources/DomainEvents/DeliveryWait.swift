@@ -51,12 +51,12 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         start: @escaping @Sendable () async throws -> Void
     ) async throws -> Value {
         try Task.checkCancellation()
-        let watchdog = Task.detached { [self] in
-            try await clock.sleep(for: limit)
+        let watchdog = Task.detached(executorPreference: Simulation.taskExecutor) { [self] in
+            try await clock.sleepHere(for: limit)
             finish(.failure(timeout()))
         }
         // A task of its own, so that the end of the time is also the end of a wait for room.
-        let starter = Task { [self] in
+        let starter = Task(executorPreference: Simulation.taskExecutor) { [self] in
             do {
                 try await start()
             } catch {

@@ -61,7 +61,7 @@ public final class EventPublisher: @unchecked Sendable {
     }
 
     package convenience init(origin: String, deliveringOn executor: LineExecutor? = nil, isMuted: Bool = false) {
-        let source = EventSource(origin: origin, incarnation: .random(in: 1 ... .max))
+        let source = EventSource(origin: origin, incarnation: Randomness.nextIncarnation())
         self.init(source: source, deliveringOn: executor, isMuted: isMuted)
     }
 
@@ -74,7 +74,7 @@ public final class EventPublisher: @unchecked Sendable {
     }
 
     deinit {
-        for channel in channelsByName.values { channel.publisherWasReleased() }
+        for channel in channelsInOrder { channel.publisherWasReleased() }
         offered.deinitialize(count: 1)
         UnsafeMutableRawPointer(offered).deallocate()
     }
@@ -285,10 +285,15 @@ public final class EventPublisher: @unchecked Sendable {
     package func addInterestObserver(_ observer: any InterestObserver) {
         let known = lock.withLock {
             observers.append(observer)
-            return Array(channelsByName.values)
+            return channelsInOrder
         }
         for channel in known { observer.channelWasMade(channel) }
     }
+
+    /// By name, because whoever is told of them gives them numbers in this order.
+    ///
+    /// With the lock held.
+    private var channelsInOrder: [AnyEventChannel] { channelsByName.values.sorted { $0.name < $1.name } }
 
     package func removeInterestObserver(_ observer: any InterestObserver) {
         lock.withLock { observers.removeAll { $0 === observer } }

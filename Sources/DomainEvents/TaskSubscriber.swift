@@ -71,7 +71,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
         guard outcome.contains(.wake) else { return }
         // Detached: the handler belongs to its subscription, not to the task that happened to publish.
         let isolation = isolation
-        Task.detached { await self.workOff(isolation: isolation) }
+        Task.detached(executorPreference: Simulation.taskExecutor) { await self.workOff(isolation: isolation) }
     }
 
     private var isolation: (any Actor)? {

@@ -1,4 +1,6 @@
 // The C library's clock: `Dispatch` offers none that tells the date, and Foundation is not for this module.
+import Locks
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -9,6 +11,7 @@ import Darwin
 enum WallTime {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     static func now() -> UInt64 {
+        if let thread = Simulation.thread { return thread.wallTime }
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         return UInt64(truncatingIfNeeded: now.tv_sec) &* 1_000_000_000 &+ UInt64(truncatingIfNeeded: now.tv_nsec)

@@ -26,7 +26,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     let pid: Int32
     let route: Route
     private let link: Link
-    private let incarnation = UInt64.random(in: 1 ... .max)
+    private let incarnation = Randomness.nextIncarnation()
     private let arrival: Arrival
     private let poller: Poller
     // A cycle until the link has ended, when the owner lets go.

@@ -84,7 +84,8 @@ public final class BridgeHost: Sendable {
         control: ControlSocket? = nil,
         output: (@Sendable (WorkerOutput) -> Void)? = nil,
         wantsEverything: Bool = false,
-        tap: (@Sendable (PassingEvent) -> Void)? = nil
+        tap: (@Sendable (PassingEvent) -> Void)? = nil,
+        tapsUnwanted: Bool = true
     ) throws {
         let mistakes =
             WorkerSpecification.validate(workers, automaticShutdown: automaticShutdown) + intensity.validate()
@@ -110,7 +111,8 @@ public final class BridgeHost: Sendable {
             deadLetters: deadLetters.bounds,
             output: output,
             wantsEverything: wantsEverything,
-            tap: tap
+            tap: tap,
+            tapsUnwanted: tapsUnwanted
         )
         attached = control.map { [core] control in
             AttachedClients(control, router: core.router, poller: poller, workers: core.routes.map(\.peerName)) {

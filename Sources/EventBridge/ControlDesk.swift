@@ -78,7 +78,7 @@ final class ControlDesk: @unchecked Sendable {
             starts = startCounts(of: indices)
         case .restart: for index in indices { core.restart(index) }
         }
-        Task { [self, starts] in
+        Task(executorPreference: Simulation.taskExecutor) { [self, starts] in
             var refusal: String?
             for (index, starts) in zip(indices, starts) where refusal == nil {
                 refusal = await outcome(of: command, index, startsBefore: starts)

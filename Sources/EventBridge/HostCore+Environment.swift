@@ -33,7 +33,7 @@ extension HostCore: SupervisorEnvironment {
         // Nothing new is taken: nobody is started again for it.
         router.closeIntake()
         reports.publish(BridgeEnding(worker: routes[index].peerName))
-        Task {
+        Task(executorPreference: Simulation.taskExecutor) { [self] in
             await settle(within: Self.drainingTime)
             supervisor?.stopRequested()
         }

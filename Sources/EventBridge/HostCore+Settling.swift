@@ -51,7 +51,7 @@ extension HostCore {
             let first = FirstCaller(continuation)
             let timer = poller.schedule(after: limit.nanoseconds) { first.resume() }
             // Ends at the latest when the links do.
-            Task {
+            Task(executorPreference: Simulation.taskExecutor) {
                 await quiet()
                 timer.cancelWithoutWaiting()
                 first.resume()

@@ -66,7 +66,8 @@ final class HostCore: @unchecked Sendable {
         deadLetters bounds: DeadLetterBounds,
         output: (@Sendable (WorkerOutput) -> Void)? = nil,
         wantsEverything: Bool,
-        tap: (@Sendable (PassingEvent) -> Void)?
+        tap: (@Sendable (PassingEvent) -> Void)?,
+        tapsUnwanted: Bool = true
     ) {
         self.publisher = publisher
         self.launcher = launcher
@@ -84,7 +85,8 @@ final class HostCore: @unchecked Sendable {
             wantsEverything: wantsEverything,
             deadLetters: deadLetters,
             control: ControlNames(commands: ControlEventNames.commands, answers: ControlEventNames.answers),
-            tap: tap
+            tap: tap,
+            tapsUnwanted: tapsUnwanted
         )
         append(workers)
         supervisorBox = Supervisor(

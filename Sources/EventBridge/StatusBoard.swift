@@ -1,4 +1,3 @@
-import Dispatch
 import DomainEvents
 import EventRouting
 import Locks
@@ -154,7 +153,7 @@ final class StatusFeed: @unchecked Sendable {
     private func handOver() {
         guard !DeliveryThread.current.isDelivering else {
             // Whatever is published here comes behind the event whose handler is running, and so behind what other threads are told meanwhile.
-            DispatchQueue.global().async { self.handOver() }
+            LineExecutor.anywhere.schedule { self.handOver() }
             return
         }
         while let entry = next() {

@@ -104,8 +104,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             ]
             return EventName.set($0 + always)
         }
-        cookie = String(randomUInt64(), radix: 16) + String(randomUInt64(), radix: 16)
-        incarnation = .random(in: 1 ... .max)
+        cookie = String(Randomness.next(), radix: 16) + String(Randomness.next(), radix: 16)
+        incarnation = Randomness.nextIncarnation()
         link = successor ?? route.link
         isSuccessor = successor != nil
     }

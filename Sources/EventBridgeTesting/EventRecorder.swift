@@ -1,4 +1,5 @@
 public import DomainEvents
+import Locks
 
 /// Keeps the events that a publisher publishes, in that order: all of them, or those of the types it was made for.
 ///
@@ -94,8 +95,8 @@ public final class EventRecorder: Sendable {
     ) async throws -> E {
         let ticket = log.makeTicket()
         let log = log
-        let watchdog = Task.detached {
-            try await clock.sleep(for: limit)
+        let watchdog = Task.detached(executorPreference: Simulation.taskExecutor) {
+            try await clock.sleepHere(for: limit)
             log.giveUp(ticket, E.eventName, after: limit)
         }
         defer {

@@ -63,7 +63,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
         over stream: any ByteStream,
         _ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
     ) {
-        let task = Task {
+        let task = Task(executorPreference: Simulation.taskExecutor) { [self] in
             do {
                 try await session.run(over: stream) { publisher in self.keep(try await body(publisher)) }
                 end(.exited(status: 0))

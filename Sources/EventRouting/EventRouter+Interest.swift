@@ -27,7 +27,7 @@ extension EventRouter: InterestObserver {
             if keepsWishes, let wishes = route.interest?.asked { told.asked = wishes }
             if route.isSuccessor(link) { route.nextInterest = told } else { route.interest = told }
             var interest = Interest()
-            for name in watchedNames { _ = named(name.text) }
+            for name in watchedNames.map(\.text).sorted() { _ = named(name) }
             if wantsEverything {
                 interest.wanted.append(Interest.Name(number: 0, name: EventName.everything.text))
             }
@@ -118,7 +118,9 @@ extension EventRouter: InterestObserver {
         for link in touched { link.pump() }
     }
 
-    private func isTapped(_ name: String) -> Bool { tap != nil && !selfReports.contains(EventName(name)) }
+    private func isTapped(_ name: String) -> Bool {
+        tap != nil && tapsUnwanted && !selfReports.contains(EventName(name))
+    }
 
     /// Queues what has changed for each peer; under `lock`.
     private func updateInterest(in entries: [NamedEvents]) -> [Link] {

@@ -26,6 +26,8 @@ package final class EventRouter: @unchecked Sendable {
     ///
     /// Set before anything runs.
     package let tap: (@Sendable (PassingEvent) -> Void)?
+    /// Whether the tap is told of events of this process that no peer wants, too.
+    let tapsUnwanted: Bool
     /// Where events go that a process could not handle; nil in a worker, whose host keeps them.
     let deadLetters: DeadLetterStore?
     /// Whether every event of every peer is asked for, as somebody watches.
@@ -67,6 +69,7 @@ package final class EventRouter: @unchecked Sendable {
         control: ControlNames = ControlNames(),
         processName: String? = nil,
         tap: (@Sendable (PassingEvent) -> Void)? = nil,
+        tapsUnwanted: Bool = true,
         gapTap: (@Sendable (Gap) -> Void)? = nil
     ) {
         self.control = control
@@ -76,6 +79,7 @@ package final class EventRouter: @unchecked Sendable {
         self.wantsEverything = wantsEverything
         self.watchedNames = watchedNames
         self.tap = tap
+        self.tapsUnwanted = tapsUnwanted
         self.gapTap = gapTap
         let reports = reports ?? ReportLine(publisher: publisher, poller: poller)
         self.reports = reports

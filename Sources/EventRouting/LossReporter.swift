@@ -8,6 +8,8 @@ final class LossReporter: @unchecked Sendable {
     private struct Key: Hashable {
         let event: EventName
         let link: String
+
+        var order: (String, String) { (link, event.text) }
     }
 
     /// How long losses are gathered.
@@ -76,7 +78,7 @@ final class LossReporter: @unchecked Sendable {
             }
             return losses
         }
-        for (key, loss) in gathered {
+        for (key, loss) in gathered.sorted(by: { $0.key.order < $1.key.order }) {
             publisher.publish(
                 EventsDropped(
                     event: key.event.text,

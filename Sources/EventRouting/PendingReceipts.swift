@@ -27,7 +27,7 @@ final class PendingReceipts: @unchecked Sendable {
 
     /// Nothing is heard of any event any more.
     func failAll(_ error: DeliveryError) {
-        for ledger in lock.withLock({ Array(ledgers.values) }) { ledger.fail(error) }
+        for ledger in lock.withLock({ ledgers.values.sorted { $0.id.number < $1.id.number } }) { ledger.fail(error) }
     }
 }
 

@@ -64,10 +64,10 @@ extension Route {
 
     func pauseChanged() {
         let (link, woken) = lock.withLock {
-            defer { if isPaused { takeOversWaiting = [:] } }
-            return (current, isPaused ? takeOversWaiting : [:])
+            defer { if isPaused { takeOversWaiting = [] } }
+            return (current, isPaused ? takeOversWaiting : [])
         }
-        for body in woken.values { body() }
+        for waiting in woken { waiting.body() }
         link.pauseChanged()
     }
 }

@@ -36,7 +36,7 @@ package final class Route: @unchecked Sendable {
     /// Whether the peer runs, or is started without anybody else's end: see ``setStartsByItself(_:)``.
     var startsByItself = true
     /// Those who wait for room with what others have left for the peer, by who waits: called when it is paused, or does not start by itself.
-    var takeOversWaiting: [ObjectIdentifier: @Sendable () -> Void] = [:]
+    var takeOversWaiting: [(sender: Route, body: @Sendable () -> Void)] = []
     /// What its crashes have come to.
     var ledger: CrashLedger
 
@@ -464,7 +464,10 @@ package final class Route: @unchecked Sendable {
         let mayWait = lock.withLock {
             let mayWait = !isPaused && startsByItself
             // In the place of what the sender has waited for before.
-            if mayWait { takeOversWaiting[ObjectIdentifier(sender)] = body }
+            if mayWait {
+                takeOversWaiting.removeAll { $0.sender === sender }
+                takeOversWaiting.append((sender, body))
+            }
             return mayWait
         }
         if !mayWait { return body() }
@@ -477,10 +480,10 @@ package final class Route: @unchecked Sendable {
     package func setStartsByItself(_ startsByItself: Bool) {
         let woken = lock.withLock {
             self.startsByItself = startsByItself
-            defer { if !startsByItself { takeOversWaiting = [:] } }
-            return startsByItself ? [:] : takeOversWaiting
+            defer { if !startsByItself { takeOversWaiting = [] } }
+            return startsByItself ? [] : takeOversWaiting
         }
-        for body in woken.values { body() }
+        for waiting in woken { waiting.body() }
     }
 
     /// Whether the peer wants the events of this name.

@@ -1,3 +1,5 @@
+public import CLocks
+
 // The C library has another name on each system, and locks lie below the module that hides such things.
 #if canImport(Glibc)
 public import Glibc
@@ -37,14 +39,16 @@ package final class Lock: @unchecked Sendable {
     /// Taking it twice on one thread waits for ever.
     @inlinable
     package func lock() {
-        let result = pthread_mutex_lock(mutex)
-        assert(result == 0, "The lock could not be taken: error \(result)")
+        if cl_has_simulations(), lockInSimulation() { return }
+        lockReally()
     }
 
     /// Takes the lock if nobody holds it, and says whether it did.
     @inlinable
     package func tryLock() -> Bool {
-        pthread_mutex_trylock(mutex) == 0
+        let isTaken = tryLockReally()
+        if isTaken, cl_has_simulations() { wasLockedInSimulation() }
+        return isTaken
     }
 
     /// Gives the lock back.
@@ -52,6 +56,40 @@ package final class Lock: @unchecked Sendable {
     /// Only the thread that took it may do so.
     @inlinable
     package func unlock() {
+        unlockReally()
+        if cl_has_simulations() { wasUnlockedInSimulation() }
+    }
+
+    /// Takes the lock as a simulation does, if the calling thread belongs to one.
+    @usableFromInline
+    func lockInSimulation() -> Bool {
+        guard let thread = Simulation.memberThread else { return false }
+        thread.lock(self)
+        return true
+    }
+
+    @usableFromInline
+    func wasLockedInSimulation() { Simulation.memberThread?.hasLocked(self) }
+
+    @usableFromInline
+    func wasUnlockedInSimulation() { Simulation.memberThread?.hasUnlocked(self) }
+
+    // MARK: - What simulations are made of
+
+    /// Waits for the lock without the simulation that the thread may belong to.
+    @inlinable
+    package func lockReally() {
+        let result = pthread_mutex_lock(mutex)
+        assert(result == 0, "The lock could not be taken: error \(result)")
+    }
+
+    @inlinable
+    package func tryLockReally() -> Bool {
+        pthread_mutex_trylock(mutex) == 0
+    }
+
+    @inlinable
+    package func unlockReally() {
         let result = pthread_mutex_unlock(mutex)
         assert(result == 0, "The lock could not be given back: error \(result)")
     }

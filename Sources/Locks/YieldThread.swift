@@ -7,5 +7,5 @@ import Darwin
 
 /// Lets other threads run before this one goes on: for a wait of a few instructions that another thread is about to end.
 package func yieldThread() {
-    sched_yield()
+    if let thread = Simulation.thread { thread.yield() } else { sched_yield() }
 }

@@ -25,7 +25,7 @@ package final class Supervisor: @unchecked Sendable {
         intensity: RestartIntensity = RestartIntensity(),
         automaticShutdown: AutomaticShutdown = .never,
         startsInSequence: Bool = false,
-        seed: UInt64 = .random(in: .min ... .max),
+        seed: UInt64 = Randomness.next(),
         environment: any SupervisorEnvironment
     ) {
         machine = SupervisorStateMachine(

@@ -86,6 +86,9 @@ int cbp_thread_start(
 int cbp_thread_join(uintptr_t thread);
 int cbp_thread_detach(uintptr_t thread);
 void cbp_thread_set_name(const char *_Nonnull name);
+/// The calling thread and those that it starts run on one processor from now on, the one whose turn it is of those that they may use;
+/// nothing where threads cannot be bound.
+void cbp_thread_stay_on_one_processor(uint64_t turn);
 /// Of the calling thread, as the kernel counts them.
 uint64_t cbp_thread_identifier(void);
 /// Writes the calling thread's name, with its NUL. Returns 0, or an error's number.
@@ -162,6 +165,16 @@ int cbp_arm_parent_death_signal(int signal);
 
 /// The path of the running program, not terminated; the length, or -1.
 ptrdiff_t cbp_executable_path(char *_Nonnull buffer, size_t size);
+
+// Where a thread stands
+
+/// Writes the return addresses of the calling thread's callers, innermost first. Returns how many; 0 where nobody knows.
+int cbp_callers(void *_Nullable *_Nonnull addresses, int capacity);
+/// Writes the name of the function that an address lies in, as people write it, with its NUL. Returns 0 if it has one that is known.
+int cbp_function_name(void *_Nonnull address, char *_Nonnull buffer, size_t size);
+/// Calls `seen` on each thread that hands a task to Swift's global executor, before that gets it; for good. Returns 0 unless the
+/// run-time library has no place for that.
+int cbp_watch_global_tasks(void (*_Nonnull seen)(void));
 
 #ifdef __linux__
 // Poller

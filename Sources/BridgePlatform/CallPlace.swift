@@ -1,0 +1,57 @@
+import CBridgePlatform
+
+/// Where the calling thread stands.
+package enum CallPlace {
+    /// The functions that the thread is in, innermost first, without those of the modules named and of Swift's own libraries; empty where
+    /// nobody knows them.
+    ///
+    /// Costs some hundred microseconds, and memory.
+    package static func functions(outside modules: [String], atMost limit: Int) -> [String] {
+        withUnsafeTemporaryAllocation(of: UnsafeMutableRawPointer?.self, capacity: 64) { addresses in
+            guard let start = addresses.baseAddress else { return [] }
+            let count = Int(cbp_callers(start, CInt(addresses.count)))
+            var found: [String] = []
+            for address in addresses.prefix(max(0, count)) where found.count < limit {
+                guard let address, let name = function(at: address), !isForeign(name, modules) else { continue }
+                if found.last != name { found.append(name) }
+            }
+            return found
+        }
+    }
+
+    private static func function(at address: UnsafeMutableRawPointer) -> String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1_024) { buffer in
+            guard let start = buffer.baseAddress, cbp_function_name(address, start, buffer.count) == 0 else {
+                return nil
+            }
+            return String(cString: start)
+        }
+    }
+
+    /// Whether it is none of the program's own functions, or of one of these modules.
+    private static func isForeign(_ name: String, _ modules: [String]) -> Bool {
+        guard !name.hasPrefix("swift::"), let module = module(of: name) else { return true }
+        return (modules + ["Swift", "_Concurrency"]).contains(module)
+    }
+
+    /// As in `closure #1 () -> () in static Module.Type.function(Other.Type) -> ()`; nil for what is not Swift.
+    private static func module(of name: String) -> String? {
+        var words = name.split(separator: " ")[...]
+        if words.first == "closure" || words.first == "implicit", let last = words.lastIndex(of: "in") {
+            words = words[(last + 1)...]
+        }
+        if words.count > 2, words.first == "(extension", let module = words.dropFirst(2).first {
+            return String(module.prefix { $0 != ")" })
+        }
+        let function = words.first { $0.contains(".") && !$0.hasPrefix("(") }
+        return function?.split(separator: ".").first.map(String.init)
+    }
+}
+
+/// Tells of tasks that are handed to Swift's global executor.
+package enum GlobalTasks {
+    /// Calls `seen` on each thread that hands one over, before it runs; for good, and for the first caller only.
+    ///
+    /// - Returns: Whether anything will be told.
+    package static func watch(_ seen: @escaping @convention(c) () -> Void) -> Bool { cbp_watch_global_tasks(seen) == 0 }
+}

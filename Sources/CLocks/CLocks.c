@@ -1,0 +1,3 @@
+#include "CLocks.h"
+
+int cl_simulations = 0;

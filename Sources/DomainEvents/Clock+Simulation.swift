@@ -1,0 +1,56 @@
+import Locks
+
+extension Clock<Duration> {
+    /// Sleeps by this clock; the machine's stands for the simulation's own in a task of one.
+    package func sleepHere(for duration: Duration) async throws {
+        guard self is ContinuousClock, let thread = Simulation.thread else { return try await sleep(for: duration) }
+        try await thread.sleep(for: duration)
+    }
+}
+
+extension SimulatedThread {
+    /// Suspends the calling task until the simulation's clock has gone on by `duration`.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    package func sleep(for duration: Duration) async throws {
+        let (seconds, attoseconds) = duration.components
+        let nanoseconds = UInt64(clamping: seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        let length =
+            nanoseconds.overflow ? .max / 2 : nanoseconds.partialValue &+ UInt64(max(0, attoseconds) / 1_000_000_000)
+        let wait = SleepWait()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                guard wait.begin(continuation) else { return }
+                callLater(after: length) { wait.end(.success(())) }
+            }
+        } onCancel: {
+            wait.end(.failure(CancellationError()))
+        }
+    }
+}
+
+/// A sleep that ends once.
+private final class SleepWait: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var continuation: CheckedContinuation<Void, any Error>?
+    private var result: Result<Void, any Error>?
+
+    /// - Returns: False if the sleep has ended before it began.
+    func begin(_ continuation: CheckedContinuation<Void, any Error>) -> Bool {
+        let known = lock.withLock {
+            if result == nil { self.continuation = continuation }
+            return result
+        }
+        if let known { continuation.resume(with: known) }
+        return known == nil
+    }
+
+    func end(_ result: Result<Void, any Error>) {
+        let waiting = lock.withLock {
+            if self.result == nil { self.result = result }
+            return continuation.take()
+        }
+        waiting?.resume(with: result)
+    }
+}

@@ -1,0 +1,48 @@
+// The C library has another name on each system, and locks lie below the module that hides such things.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What a thread waits for until another one hands it over: a wait that no simulation sees, because simulations are made of it.
+///
+/// `@unchecked Sendable` is sound: `isHere` is touched under the mutex only.
+package final class Baton: @unchecked Sendable {
+    private let mutex = Lock()
+    private let arrived: UnsafeMutablePointer<pthread_cond_t>
+    private var isHere = false
+
+    package init() {
+        arrived = allocateAlone(pthread_cond_t.self)
+        arrived.initialize(to: pthread_cond_t())
+        let result = pthread_cond_init(arrived, nil)
+        precondition(result == 0, "A condition with default attributes needs no resources: error \(result)")
+    }
+
+    deinit {
+        pthread_cond_destroy(arrived)
+        UnsafeMutableRawPointer(arrived).deallocate()
+    }
+
+    /// Returns once the baton has been handed over, and takes it.
+    package func take() {
+        mutex.lockReally()
+        while !isHere { pthread_cond_wait(arrived, mutex.mutex) }
+        isHere = false
+        mutex.unlockReally()
+    }
+
+    /// Hands the baton to the one who takes it, or will.
+    package func handOver() {
+        mutex.lockReally()
+        isHere = true
+        pthread_cond_signal(arrived)
+        mutex.unlockReally()
+    }
+}
+
+/// Ends the calling thread where it stands: nothing that its callers hold is released.
+package func endThisThread() -> Never {
+    pthread_exit(nil)
+}

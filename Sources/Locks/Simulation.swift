@@ -1,0 +1,112 @@
+public import CLocks
+
+/// The calling thread as one of a simulation: what it asks of this it would otherwise ask of the operating system.
+///
+/// Of all threads of a simulation exactly one runs. A call may let others run first; it returns when it is this thread's turn
+/// again. Each is made on the thread itself.
+@usableFromInline
+package protocol SimulatedThread: AnyObject, Sendable {
+    /// Takes the lock.
+    func lock(_ lock: Lock)
+
+    /// The lock was taken at the first try.
+    func hasLocked(_ lock: Lock)
+
+    /// The lock was given back.
+    func hasUnlocked(_ lock: Lock)
+
+    /// Waits until the condition is signalled or the simulation's clock has reached the deadline.
+    ///
+    /// - Parameter lock: held before and after, and given back during the wait.
+    /// - Returns: `false` when the deadline has passed.
+    func wait(for condition: AnyObject, holding lock: Lock, until deadline: UInt64?) -> Bool
+
+    /// Wakes the threads that wait for the condition, or the one that has waited longest.
+    func wake(_ condition: AnyObject, all: Bool)
+
+    /// Lets others run: this thread has nothing to do until one of them has done something.
+    func yield()
+
+    /// Starts another thread of the same simulated process.
+    ///
+    /// - Returns: what waits until it has ended.
+    func start(name: String, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void
+
+    /// Runs `work` behind what was given for the same queue before, on a thread of the simulated process that stands for it.
+    func perform(on queue: any AnyObject & Sendable, _ work: @escaping @Sendable () -> Void)
+
+    /// Calls `body` once that many nanoseconds have passed, on a thread of the simulated process.
+    func callLater(after nanoseconds: UInt64, _ body: @escaping @Sendable () -> Void)
+
+    /// Nanoseconds on the simulation's monotonic clock.
+    var monotonicTime: UInt64 { get }
+
+    /// Nanoseconds since the beginning of 1970 on the simulation's wall clock.
+    var wallTime: UInt64 { get }
+
+    /// 64 bits that the simulation's seed decides.
+    func random() -> UInt64
+
+    /// Runs the tasks of the simulated process.
+    var taskExecutor: any TaskExecutor { get }
+}
+
+/// Where threads that belong to a simulation are told from all others.
+///
+/// There is at most one simulation for a thread, and any number in a process. A process without one pays a comparison for each look.
+@usableFromInline
+package enum Simulation {
+    @usableFromInline static let slot = ThreadSpecific<Membership>()
+
+    @usableFromInline
+    final class Membership {
+        @usableFromInline let thread: any SimulatedThread
+
+        init(_ thread: any SimulatedThread) {
+            self.thread = thread
+        }
+    }
+
+    /// The calling thread, if it belongs to a simulation.
+    @inlinable
+    package static var thread: (any SimulatedThread)? {
+        cl_has_simulations() ? memberThread : nil
+    }
+
+    @usableFromInline
+    static var memberThread: (any SimulatedThread)? { slot.unmanagedValue?._withUnsafeGuaranteedRef { $0.thread } }
+
+    /// The calling thread belongs to a simulation while `body` runs.
+    package static func run(as thread: any SimulatedThread, _ body: () -> Void) {
+        cl_allow_simulations()
+        slot.value = Membership(thread)
+        body()
+        slot.value = nil
+    }
+
+    /// The calling thread belongs to no simulation while `body` runs.
+    package static func outside(_ body: () -> Void) {
+        let membership = slot.value
+        slot.value = nil
+        body()
+        slot.value = membership
+    }
+
+    /// The calling thread belongs to no simulation any more.
+    package static func leave() { slot.value = nil }
+
+    /// Who runs the tasks that the calling thread starts; nil for Swift's own executors.
+    package static var taskExecutor: (any TaskExecutor)? { thread?.taskExecutor }
+}
+
+/// Numbers that nobody can guess; in a simulation the ones that its seed decides.
+package enum Randomness {
+    package static func next() -> UInt64 {
+        if let thread = Simulation.thread { return thread.random() }
+        var generator = SystemRandomNumberGenerator()
+        return generator.next()
+    }
+
+    /// A number other than 0, for an incarnation.
+    package static func nextIncarnation() -> UInt64 { max(1, next()) }
+}
