@@ -547,6 +547,18 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "SimulationTests",
+            dependencies: [
+                "BridgePlatform",
+                "DomainEvents",
+                "EventBridge",
+                "EventBridgeTesting",
+                "Locks",
+                "Supervision",
+                "TestSupport",
+            ]
+        ),
+        .testTarget(
             name: "SupervisionTests",
             dependencies: [
                 "Locks",

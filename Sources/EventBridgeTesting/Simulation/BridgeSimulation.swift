@@ -1,0 +1,131 @@
+import BridgePlatform
+import Locks
+import Synchronization
+
+/// Runs a test in many simulated worlds, each of which is decided by a seed: the code that ships, on threads, pipes and processes of which
+/// the seed says who goes on, what fails and what time it is.
+///
+/// ```swift
+/// try await BridgeSimulation(seeds: 200).run { world in
+///     let host = try await world.start(workers: [
+///         InMemoryWorker("canvas", subscribes: [BoxOrdered.self]) { publisher in [ … ] }
+///     ])
+///     for number in 1...100 { try await world.publisher.send(BoxOrdered(number)) }
+///     try await world.rest(within: .seconds(60))
+/// }
+/// ```
+///
+/// A seed gives the same run each time, in this process and in others that run the same program. What a test does outside of its world, in a
+/// `Task.detached`, on a `DispatchQueue.global()` or in a `Thread`, is decided by nobody: the run that touches it is not repeatable.
+public struct BridgeSimulation: Sendable {
+    /// The first of the seeds.
+    public var firstSeed: UInt64
+    /// How many seeds are run, one after the other.
+    public var seeds: Int
+    /// What may go wrong.
+    public var faults: SimulationFaults
+    /// How long a world's own time may last, from its beginning to its end.
+    public var longest: Duration
+    /// How many steps a world may take: a step is a lock that is taken or a wait.
+    public var maximumSteps: Int
+
+    /// Describes a simulation.
+    ///
+    /// - Parameters:
+    ///   - seeds: how many worlds are run.
+    ///   - firstSeed: the seed of the first; those of the others follow.
+    ///   - faults: what may go wrong.
+    ///   - longest: how long a world's own time may last.
+    ///   - maximumSteps: how many steps a world may take.
+    public init(
+        seeds: Int = 100,
+        from firstSeed: UInt64 = 1,
+        faults: SimulationFaults = .all,
+        longest: Duration = .seconds(3_600),
+        maximumSteps: Int = 5_000_000
+    ) {
+        self.seeds = seeds
+        self.firstSeed = firstSeed
+        self.faults = faults
+        self.longest = longest
+        self.maximumSteps = maximumSteps
+    }
+
+    /// Runs `body` in one world for each seed.
+    ///
+    /// - Throws: ``SimulationFailure`` for the first seed whose run failed: `body` threw, an invariant did not hold, nothing could go on, or
+    ///   the run had no end.
+    @discardableResult
+    public func run(
+        _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
+    ) async throws -> SimulationReport {
+        var report = SimulationReport()
+        if let text = CurrentProcess.environment("EVENT_BRIDGE_CHOICES") {
+            guard let choices = Choices(text: text) else {
+                throw SimulationError("EVENT_BRIDGE_CHOICES is no list of choices: \(text)")
+            }
+            let outcome = await outcome(of: choices, body)
+            if let failure = outcome.failure { throw failure }
+            throw SimulationError("these choices fail no more; \(outcome.unmet) of them were not met")
+        }
+        for seed in firstSeed..<firstSeed + UInt64(max(0, seeds)) {
+            let outcome = await outcome(of: Choices(seed: seed), body)
+            if outcome.failure != nil { throw await shrunk(outcome, body) }
+            report.add(outcome)
+        }
+        try report.check(self)
+        return report
+    }
+
+    /// Whether tasks are seen that leave their world.
+    private static let watchesTasks = GlobalTasks.watch {
+        guard let thread = Simulation.thread as? WorldThread else { return }
+        let place = Scheduler.place()
+        thread.scheduler.escapes(at: place.isEmpty ? "a place that cannot be named" : place)
+    }
+
+    /// The failure with as few choices as it takes.
+    private func shrunk(
+        _ failed: SimulationOutcome,
+        _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
+    ) async -> SimulationFailure {
+        var shrinker = Shrinker(failed) { list in await outcome(of: Choices(seed: failed.seed, list: list), body) }
+        await shrinker.shrink()
+        guard var failure = shrinker.best.failure else { preconditionFailure("only failures are kept") }
+        failure.choicesBefore = failed.made.count
+        return failure
+    }
+
+    /// Worlds that run beside one another share the processors.
+    private static let turns = Atomic<UInt64>(0)
+
+    /// Runs one world.
+    func outcome(
+        of choices: Choices,
+        keepsTrace: Bool = false,
+        _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
+    ) async -> SimulationOutcome {
+        _ = Self.watchesTasks
+        let limits = Scheduler.Limits(
+            points: UInt64(max(1, maximumSteps)),
+            nanoseconds: UInt64(clamping: longest.components.seconds) * 1_000_000_000
+        )
+        let scheduler = Scheduler(choices: choices, limits: limits, keepsTrace: keepsTrace)
+        let core = WorldCore(scheduler: scheduler, faults: faults)
+        let world = SimulationWorld(core)
+        // In the caller's task, whose task-local values it keeps.
+        world.begin(body)
+        return await withCheckedContinuation { continuation in
+            // A thread of its own: the wait for a world's end is no work for Swift's own few.
+            do {
+                try PlatformThread.start(name: "simulation") {
+                    CurrentThread.stayOnOneProcessor(turn: Self.turns.wrappingAdd(1, ordering: .relaxed).newValue)
+                    let end = scheduler.run()
+                    continuation.resume(returning: SimulationOutcome(world, end))
+                }
+            } catch {
+                fatalError("A simulation cannot begin: \(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/// All that a run is free to choose: who goes on, which fault comes when, how long it lasts.
+///
+/// Each matter has numbers of its own, so that one choice less in one matter leaves the choices of the others as they were. A choice is
+/// a place in its matter and a value; value 0 is always the tame one: go on, no fault, no delay. What is listed nowhere is 0.
+struct Choices: Sendable {
+    struct Place: Hashable, Comparable, Sendable {
+        let matter: String
+        let index: UInt64
+
+        static func < (left: Place, right: Place) -> Bool { (left.matter, left.index) < (right.matter, right.index) }
+    }
+
+    typealias List = [Place: UInt64]
+
+    let seed: UInt64
+    /// What is chosen instead of what the seed would; nil if the seed decides.
+    private let list: List?
+    /// The places of the list, ascending in each matter.
+    private let places: [String: [UInt64]]
+    private var numbers: [String: SeededNumbers] = [:]
+    /// Every choice so far whose value is not 0.
+    private(set) var made: List = [:]
+
+    /// Chooses as the seed says; or what is listed, and elsewhere the tame way.
+    init(seed: UInt64, list: List? = nil) {
+        self.seed = seed
+        self.list = list
+        places = Dictionary(grouping: (list ?? [:]).keys, by: \.matter).mapValues { $0.map(\.index).sorted() }
+    }
+
+    /// How many of the listed choices no run of this kind has come to, or could make.
+    var unmet: Int { (list ?? [:]).keys.count { made[$0] == nil } }
+
+    /// A value below `bound`.
+    ///
+    /// - Parameter draw: what the seed's numbers would make of it.
+    mutating func choose(
+        _ matter: String,
+        _ index: UInt64,
+        below bound: UInt64,
+        draw: (inout SeededNumbers) -> UInt64
+    ) -> UInt64 {
+        guard bound > 1 else { return 0 }
+        let place = Place(matter: matter, index: index)
+        let value: UInt64
+        if let list {
+            value = (list[place] ?? 0) % bound
+        } else {
+            value = draw(&numbers[matter, default: SeededNumbers(seed: seed, name: matter)]) % bound
+        }
+        if value != 0 { made[place] = value }
+        return value
+    }
+
+    /// Where in a matter of which only few places are not 0 the next of them lies.
+    ///
+    /// - Parameters:
+    ///   - index: the place behind which it lies.
+    ///   - average: how many places there are to one of them; none if it is 0.
+    mutating func nextPlace(_ matter: String, behind index: UInt64, average: UInt64) -> UInt64? {
+        guard average > 0 else { return nil }
+        if list != nil { return places[matter]?.first { $0 > index } }
+        return index + numbers[matter, default: SeededNumbers(seed: seed, name: matter)].next(below: 2 * average) + 1
+    }
+}
+
+extension Choices {
+    /// A seed and a list as one line: `17 preemption@212=1 worker_canvas@258=33`.
+    init?(text: String) {
+        let words = text.split(separator: " ")
+        guard let first = words.first, let seed = UInt64(first) else { return nil }
+        var list: List = [:]
+        for word in words.dropFirst() {
+            let parts = word.split(separator: "=")
+            guard parts.count == 2, let value = UInt64(parts[1]), let at = parts[0].lastIndex(of: "@"),
+                let index = UInt64(parts[0][parts[0].index(after: at)...])
+            else { return nil }
+            list[Place(matter: Self.unescaped(parts[0][..<at]), index: index)] = value
+        }
+        self.init(seed: seed, list: words.count > 1 ? list : nil)
+    }
+
+    static func text(seed: UInt64, _ list: List) -> String {
+        let words = list.sorted { $0.key < $1.key }.map { "\(escaped($0.key.matter))@\($0.key.index)=\($0.value)" }
+        return (["\(seed)"] + words).joined(separator: " ")
+    }
+
+    private static func escaped(_ matter: String) -> String { String(matter.map { $0 == " " ? "_" : $0 }) }
+
+    private static func unescaped(_ text: Substring) -> String {
+        // The only matters with a space are the workers', whose names have none.
+        let prefix = "worker_"
+        return text.hasPrefix(prefix) ? "worker " + text.dropFirst(prefix.count) : String(text)
+    }
+}

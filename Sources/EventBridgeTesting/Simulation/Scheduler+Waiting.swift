@@ -1,0 +1,87 @@
+import Locks
+
+/// Waits of a world's threads, and what ends them.
+extension Scheduler {
+    /// - Parameter give: gives back the lock that the thread holds, and says which it was.
+    /// - Returns: Whether it was woken before the deadline.
+    func wait(
+        _ thread: WorldThread,
+        for matter: WorldThread.Matter,
+        until deadline: UInt64?,
+        giving give: () -> ObjectIdentifier? = { nil }
+    ) -> Bool {
+        step(.wait, thread)
+        if let deadline, deadline <= now {
+            if let lock = give() { wasUnlocked(lock) }
+            yield(thread)
+            return false
+        }
+        thread.waits += 1
+        thread.isOverdue = false
+        thread.state = .waits(for: matter)
+        waiting.append(thread)
+        if let deadline { alarms.set(deadline, .wait(thread, number: thread.waits)) }
+        if let lock = give() { wasUnlocked(lock) }
+        handOn(from: thread)
+        return !thread.isOverdue
+    }
+
+    /// - Returns: False if no thread of this world holds the lock.
+    func waitForLock(_ lock: Lock, _ thread: WorldThread) -> Bool {
+        let identity = ObjectIdentifier(lock)
+        guard threads.contains(where: { $0.held.contains(identity) }) else { return false }
+        lockWaiters += 1
+        defer { lockWaiters -= 1 }
+        return wait(thread, for: .lock(identity), until: nil)
+    }
+
+    func wasUnlocked(_ lock: ObjectIdentifier) {
+        if lockWaiters > 0 { wake(.lock(lock), all: true) }
+    }
+
+    func wake(_ matter: WorldThread.Matter, all: Bool) {
+        var index = 0
+        while index < waiting.count {
+            if waiting[index].state == .waits(for: matter) {
+                let thread = waiting.remove(at: index)
+                thread.state = .ready
+                ready.append(thread)
+                if !all { return }
+            } else {
+                index += 1
+            }
+        }
+    }
+
+    /// Lets others go on: the thread has nothing to do until one of them has done something.
+    func yield(_ thread: WorldThread) {
+        step(.yield, thread)
+        now += 1_000
+        ready.append(thread)
+        thread.state = .ready
+        handOn(from: thread)
+    }
+
+    /// Nothing of the process runs from now on.
+    func kill(_ process: WorldProcess) {
+        process.isDead = true
+        wake(.death(of: process.number), all: true)
+    }
+
+    /// Returns when the process has been killed.
+    func waitForDeath(of process: WorldProcess) {
+        guard let thread = current(), !process.isDead else { return }
+        _ = wait(thread, for: .death(of: process.number), until: nil)
+    }
+
+    /// Stops the calling thread if its process has been killed.
+    func yieldIfDead() {
+        guard let thread = current(), thread.process.isDead else { return }
+        yield(thread)
+    }
+
+    func sleep(nanoseconds: UInt64) {
+        guard nanoseconds > 0, let thread = current() else { return }
+        _ = wait(thread, for: .time, until: now + nanoseconds)
+    }
+}

@@ -1,0 +1,71 @@
+/// Leaves out of a failed run's choices what it does not take to fail: first whole matters, then blocks of choices, halves of halves down to
+/// single ones, then it makes the values of those that are left smaller.
+struct Shrinker {
+    /// How many runs are tried at most, and for how long.
+    static let runs = 500
+    static let time = Duration.seconds(30)
+
+    /// Runs a list of choices, and says how it went.
+    let attempt: (Choices.List) async -> SimulationOutcome
+
+    private(set) var best: SimulationOutcome
+    private(set) var list: Choices.List
+    private var kind: String
+    private var runsLeft = Shrinker.runs
+    private let deadline = ContinuousClock.now + Shrinker.time
+
+    init(_ failed: SimulationOutcome, attempt: @escaping (Choices.List) async -> SimulationOutcome) {
+        self.attempt = attempt
+        best = failed
+        list = failed.made
+        kind = Self.kind(of: failed)
+    }
+
+    /// What a failure is about, without the numbers in it.
+    private static func kind(of outcome: SimulationOutcome) -> String {
+        String(
+            (outcome.failure?.reason ?? "").prefix { $0 != "\n" }.filter { !$0.isNumber && !$0.isPunctuation }.prefix(
+                40
+            )
+        )
+    }
+
+    mutating func shrink() async {
+        for matter in Set(list.keys.map(\.matter)).sorted() {
+            _ = await take(list.filter { $0.key.matter != matter })
+        }
+        var size = max(1, list.count / 2)
+        while isOpen {
+            var hasChanged = false
+            var start = 0
+            while start < list.count, isOpen {
+                let places = list.keys.sorted()
+                let block = Set(places[start..<min(places.count, start + size)])
+                if await take(list.filter { !block.contains($0.key) }) { hasChanged = true } else { start += size }
+            }
+            if size == 1, !hasChanged { break }
+            size = max(1, size / 2)
+        }
+        for place in list.keys.sorted() {
+            while let value = list[place], value > 1, isOpen {
+                var smaller = list
+                smaller[place] = value / 2
+                if !(await take(smaller)) { break }
+            }
+        }
+    }
+
+    private var isOpen: Bool { runsLeft > 0 && ContinuousClock.now < deadline }
+
+    /// Keeps a shorter list if its run fails for the same reason.
+    private mutating func take(_ shorter: Choices.List) async -> Bool {
+        guard isOpen, shorter != list else { return false }
+        runsLeft -= 1
+        let outcome = await attempt(shorter)
+        guard outcome.failure != nil, Self.kind(of: outcome) == kind else { return false }
+        best = outcome
+        // What the run did not come to is not missed.
+        list = outcome.made
+        return true
+    }
+}

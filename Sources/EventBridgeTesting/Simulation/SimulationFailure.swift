@@ -1,0 +1,42 @@
+/// A run of a simulation in which something did not hold.
+public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
+    /// Gives the same run again.
+    public let seed: UInt64
+    /// What did not hold.
+    public let reason: String
+    /// What happened, each line with its time since the beginning of the run.
+    public let story: [String]
+    /// The run's choices that were not the tame ones, as `EVENT_BRIDGE_CHOICES` takes them.
+    public let choices: String
+    /// How many these are.
+    public let choiceCount: Int
+    /// How many there were before those were left out that the failure does not need.
+    public internal(set) var choicesBefore: Int
+    /// How long the run had lasted in its own time.
+    public let time: Duration
+
+    init(reason: String, world: WorldCore, nanoseconds: UInt64) {
+        seed = world.scheduler.choices.seed
+        self.reason = reason
+        let made = world.scheduler.choices.made
+        choices = Choices.text(seed: seed, made)
+        choiceCount = made.count
+        choicesBefore = made.count
+        time = .nanoseconds(Int64(clamping: nanoseconds))
+        story = world.story.map { line in
+            let microseconds = (line.time - Scheduler.beginning) / 1_000
+            return "\(microseconds / 1_000).\(String(microseconds % 1_000 + 1_000).dropFirst()) ms  \(line.text)"
+        }
+    }
+
+    /// What failed and how, line by line, and how to repeat it.
+    public var description: String {
+        let lines = story.suffix(60).map { "  " + $0 }.joined(separator: "\n")
+        return """
+            seed \(seed) failed: \(reason)
+            after \(time) of its own time, \(choicesBefore) choices → shrunk to \(choiceCount)
+            \(lines)
+            repeat: EVENT_BRIDGE_CHOICES='\(choices)' swift test --filter …
+            """
+    }
+}

@@ -1,0 +1,37 @@
+/// What may go wrong in a simulation.
+///
+/// Each seed leaves some of these kinds out altogether: what never happens together in the mean happens alone in some runs.
+public struct SimulationFaults: OptionSet, Sendable, Hashable {
+    /// One bit for each kind.
+    public let rawValue: Int
+
+    /// Makes a set of these kinds.
+    public init(rawValue: Int) {
+        self.rawValue = rawValue
+    }
+
+    /// Processes take up to two seconds to start.
+    public static let lateStarts = SimulationFaults(rawValue: 1 << 0)
+    /// Processes end at any step, with any status or signal.
+    public static let crashes = SimulationFaults(rawValue: 1 << 1)
+    /// Processes stand still for up to ten seconds, and go on.
+    public static let stops = SimulationFaults(rawValue: 1 << 2)
+    /// That a process has ended is noticed late: by its exit, by the end of its stream, or by both.
+    public static let lateExits = SimulationFaults(rawValue: 1 << 3)
+    /// Streams carry a few bytes at a time, so that frames come in pieces.
+    public static let splits = SimulationFaults(rawValue: 1 << 4)
+    /// Bytes take their time on a stream.
+    public static let delays = SimulationFaults(rawValue: 1 << 5)
+    /// A stream's buffer holds little, so that writers find no room.
+    public static let narrowStreams = SimulationFaults(rawValue: 1 << 6)
+
+    /// Everything works as it should.
+    public static let none: SimulationFaults = []
+    /// All that there is.
+    public static let all: SimulationFaults = [
+        .lateStarts, .crashes, .stops, .lateExits, .splits, .delays, .narrowStreams,
+    ]
+
+    /// How many kinds there are.
+    static let kinds = 7
+}

@@ -1,0 +1,37 @@
+/// What the runs of a simulation came to.
+public struct SimulationReport: Sendable {
+    /// How many worlds there were.
+    public private(set) var runs = 0
+    /// How much time has passed in all of them together.
+    public private(set) var simulatedTime: Duration = .zero
+    /// How many steps they took.
+    public private(set) var steps = 0
+    /// What went wrong, and how often.
+    public private(set) var faults: [String: Int] = [:]
+    /// Where tasks were started that no seed decides about, as with `Task.detached`: such runs may differ from one another.
+    public private(set) var escapes: Set<String> = []
+    /// In how many runs nothing went wrong although it might have: they have tested no more than a run without faults.
+    public private(set) var untested = 0
+    /// What was to hold at some moment, and in how many runs it did.
+    public private(set) var reached: [String: Int] = [:]
+
+    mutating func add(_ outcome: SimulationOutcome) {
+        runs += 1
+        simulatedTime += .nanoseconds(Int64(clamping: outcome.nanoseconds))
+        steps += Int(outcome.steps)
+        faults.merge(outcome.met) { $0 + $1 }
+        escapes.formUnion(outcome.escapes)
+        if outcome.met.isEmpty || outcome.arrivals == 0 { untested += 1 }
+        reached.merge(outcome.reached.mapValues { $0 ? 1 : 0 }) { $0 + $1 }
+    }
+
+    /// Throws if so many runs have not tested what they were to test.
+    func check(_ simulation: BridgeSimulation) throws {
+        for (name, times) in reached.sorted(by: { $0.key < $1.key }) where times == 0 {
+            throw SimulationError("in \(runs) runs it never came about that \(name)")
+        }
+        if !simulation.faults.isEmpty, runs >= 10, untested == runs {
+            throw SimulationError("in \(runs) runs no fault met an event: nothing was tested")
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import BridgePlatform
+import BridgeTransport
+import Locks
+
+/// What one end of a stream does to what is read and written there.
+struct StreamFaults: Sendable {
+    /// How many bytes a read or write moves at most; 0 for as many as there are.
+    var pieces: UInt64 = 0
+    /// How long bytes take at most before they can be read, in nanoseconds.
+    var delay: UInt64 = 0
+    /// What the lengths of pieces and delays follow from.
+    var seed: UInt64 = 0
+}
+
+/// One end of a stream in a world: splits and delays what the stream under it carries whole and at once.
+final class FaultyStream: ByteStream, @unchecked Sendable {
+    // Sendable: the numbers belong to whichever thread has the world's baton.
+    private let inner: any ByteStream
+    private let world: WorldCore
+    private let faults: StreamFaults
+    private var numbers: SeededNumbers
+
+    init(_ inner: any ByteStream, _ faults: StreamFaults, in world: WorldCore) {
+        self.inner = inner
+        self.world = world
+        self.faults = faults
+        numbers = SeededNumbers(seed: faults.seed)
+    }
+
+    var memory: MemoryFile? { inner.memory }
+    var shelf: MemoryFile? { inner.shelf }
+    var finding: StreamFinding? { inner.finding }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
+        guard faults.delay > 0 || faults.pieces > 0, !world.isCalm else { return inner.read(into: buffer) }
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(size))
+        let outcome = inner.read(into: part)
+        noteSplit(outcome, part.count)
+        if faults.delay > 0 {
+            world.wasMet("delay")
+            world.scheduler.sleep(nanoseconds: numbers.next(below: faults.delay))
+        }
+        return outcome
+    }
+
+    func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
+        guard faults.pieces > 0, !world.isCalm else { return inner.write(pieces) }
+        var left = size
+        var some: [UnsafeRawBufferPointer] = []
+        for piece in pieces where left > 0 {
+            some.append(UnsafeRawBufferPointer(rebasing: piece.prefix(left)))
+            left -= min(left, piece.count)
+        }
+        let outcome = inner.write(some)
+        noteSplit(outcome, some.reduce(0) { $0 + $1.count })
+        return outcome
+    }
+
+    /// What moved exactly as much as it was allowed to was most likely cut.
+    private func noteSplit(_ outcome: IOOutcome, _ limit: Int) {
+        if faults.pieces > 0, outcome == .transferred(limit) { world.wasMet("split") }
+    }
+
+    private var size: Int { faults.pieces == 0 ? .max : Int(numbers.next(below: faults.pieces)) + 1 }
+
+    func whenWritable(_ body: @escaping @Sendable () -> Void) { inner.whenWritable(body) }
+    func finishWriting() { inner.finishWriting() }
+    func finishReading() { inner.finishReading() }
+    func close() { inner.close() }
+}

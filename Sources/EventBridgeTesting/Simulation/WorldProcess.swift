@@ -1,0 +1,57 @@
+import Locks
+
+/// A simulated process: threads that begin, stand still and end together, and the executor of their tasks.
+final class WorldProcess: @unchecked Sendable {
+    // Sendable: everything mutable is the one's that has the baton.
+
+    let number: Int
+    let name: String
+    let executor: WorldExecutor
+
+    /// Nothing of it runs any more.
+    var isDead = false
+    /// Nothing of it runs for now.
+    var isStopped = false
+    /// How many points its threads have passed.
+    var points: UInt64 = 0
+    /// At which of them something is done to it.
+    var fate: (point: UInt64, act: @Sendable () -> Void)?
+
+    init(number: Int, name: String, scheduler: Scheduler) {
+        self.number = number
+        self.name = name
+        executor = WorldExecutor(scheduler, process: number)
+    }
+
+    /// Whether its threads get their turn.
+    var runs: Bool { !isDead && !isStopped }
+}
+
+/// Runs the tasks of a simulated process on two threads of its own.
+final class WorldExecutor: TaskExecutor, @unchecked Sendable {
+    enum Work {
+        case job(UnownedJob)
+        case call(@Sendable () -> Void)
+    }
+
+    /// How many threads run tasks at most.
+    static let width = 2
+
+    // Sendable: everything mutable is guarded by the world's lock.
+    private let scheduler: Scheduler
+    /// The number of the process.
+    private let process: Int
+    var work: [Work] = []
+    /// Threads that have nothing to do.
+    var idle: [WorldThread] = []
+    var threads = 0
+
+    init(_ scheduler: Scheduler, process: Int) {
+        self.scheduler = scheduler
+        self.process = process
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        scheduler.enqueue(UnownedJob(job), of: process)
+    }
+}

@@ -1,0 +1,119 @@
+import Locks
+
+/// A thread of a world: a real one, which runs only while it has the baton.
+final class WorldThread: SimulatedThread, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by the world's lock, or touched by the thread itself only.
+
+    enum State: Equatable {
+        case runs
+        /// Waits for its turn.
+        case ready
+        case waits(for: Matter)
+        case ended
+    }
+
+    enum Matter: Equatable {
+        case condition(ObjectIdentifier)
+        case lock(ObjectIdentifier)
+        case work
+        case time
+        case end(of: Int)
+        case death(of: Int)
+    }
+
+    /// Outlives all of its threads.
+    unowned(unsafe) let scheduler: Scheduler
+    let number: Int
+    let name: String
+    let baton = Baton()
+
+    /// The simulated process whose code it runs.
+    var process: WorldProcess
+    var state = State.ready
+    /// Counts its waits: what would wake it from an earlier one is too late.
+    var waits: UInt64 = 0
+    /// Whether its wait has ended by its deadline.
+    var isOverdue = false
+    var hasBegun = false
+    /// Where it stands, when the world has asked.
+    var place = ""
+    /// The locks that it holds.
+    var held: [ObjectIdentifier] = []
+
+    init(_ scheduler: Scheduler, number: Int, name: String, process: WorldProcess) {
+        self.scheduler = scheduler
+        self.number = number
+        self.name = name
+        self.process = process
+    }
+
+    // MARK: - Locks
+
+    func lock(_ lock: Lock) {
+        if held.isEmpty { scheduler.point(self) }
+        while !lock.tryLockReally() {
+            // Held by a thread that waits for something else meanwhile, or for a moment by one outside this world.
+            if !scheduler.waitForLock(lock, self) {
+                lock.lockReally()
+                break
+            }
+        }
+        held.append(ObjectIdentifier(lock))
+    }
+
+    func hasLocked(_ lock: Lock) {
+        held.append(ObjectIdentifier(lock))
+    }
+
+    func hasUnlocked(_ lock: Lock) {
+        let identity = ObjectIdentifier(lock)
+        if let index = held.lastIndex(of: identity) { held.remove(at: index) }
+        scheduler.wasUnlocked(identity)
+    }
+
+    // MARK: - Waits
+
+    func wait(for condition: AnyObject, holding lock: Lock, until deadline: UInt64?) -> Bool {
+        let identity = ObjectIdentifier(lock)
+        if let index = held.lastIndex(of: identity) { held.remove(at: index) }
+        let wasSignalled = scheduler.wait(self, for: .condition(ObjectIdentifier(condition)), until: deadline) {
+            lock.unlockReally()
+            return identity
+        }
+        self.lock(lock)
+        return wasSignalled
+    }
+
+    func wake(_ condition: AnyObject, all: Bool) {
+        scheduler.wake(.condition(ObjectIdentifier(condition)), all: all)
+    }
+
+    func yield() {
+        scheduler.yield(self)
+    }
+
+    // MARK: - Threads, queues, tasks
+
+    func start(name: String, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        let started = scheduler.start(name: name, in: process, body)
+        return { [scheduler] in scheduler.join(started) }
+    }
+
+    func perform(on queue: any AnyObject & Sendable, _ work: @escaping @Sendable () -> Void) {
+        scheduler.perform(on: queue, of: process, work)
+    }
+
+    func callLater(after nanoseconds: UInt64, _ body: @escaping @Sendable () -> Void) {
+        scheduler.callLater(after: nanoseconds, in: process, body)
+    }
+
+    var taskExecutor: any TaskExecutor { process.executor }
+
+    // MARK: - Time and chance
+
+    var monotonicTime: UInt64 { scheduler.readTime() }
+
+    var wallTime: UInt64 { scheduler.readTime() &+ scheduler.wallOffset }
+
+    func random() -> UInt64 { scheduler.random() }
+}
