@@ -342,7 +342,7 @@ struct RoutingTests {
                     }
                 ]
         )
-        let count = 1_000
+        let count = rounds(1_000, atLeast: 200)
         for number in 1...count {
             publisher.publish(Question(number: number))
             // One at a time: an idle line is written at once.

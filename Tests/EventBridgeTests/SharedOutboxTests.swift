@@ -37,7 +37,7 @@ struct SharedOutboxTests {
     @Test(
         "N3: a worker killed in the middle of a burst loses nothing that it had published",
         .timeLimit(.minutes(3)),
-        arguments: [("burst", 40), ("burst-outside", 10)]
+        arguments: [("burst", rounds(40, atLeast: 6)), ("burst-outside", rounds(10, atLeast: 2))]
     )
     func killedInBurst(_ misbehaviour: String, rounds: Int) async throws {
         let directory = try TemporaryDirectory()
