@@ -125,6 +125,7 @@ def configuration(directory, products, priority):
 
 class Supervisor:
     def __init__(self, directory, products, priority):
+        self.directory = directory
         path = directory / "configuration.json"
         path.write_text(json.dumps(configuration(directory, products, priority)))
         (directory / "run").mkdir(mode=0o700)
@@ -139,6 +140,13 @@ class Supervisor:
     @property
     def lives(self):
         return self.process.poll() is None
+
+    @property
+    def end(self):
+        """How it has ended, in words."""
+        text = f"the supervisor has ended with status {self.process.returncode}"
+        was_asked = "stopping: the workers finish" in (self.directory / "output.txt").read_text(errors="replace")
+        return text + (", as it was asked to: a signal, or a session that may not" if was_asked else "")
 
     def possessions(self):
         """Memory in bytes, descriptors, threads."""
@@ -192,7 +200,7 @@ def fuzz(directory, products, seconds, priority):
         while time.monotonic() < began + seconds:
             time.sleep(0.1)
             if not supervisor.lives:
-                return f"the supervisor has ended with status {supervisor.process.returncode}"
+                return supervisor.end
             if honest.poll() is not None:
                 return honest.communicate()[0].strip() or "the honest client has ended"
             if parts[1].poll() is not None:
@@ -209,7 +217,7 @@ def fuzz(directory, products, seconds, priority):
             process.wait(timeout=30)
         report(directory, before, supervisor.possessions(), most)
         if not supervisor.lives:
-            return f"the supervisor has ended with status {supervisor.process.returncode}"
+            return supervisor.end
         return wait_until(
             f"descriptors and threads as before ({before[1]} and {before[2]}, now {supervisor.possessions()[1:]})",
             20,

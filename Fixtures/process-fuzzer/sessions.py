@@ -84,8 +84,14 @@ class Session:
                 found[key] = values[key]()
         return found
 
-    def event_name(self):
-        return self.name() if self.some(0.7) else self.number(1)
+    def event_name(self, link):
+        """A name, or the number of one; of no command that ends or restarts what the others measure by."""
+        if self.some(0.7):
+            return self.name()
+        number = self.number(1)
+        if link.is_told_names:
+            return 0 if number in link.endings else number
+        return number if number >= 4096 else 0
 
     def message(self, link):
         """One message, most of it as it should be."""
@@ -95,9 +101,9 @@ class Session:
         }
         kind = self.random.choices(list(kinds), list(kinds.values()))[0]
         fields = {
-            EVENT: lambda: [self.number(link.sent + 1), self.identifier(link), self.number(), self.event_name(), self.options(link),
+            EVENT: lambda: [self.number(link.sent + 1), self.identifier(link), self.number(), self.event_name(link), self.options(link),
                             self.random.choice(PAYLOADS)],
-            GAP: lambda: [self.number(link.sent + 1), self.event_name(), self.number(), self.number(), self.gap_ranges(link)],
+            GAP: lambda: [self.number(link.sent + 1), self.event_name(link), self.number(), self.number(), self.gap_ranges(link)],
             PLACED: lambda: [self.number(link.sent + 1), self.number(4096 + 16), self.number(100)],
             ACKNOWLEDGE: lambda: [link.incarnation if self.some(0.9) else self.number(), self.number(link.received),
                                   self.number(0) if self.some(0.8) else self.number(link.sent),
@@ -150,6 +156,9 @@ class Session:
             if not link.send(frame(link.hello(features, self.number(1 << 20), self.number(4096)))):
                 return
             link.read(1)
+            if self.some(0.5):
+                # The names that the host wants, and their numbers.
+                link.read(0.01)
             link.send(frame([INTEREST, [[1, "Ev"]] if self.some(0.5) else [[0, "*"]], []]) if self.some(0.9) else b"")
             link.send(frame([READY]) if self.some(0.9) else b"")
             if self.is_worker and self.some(0.15):

@@ -9,6 +9,8 @@ HELLO, WELCOME, REJECT, INTEREST, READY, MORE_TIME, EVENT, ACKNOWLEDGE, REFUSE, 
     0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16,
 )
 LARGEST = 2**64 - 1
+# The commands that end or restart workers, or all.
+ENDINGS = {"BridgeStopRequested", "WorkerStopRequested", "WorkerRestartRequested"}
 
 
 class Raw(bytes):
@@ -116,6 +118,8 @@ class Link:
         self.incarnation = self.host = 0
         # How many events it has sent, and the newest that it was sent.
         self.sent = self.received = 0
+        # Whether the host has told the numbers of the names that it wants, and which of them end something.
+        self.is_told_names, self.endings = False, set()
         # What was sent before any answer is looked at.
         self.is_open = True
 
@@ -164,6 +168,9 @@ class Link:
     def noted(self, message):
         if message[0] == WELCOME:
             self.host, self.incarnation = message[3], message[4]
+        elif message[0] == INTEREST and len(message) > 1:
+            self.is_told_names = True
+            self.endings.update(number for number, name in message[1] if name in ENDINGS)
         elif message[0] in (EVENT, GAP, PLACED):
             self.received = message[1]
         return message
