@@ -323,6 +323,14 @@ let package = Package(
             path: "Fixtures/faulty-worker"
         ),
         .executableTarget(
+            name: "fuzz-flood",
+            dependencies: [
+                "BridgePlatform",
+                "FuzzTargets",
+            ],
+            path: "Fixtures/fuzz-flood"
+        ),
+        .executableTarget(
             name: "provisioning-worker",
             dependencies: [
                 "BridgeWorker",

@@ -5,13 +5,13 @@ import EventBridge
 import Locks
 
 /// What the host asks of all its workers.
-struct Asked: DomainEvent {
+struct Posed: DomainEvent {
     let number: Int
     let text: String
 }
 
 /// The honest worker's answer.
-struct Answered: DomainEvent {
+struct Resolved: DomainEvent {
     let number: Int
 }
 

@@ -40,7 +40,7 @@ final class HostScene {
         )
         let (bridge, books, stage) = (bridge, books, stage)
         subscriptions = [
-            publisher.subscribe(to: Answered.self) { books.wasAnswered($0.number) },
+            publisher.subscribe(to: Resolved.self) { books.wasAnswered($0.number) },
             publisher.subscribe(to: Heard.self) { _ in },
             publisher.subscribe(to: WorkerGaveUp.self) { if $0.worker == Self.peer { stage.wasGivenUp() } },
             publisher.subscribe(to: BridgeStatusReported.self) { books.wasReported($0.report) },
@@ -55,17 +55,17 @@ final class HostScene {
         [
             InMemoryWorker(
                 peer,
-                subscribes: [Asked.self, Heard.self],
+                subscribes: [Posed.self, Heard.self],
                 backoff: .exponential(from: .zero, to: .zero),
                 limits: WorkerLimits(outbox: 4 << 10, frame: 64 << 10)
             ) { publisher in
                 [
-                    publisher.subscribe(to: Asked.self) { publisher.publish(Heard(text: $0.text)) },
+                    publisher.subscribe(to: Posed.self) { publisher.publish(Heard(text: $0.text)) },
                     publisher.subscribe(to: Heard.self) { _ in },
                 ]
             },
-            InMemoryWorker("honest", subscribes: [Asked.self]) { publisher in
-                [publisher.subscribe(to: Asked.self) { publisher.publish(Answered(number: $0.number)) }]
+            InMemoryWorker("honest", subscribes: [Posed.self]) { publisher in
+                [publisher.subscribe(to: Posed.self) { publisher.publish(Resolved(number: $0.number)) }]
             },
         ]
     }
@@ -103,7 +103,7 @@ final class HostScene {
     /// - Parameter isLarge: whether they take the way through shared memory.
     private func ask(_ events: Int, isLarge: Bool) {
         let text = isLarge ? String(repeating: "x", count: 33 << 10) : ""
-        for _ in 0..<events { publisher.publish(Asked(number: books.ask(), text: text)) }
+        for _ in 0..<events { publisher.publish(Posed(number: books.ask(), text: text)) }
     }
 
     /// Lets the peer take all that is left for it: then nothing waits, and everything is accounted for.

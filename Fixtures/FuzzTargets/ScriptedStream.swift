@@ -86,7 +86,7 @@ final class ScriptedStream: ByteStream, @unchecked Sendable {
 
     /// What its specification says that it subscribes to.
     private static let needed = Interest(
-        wanted: [.init(number: 1, name: Asked.eventName), .init(number: 2, name: Heard.eventName)]
+        wanted: [.init(number: 1, name: Posed.eventName), .init(number: 2, name: Heard.eventName)]
     )
 
     private static func greedy(_ cookie: String) -> Hello {
