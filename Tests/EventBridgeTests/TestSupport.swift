@@ -20,14 +20,15 @@ final class TemporaryDirectory: Sendable {
     }
 }
 
-/// Holds threads up until it is opened.
+/// Holds threads up while it is closed.
 final class Barrier: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private let changed: Condition
-    private var isOpen = false
+    private var isOpen: Bool
 
-    init() {
+    init(isOpen: Bool = false) {
+        self.isOpen = isOpen
         changed = Condition(lock: lock)
     }
 
@@ -42,6 +43,10 @@ final class Barrier: @unchecked Sendable {
             isOpen = true
             changed.broadcast()
         }
+    }
+
+    func close() {
+        lock.withLock { isOpen = false }
     }
 }
 
