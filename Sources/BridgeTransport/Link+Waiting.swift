@@ -46,6 +46,8 @@ extension Link {
         isSettled && receiveWindow.unhandledEvents == 0 && (!isReadToEnd || end != nil)
             // What the peer's handlers published is on its way still.
             && expectedArrival <= lastArrived
+            // So is what the peer has accepted and not written, as far as its memory tells.
+            && (end != nil || peerOutbox.map { $0.accepted <= lastArrived } ?? true)
     }
 
     /// With the lock held.

@@ -224,8 +224,11 @@ public final class BridgeHost: Sendable {
     /// Whether a worker is down that ``stop(_:)`` has stopped, and that may be wanted again.
     package var hasStoppedWorkers: Bool { core.hasStoppedOnRequest }
 
-    /// Returns when nothing is on its way: every event that was published has been handled by every worker that wants it, and
-    /// so has everything that this led to.
+    /// Returns when nothing is on its way.
+    ///
+    /// Every event that was published has then been handled by every worker that wants it, and so has everything that this led
+    /// to. That includes what a worker's own threads have published, where the worker shares its outbox with the host; of
+    /// another worker the host knows what has arrived.
     ///
     /// Workers that were given up or stopped are not waited for, nor are events that are held back because the dead letters are full.
     public func waitUntilIdle() async {

@@ -47,6 +47,31 @@ struct TakeOverTests {
         pair.shutDown()
     }
 
+    @Test("a host is not quiet while an event that its worker has accepted has not arrived", .timeLimit(.minutes(5)))
+    func acceptedIsNotQuiet() throws {
+        let pair = try LinkPair(.memory, takesOver: true, hostDispose: { _, _ in .handled })
+        let isQuiet = Shared(false)
+        let context = EventContext(id: EventID(source: Self.source, number: 1), nanosecondsSinceEpoch: 1)
+        // As if the worker stood still between its outbox and its stream.
+        let outcome = payload(1).withUnsafeBytes {
+            pair.worker.enqueue(context, name: "BoxSaved", isHeld: true, payload: $0)
+        }
+        guard case .accepted(let sequence, _) = outcome else {
+            Issue.record("the event was not taken: \(outcome)")
+            return
+        }
+        #expect(!pair.host.isQuiet)
+        pair.host.whenQuiet { isQuiet.change { $0 = true } }
+        #expect(!isQuiet.value)
+        #expect(pair.hostDelegate.events.value.isEmpty)
+        #expect(!pair.worker.release(sequence, at: context.nanosecondsSinceEpoch))
+        pair.worker.flush(at: WallClock.now())
+        isQuiet.wait { $0 }
+        #expect(pair.hostDelegate.events.value.count == 1)
+        #expect(pair.host.isQuiet)
+        pair.shutDown()
+    }
+
     @Test("what a closed worker is offered is refused to its publisher", .timeLimit(.minutes(5)))
     func nothingIsAcceptedAfterTheEnd() throws {
         let pair = try LinkPair(.memory, takesOver: true)
