@@ -141,10 +141,12 @@ struct SharedOutboxTests {
         /// The worker's count of its events says more than there is room for.
         case count
 
-        func apply(to worker: Int32) throws -> Bool {
-            switch self {
-            case .frames: try SharedMemory.write(Array(repeating: 0, count: 4 << 20), at: 4_096, of: worker)
-            case .count: try SharedMemory.write(Array(repeating: 0x0F, count: 8), at: 24, of: worker)
+        /// - Returns: Whether there is such memory, and it was damaged.
+        func apply(to worker: Int32) -> Bool {
+            guard let memory = SharedMemory(of: worker) else { return false }
+            return switch self {
+            case .frames: memory.write(Array(repeating: 0, count: 4 << 20), at: 4_096)
+            case .count: memory.write(Array(repeating: 0x0F, count: 8), at: 24)
             }
         }
     }
@@ -187,7 +189,7 @@ struct SharedOutboxTests {
         // The window is closed: the rest lies in the memory, and nobody moves.
         while bridge.statistics[0].received.offered < window { await Task.yield() }
         let worker = try #require(bridge.status.first?.pid)
-        #expect(try damage.apply(to: worker))
+        #expect(damage.apply(to: worker))
         #expect(ProcessSignal.kill(worker))
         barrier.open()
         await exits.wait { $0.count == 1 }

@@ -1,0 +1,86 @@
+import BridgePlatform
+import DomainEvents
+import EventBridge
+import ExampleDomain
+import Supervision
+import TestSupport
+import Testing
+
+@Suite("A worker whose memory changes under the host's eyes harms itself only", .serialized)
+struct RacedMemoryTests {
+    private let publisher = EventPublisher()
+
+    /// How long a life may take that does not end by itself.
+    private static let longestLife: UInt64 = 100_000_000
+
+    @Test(
+        "N16: numbers, bits and pages change while the worker lives and while the host reads what it has left",
+        .timeLimit(.minutes(30)),
+        arguments: ["burst", "none"]
+    )
+    func race(_ misbehaviour: String) async throws {
+        var random = SeededGenerator.announced()
+        let answers = Collected<Int64>()
+        let ready = Collected<WorkerReady>()
+        let exits = Collected<WorkerExited>()
+        let subscriptions = [
+            publisher.subscribe(to: WorkDone.self) {
+                if EventContext.current?.id.origin == "sound" { answers.add($0.number) }
+            },
+            publisher.subscribe(to: WorkerReady.self) { ready.add($0) },
+            publisher.subscribe(to: WorkerExited.self) { exits.add($0) },
+        ]
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [
+                faulty(misbehaviour, subscribes: [WorkRequested.self]),
+                faulty("none", name: "sound", subscribes: [WorkRequested.self]),
+            ],
+            intensity: RestartIntensity(restarts: 1_000, within: .seconds(1))
+        )
+        try await bridge.start()
+        let before = try CurrentProcess.openDescriptors().count
+        let lives = rounds(100, atLeast: 10)
+        var (raced, changes) = (0, 0)
+        for life in 1...lives {
+            // The sound worker, and each start of the other one.
+            await ready.wait { $0.count == life + 1 }
+            let worker = try #require(ready.all.last { $0.worker == "faulty" }?.pid)
+            guard let memory = SharedMemory(of: worker) else {
+                // It has had an event that its predecessor never read, and is gone already.
+                await exits.wait { $0.count >= life }
+                continue
+            }
+            let racer = try MemoryRacer(memory, seed: random.next())
+            let number = Int64(life) << 16 + Int64.random(in: 1...7_000, using: &random)
+            // What is large lies in memory by itself; of what a burst publishes a name of no file says nothing.
+            let text = misbehaviour == "none" ? String(repeating: "x", count: random.below(200_000)) : ""
+            publisher.publish(WorkRequested(number: misbehaviour == "none" ? number : number & 0xFFFF, text: text))
+            let end = MonotonicClock.now() + UInt64(random.below(Int(Self.longestLife)))
+            while exits.count < life, MonotonicClock.now() < end { await Task.yield() }
+            _ = ProcessSignal.kill(worker)
+            // It goes on while the host reads what the worker has left, until the end is told.
+            await exits.wait { $0.count >= life }
+            changes += racer.stop()
+            raced += 1
+            await answers.wait(for: raced)
+        }
+        #expect(raced > lives / 2)
+        #expect(changes > raced)
+        #expect(exits.all.allSatisfy { $0.worker == "faulty" })
+        #expect(bridge.statistics.allSatisfy { $0.received.isBalanced })
+        let violations = exits.all.count { $0.reason.hasPrefix("broke the protocol: ") }
+        let found = "\(violations) found to break the protocol"
+        print("\(misbehaviour): \(lives) lives, \(raced) of them raced with \(changes) changes, \(found)")
+        #expect(violations > 0)
+        await ready.wait { $0.count == lives + 2 }
+        // A thread that has just reported the end of its link still has to let go of the memory.
+        let deadline = MonotonicClock.now() + 60_000_000_000
+        while try CurrentProcess.openDescriptors().count > before, MonotonicClock.now() < deadline {
+            await Task.yield()
+        }
+        #expect(try CurrentProcess.openDescriptors().count <= before)
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
+    }
+}
