@@ -119,8 +119,12 @@ def configuration(directory, products, priority):
         "subscribes": ["WorkRequested"],
         "publishes": ["WorkDone"],
     }
-    # As often as they end they are to come again.
-    return {"workers": [honest, *hostile], "intensity": {"restarts": 10_000, "within": "1s"}}
+    # As often as they end they are to come again; and what the honest worker refuses of theirs may not hold up what it is asked.
+    return {
+        "workers": [honest, *hostile],
+        "intensity": {"restarts": 10_000, "within": "1s"},
+        "deadLetters": {"whenFull": "evict-oldest"},
+    }
 
 
 class Supervisor:
