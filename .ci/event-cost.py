@@ -18,7 +18,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORDS = ROOT / ".ci" / "event-cost.json"
-BUILD = ["swift", "build", "-c", "release", "-Xswiftc", "-enable-testing", "--scratch-path", ".build-release"]
+# With the flags of the tests in release, so that nothing but linking is left to do behind them.
+BUILD = ["swift", "build", "-c", "release", "-Xswiftc", "-enable-testing", "-debug-info-format", "none"]
+BUILD += ["--scratch-path", ".build-release"]
 JOURNEYS = ["flood", "trips", "local", "codec"]
 # How many events go into one write and one read of a flood depends on time, which valgrind stretches.
 WITHOUT_INSTRUCTIONS = ["flood"]
