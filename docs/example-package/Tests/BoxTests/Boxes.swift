@@ -1,0 +1,19 @@
+import DomainEvents
+import Synchronization
+
+struct BoxOrdered: DomainEvent, Codable {
+    let number: Int
+}
+
+struct BoxProvisioned: DomainEvent, Codable {
+    let number: Int
+}
+
+/// The boxes that have been provisioned.
+final class Shelf: Sendable {
+    private let boxes = Mutex<Set<Int>>([])
+
+    var count: Int { boxes.withLock { $0.count } }
+
+    func put(_ box: Int) { _ = boxes.withLock { $0.insert(box) } }
+}
