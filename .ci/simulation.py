@@ -2,10 +2,12 @@
 
 Usage: simulation.py digests COMMAND...
        simulation.py mutants [NAME...]
+       simulation.py patches
 `digests` runs a command that runs the tests twice, and compares what each says of its runs.
 `mutants` puts each patch of .ci/mutants into a copy of this checkout, builds it, and runs the scenario that the patch
 names until a seed fails. Prints the seed, and how many choices the shrunk failure has. By hand: each takes a build.
-Exit status 1 if two runs of a seed differ, or if a mutant is not found.
+`patches` looks whether each patch fits this checkout and names a scenario that there is; in CI.
+Exit status 1 if two runs of a seed differ, if a mutant is not found, or if a patch fits no more.
 """
 
 import os
@@ -74,26 +76,44 @@ def find(scenario):
     return re.search(failure, result.stdout + result.stderr)
 
 
+def scenario(patch):
+    return re.search(r"^Scenario: (\w+)$", patch.read_text(encoding="utf-8"), re.MULTILINE)[1]
+
+
 def mutants(names):
     patches = sorted(MUTANTS.glob("*.patch"))
     if names:
         patches = [patch for patch in patches if patch.stem in names]
     missed = []
     for patch in patches:
-        scenario = re.search(r"^Scenario: (\w+)$", patch.read_text(encoding="utf-8"), re.MULTILINE)[1]
         copy_tree()
         subprocess.run(["patch", "-p1", "--silent", "-i", str(patch)], cwd=TREE, check=True)
         built = build()
         if built.returncode != 0:
             sys.exit(f"{patch.stem} cannot be built:\n{built.stdout[-2000:]}")
-        found = find(scenario)
+        found = find(scenario(patch))
         if found is None:
             missed.append(patch.stem)
-            print(f"| {patch.stem} | {scenario} | not found | | |", flush=True)
+            print(f"| {patch.stem} | {scenario(patch)} | not found | | |", flush=True)
         else:
             seed, reason, before, after = found.groups()
-            print(f"| {patch.stem} | {scenario} | {seed} | {before} → {after} | {reason[:100]} |", flush=True)
+            print(f"| {patch.stem} | {scenario(patch)} | {seed} | {before} → {after} | {reason[:100]} |", flush=True)
     return 1 if missed else 0
+
+
+def patches():
+    tests = (ROOT / "Tests" / "SimulationTests").glob("*.swift")
+    scenarios = "".join(path.read_text(encoding="utf-8") for path in tests)
+    misfits = []
+    for patch in sorted(MUTANTS.glob("*.patch")):
+        command = ["git", "-c", f"safe.directory={ROOT}", "apply", "--check", str(patch)]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if result.returncode != 0:
+            misfits.append(f"{patch.name} fits no more: {result.stderr.strip()}")
+        if f'("{scenario(patch)}", ' not in scenarios:
+            misfits.append(f"{patch.name} names no scenario that there is")
+    print("\n".join(misfits), end="\n" if misfits else "")
+    return 1 if misfits else 0
 
 
 def main():
@@ -102,6 +122,8 @@ def main():
             return digests(command)
         case ["mutants", *names]:
             return mutants(names)
+        case ["patches"]:
+            return patches()
     sys.exit(__doc__)
 
 
