@@ -167,6 +167,7 @@ let package = Package(
                 "DomainEvents",
                 "EventBridge",
                 "EventRouting",
+                "JSONText",
                 "Locks",
                 "Supervision",
             ]
@@ -561,6 +562,7 @@ let package = Package(
                 "DomainEvents",
                 "EventBridge",
                 "EventBridgeTesting",
+                "JSONText",
                 "Locks",
                 "Supervision",
                 "TestSupport",

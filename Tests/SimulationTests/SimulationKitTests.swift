@@ -148,7 +148,7 @@ final class Received: @unchecked Sendable {
 }
 
 @inline(never)
-private func waitForEver() {
+func waitForEver() {
     let lock = Lock()
     let condition = Condition(lock: lock)
     lock.withLock { while true { condition.wait() } }

@@ -29,6 +29,12 @@ public struct BridgeSimulation: Sendable {
     /// How many steps a world may take: a step is a lock that is taken or a wait.
     public var maximumSteps: Int
 
+    /// The file in which a failed run is written as a timeline, in the place of what is there; by default what `EVENT_BRIDGE_TRACE` says,
+    /// and nil for none.
+    ///
+    /// It is a trace in the JSON of Chrome's trace viewer, which Perfetto (`ui.perfetto.dev`) shows, and its times are the run's own.
+    public var timeline: String?
+
     /// Describes a simulation.
     ///
     /// - Parameters:
@@ -49,6 +55,7 @@ public struct BridgeSimulation: Sendable {
         self.faults = faults
         self.longest = longest
         self.maximumSteps = maximumSteps
+        timeline = CurrentProcess.environment("EVENT_BRIDGE_TRACE")
     }
 
     /// Runs `body` in one world for each seed.
@@ -64,7 +71,7 @@ public struct BridgeSimulation: Sendable {
             guard let choices = Choices(text: text) else {
                 throw SimulationError("EVENT_BRIDGE_CHOICES is no list of choices: \(text)")
             }
-            let outcome = await outcome(of: choices, body)
+            let outcome = await outcome(of: choices, timeline: timeline, body)
             if let failure = outcome.failure { throw failure }
             throw SimulationError("these choices fail no more; \(outcome.unmet) of them were not met")
         }
@@ -93,6 +100,10 @@ public struct BridgeSimulation: Sendable {
         await shrinker.shrink()
         guard var failure = shrinker.best.failure else { preconditionFailure("only failures are kept") }
         failure.choicesBefore = failed.made.count
+        if timeline != nil {
+            let choices = Choices(seed: failed.seed, list: shrinker.list)
+            failure.timeline = await outcome(of: choices, timeline: timeline, body).failure?.timeline
+        }
         return failure
     }
 
@@ -100,9 +111,12 @@ public struct BridgeSimulation: Sendable {
     private static let turns = Atomic<UInt64>(0)
 
     /// Runs one world.
+    ///
+    /// - Parameter timeline: where it is written as a timeline if it fails.
     func outcome(
         of choices: Choices,
         keepsTrace: Bool = false,
+        timeline: String? = nil,
         _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
     ) async -> SimulationOutcome {
         _ = Self.watchesTasks
@@ -110,8 +124,9 @@ public struct BridgeSimulation: Sendable {
             points: UInt64(max(1, maximumSteps)),
             nanoseconds: UInt64(clamping: longest.components.seconds) * 1_000_000_000
         )
-        let scheduler = Scheduler(choices: choices, limits: limits, keepsTrace: keepsTrace)
-        let core = WorldCore(scheduler: scheduler, faults: faults)
+        let isKept = timeline != nil
+        let scheduler = Scheduler(choices: choices, limits: limits, keepsTrace: keepsTrace, keepsTurns: isKept)
+        let core = WorldCore(scheduler: scheduler, faults: faults, keepsPassages: isKept)
         let world = SimulationWorld(core)
         // In the caller's task, whose task-local values it keeps.
         world.begin(body)
@@ -121,7 +136,11 @@ public struct BridgeSimulation: Sendable {
                 try PlatformThread.start(name: "simulation") {
                     CurrentThread.stayOnOneProcessor(turn: Self.turns.wrappingAdd(1, ordering: .relaxed).newValue)
                     let end = scheduler.run()
-                    continuation.resume(returning: SimulationOutcome(world, end))
+                    var outcome = SimulationOutcome(world, end)
+                    if let timeline, let failure = outcome.failure {
+                        outcome.failure?.timeline = WorldTimeline(core, failure).write(to: timeline)
+                    }
+                    continuation.resume(returning: outcome)
                 }
             } catch {
                 fatalError("A simulation cannot begin: \(error)")

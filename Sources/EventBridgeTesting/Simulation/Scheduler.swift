@@ -79,12 +79,13 @@ final class Scheduler: @unchecked Sendable {
         var work: [@Sendable () -> Void]
     }
 
-    init(choices: Choices, limits: Limits = Limits(), keepsTrace: Bool = false) {
+    init(choices: Choices, limits: Limits = Limits(), keepsTrace: Bool = false, keepsTurns: Bool = false) {
         self.choices = choices
         self.limits = limits
         timeNumbers = SeededNumbers(seed: choices.seed, name: "time")
         randomNumbers = SeededNumbers(seed: choices.seed, name: "randomness")
         trace.keepsEntries = keepsTrace
+        trace.keepsTurns = keepsTurns
     }
 
     // MARK: - From outside

@@ -13,7 +13,11 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     /// How many there were before those were left out that the failure does not need.
     public internal(set) var choicesBefore: Int
     /// How long the run had lasted in its own time.
-    public let time: Duration
+    public var time: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }
+    let nanoseconds: UInt64
+
+    /// Where the run lies as a timeline, or why it does not; nil if none was asked for (``BridgeSimulation/timeline``).
+    public internal(set) var timeline: String?
 
     init(reason: String, world: WorldCore, nanoseconds: UInt64) {
         seed = world.scheduler.choices.seed
@@ -22,7 +26,7 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
         choices = Choices.text(seed: seed, made)
         choiceCount = made.count
         choicesBefore = made.count
-        time = .nanoseconds(Int64(clamping: nanoseconds))
+        self.nanoseconds = nanoseconds
         story = world.story.map { line in
             let microseconds = (line.time - Scheduler.beginning) / 1_000
             return "\(microseconds / 1_000).\(String(microseconds % 1_000 + 1_000).dropFirst()) ms  \(line.text)"
@@ -32,11 +36,12 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     /// What failed and how, line by line, and how to repeat it.
     public var description: String {
         let lines = story.suffix(60).map { "  " + $0 }.joined(separator: "\n")
+        let end = timeline.map { "\ntimeline: \($0)" } ?? ""
         return """
             seed \(seed) failed: \(reason)
             after \(time) of its own time, \(choicesBefore) choices → shrunk to \(choiceCount)
             \(lines)
-            repeat: EVENT_BRIDGE_CHOICES='\(choices)' swift test --filter …
+            repeat: EVENT_BRIDGE_CHOICES='\(choices)' swift test --filter …\(end)
             """
     }
 }

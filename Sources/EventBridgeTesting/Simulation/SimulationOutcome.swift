@@ -1,7 +1,7 @@
 /// How one world went.
 struct SimulationOutcome: Sendable {
     let seed: UInt64
-    let failure: SimulationFailure?
+    var failure: SimulationFailure?
     /// Of everything up to the end of the body and of the hosts that it had started.
     let digest: UInt64
     let steps: UInt64

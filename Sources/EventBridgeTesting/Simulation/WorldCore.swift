@@ -14,6 +14,9 @@ final class WorldCore: @unchecked Sendable {
     /// How often something went wrong.
     private(set) var met: [String: Int] = [:]
     private(set) var story: [StoryLine] = []
+    /// What has passed the router of a process; only if it is kept.
+    private(set) var passages: [WorldTimeline.Passage] = []
+    private let keepsPassages: Bool
     var workers: [SimulatedProcess] = []
     /// By hand: the next start of a worker ends there.
     var doomed: [String: [Doom]] = [:]
@@ -54,8 +57,9 @@ final class WorldCore: @unchecked Sendable {
         let subscribe: @Sendable (EventPublisher, @escaping @Sendable () -> Void) -> Subscription
     }
 
-    init(scheduler: Scheduler, faults allowed: SimulationFaults) {
+    init(scheduler: Scheduler, faults allowed: SimulationFaults, keepsPassages: Bool = false) {
         self.scheduler = scheduler
+        self.keepsPassages = keepsPassages
         var faults = allowed
         for kind in 0..<SimulationFaults.kinds {
             // Of each kind two seeds in three have some.
@@ -85,6 +89,7 @@ final class WorldCore: @unchecked Sendable {
     func tap(of process: String) -> @Sendable (PassingEvent) -> Void {
         { [self] event in
             guard !isSealed else { return }
+            if keepsPassages { keep(event) }
             guard event.sender != nil else {
                 if let thread = scheduler.current() { record.published(event.context, on: thread.number) }
                 return
@@ -95,6 +100,20 @@ final class WorldCore: @unchecked Sendable {
             if let broken = record.arrived(event.name, event.context, at: process) { fail(broken) }
             check()
         }
+    }
+
+    private func keep(_ event: PassingEvent) {
+        guard let thread = scheduler.current() else { return }
+        passages.append(
+            WorldTimeline.Passage(
+                time: scheduler.now,
+                thread: thread.number,
+                process: thread.process.number,
+                name: event.name,
+                context: event.context,
+                sender: event.sender
+            )
+        )
     }
 
     /// How many events have arrived anywhere.

@@ -20,17 +20,13 @@ struct ChromeTrace {
 
     /// Hands out the text piece by piece.
     func write(to output: ([UInt8]) throws(SystemFileError) -> Void) throws(SystemFileError) {
-        var text = Array(#"{"displayTimeUnit":"ns","otherData":{"clock":"CLOCK_MONOTONIC","#.utf8)
-        text += Array(#""startNanoseconds":"\#(origin)","droppedSpans":"\#(trace.dropped)","#.utf8)
-        text += Array(#""missedBatches":"\#(trace.missedBatches)"},"traceEvents":["#.utf8)
-        var isFirst = true
+        var text = TraceText([
+            ("clock", "CLOCK_MONOTONIC"), ("startNanoseconds", "\(origin)"), ("droppedSpans", "\(trace.dropped)"),
+            ("missedBatches", "\(trace.missedBatches)"),
+        ])
         func append(_ entry: TraceEntry) throws(SystemFileError) {
-            text += Array((isFirst ? "\n" : ",\n").utf8)
-            isFirst = false
-            entry.append(to: &text)
-            guard text.count >= Self.chunkBytes else { return }
-            try output(text)
-            text.removeAll(keepingCapacity: true)
+            text.append(entry)
+            if text.count >= Self.chunkBytes { try output(text.take()) }
         }
         for entry in names { try append(entry) }
         // Of those that begin together the longer one is around the other.
@@ -42,8 +38,8 @@ struct ChromeTrace {
         for (number, flow) in TraceFlow.all(in: trace).enumerated() {
             for entry in entries(of: flow, number: number + 1) { try append(entry) }
         }
-        text += Array("\n]}\n".utf8)
-        try output(text)
+        text.end()
+        try output(text.take())
     }
 
     // MARK: - Entries
@@ -51,24 +47,17 @@ struct ChromeTrace {
     private var names: [TraceEntry] {
         var found: [TraceEntry] = []
         for (index, process) in trace.processes.enumerated() {
-            var name = TraceEntry("process_name", "M", process)
-            name.arguments = [("name", .text(process.name))]
-            var order = TraceEntry("process_sort_index", "M", process)
-            order.arguments = [("sort_index", .number(UInt64(index)))]
-            found += [name, order]
+            found += TraceEntry.names(ofProcess: process.pid, process.name, at: index)
         }
         for (thread, text) in trace.threads.sorted(by: { $0.key.id < $1.key.id }) {
-            var name = TraceEntry("thread_name", "M", thread.process)
-            name.thread = thread.id
-            name.arguments = [("name", .text(text))]
-            found.append(name)
+            found.append(TraceEntry.name(ofThread: thread.id, of: thread.process.pid, text))
         }
         return found
     }
 
     private func entries(of index: Int) -> [TraceEntry] {
         let (process, span) = trace.spans[index]
-        var entry = TraceEntry("\(span.stage.rawValue) \(span.event)", "X", process)
+        var entry = TraceEntry("\(span.stage.rawValue) \(span.event)", "X", process: process.pid)
         entry.category = span.stage.rawValue
         entry.time = span.start - origin
         entry.arguments = [("event", .text(span.event)), ("id", .text(span.id))]
@@ -93,7 +82,7 @@ struct ChromeTrace {
     private func entries(of flow: TraceFlow, number: Int) -> [TraceEntry] {
         [(flow.from, "s"), (flow.to, "f")].map { index, phase in
             let (process, span) = trace.spans[index]
-            var entry = TraceEntry(flow.kind.rawValue, phase, process)
+            var entry = TraceEntry(flow.kind.rawValue, phase, process: process.pid)
             entry.category = "flow"
             entry.identifier = "\(number)"
             entry.thread = span.thread

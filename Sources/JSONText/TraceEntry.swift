@@ -1,40 +1,59 @@
-import JSONText
-
 /// One entry of a Chrome trace.
-struct TraceEntry {
-    enum Argument {
+package struct TraceEntry {
+    package enum Argument {
         case text(String)
         case number(UInt64)
     }
 
-    var name: String
-    var phase: String
-    var category: String?
-    let process: RecordedTrace.Process
+    package var name: String
+    package var phase: String
+    package var category: String?
+    /// The number of the process.
+    package let process: Int32
     /// The process's own line if nil.
-    var thread: UInt64?
+    package var thread: UInt64?
     /// In nanoseconds.
-    var time: UInt64?
-    var duration: UInt64?
-    var identifier: String?
-    var bindsToEnclosing = false
-    var arguments: [(key: String, value: Argument)] = []
+    package var time: UInt64?
+    package var duration: UInt64?
+    package var identifier: String?
+    /// Of an instant: how far its line reaches.
+    package var scope: String?
+    package var bindsToEnclosing = false
+    package var arguments: [(key: String, value: Argument)] = []
 
-    init(_ name: String, _ phase: String, _ process: RecordedTrace.Process) {
+    package init(_ name: String, _ phase: String, process: Int32) {
         self.name = name
         self.phase = phase
         self.process = process
+    }
+
+    /// The two that say what a process is called, and which of all it is from the top.
+    package static func names(ofProcess process: Int32, _ name: String, at place: Int) -> [TraceEntry] {
+        var called = TraceEntry("process_name", "M", process: process)
+        called.arguments = [("name", .text(name))]
+        var order = TraceEntry("process_sort_index", "M", process: process)
+        order.arguments = [("sort_index", .number(UInt64(place)))]
+        return [called, order]
+    }
+
+    /// The one that says what a thread is called.
+    package static func name(ofThread thread: UInt64, of process: Int32, _ name: String) -> TraceEntry {
+        var called = TraceEntry("thread_name", "M", process: process)
+        called.thread = thread
+        called.arguments = [("name", .text(name))]
+        return called
     }
 
     /// Appends the entry as a JSON object in one line.
     func append(to text: inout [UInt8]) {
         text += Array(#"{"name":"#.utf8)
         JSONEscaping.append(name, to: &text)
-        text += Array(#","ph":"\#(phase)","pid":\#(process.pid),"tid":\#(tid)"#.utf8)
+        text += Array(#","ph":"\#(phase)","pid":\#(process),"tid":\#(tid)"#.utf8)
         if let category { text += Array(#","cat":"\#(category)""#.utf8) }
         if let identifier { text += Array(#","id":"\#(identifier)""#.utf8) }
         if let time { text += Array(#","ts":\#(Self.microseconds(time))"#.utf8) }
         if let duration { text += Array(#","dur":\#(Self.microseconds(duration))"#.utf8) }
+        if let scope { text += Array(#","s":"\#(scope)""#.utf8) }
         if bindsToEnclosing { text += Array(#","bp":"e""#.utf8) }
         if !arguments.isEmpty {
             text += Array(#","args":{"#.utf8)
@@ -51,7 +70,7 @@ struct TraceEntry {
     }
 
     /// What a peer says is the number of a thread need not be one.
-    private var tid: UInt32 { thread.map { UInt32(clamping: $0) } ?? UInt32(clamping: process.pid) }
+    private var tid: UInt32 { thread.map { UInt32(clamping: $0) } ?? UInt32(clamping: process) }
 
     private static func microseconds(_ nanoseconds: UInt64) -> String {
         let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000)

@@ -1,0 +1,199 @@
+import BridgePlatform
+import DomainEvents
+import JSONText
+
+/// A run of a world in the JSON of Chrome's trace viewer, which Perfetto reads; its times are the world's own.
+///
+/// Each process that was started has a track for each of its threads: when that had the baton, and in there the events
+/// that it published and those that arrived on it. Arrows lead from where an event was published to where it arrived, and
+/// from there to what it has caused. The lines of the story, faults among them, are instants that cross all tracks.
+struct WorldTimeline {
+    /// An event passes the router of a process: it is published there, or it arrives.
+    struct Passage: Sendable {
+        let time: UInt64
+        let thread: Int
+        let process: Int
+        let name: String
+        let context: EventContext
+        /// Nil if it is published.
+        let sender: String?
+    }
+
+    private struct Thread: Hashable {
+        let process: Int
+        let number: Int
+    }
+
+    private let turns: [Trace.Turn]
+    private let passages: [Passage]
+    private let story: [WorldCore.StoryLine]
+    private let failure: SimulationFailure
+    private let seed: UInt64
+
+    init(_ world: WorldCore, _ failure: SimulationFailure) {
+        // Behind its end a world lets those come to theirs who have been killed.
+        let end = Scheduler.beginning + failure.nanoseconds
+        turns = world.scheduler.trace.turns.filter { $0.begin <= end }
+        passages = world.passages
+        story = world.story
+        seed = world.scheduler.choices.seed
+        self.failure = failure
+    }
+
+    /// - Returns: Where it lies, or why it does not.
+    func write(to path: String) -> String {
+        do throws(SystemFileError) {
+            try SystemFile.create(path).append(text)
+            return path
+        } catch {
+            return "\(path) cannot be written: \(error)"
+        }
+    }
+
+    private var text: [UInt8] {
+        var text = TraceText([("clock", "the world's own"), ("seed", "\(seed)"), ("choices", failure.choices)])
+        for entry in names { text.append(entry) }
+        let timed = turnEntries + passageEntries + flowEntries + storyEntries
+        // Of those that begin together the longer one is around the other.
+        let ordered = timed.indices.sorted { left, right in
+            let (one, other) = (timed[left], timed[right])
+            return (one.time ?? 0, other.duration ?? 0, left) < (other.time ?? 0, one.duration ?? 0, right)
+        }
+        for index in ordered { text.append(timed[index]) }
+        text.end()
+        return text.take()
+    }
+
+    // MARK: - Tracks
+
+    /// As in the status of a simulated worker.
+    private static func identifier(of process: Int) -> Int32 { 1_000 + Int32(clamping: process) }
+
+    /// The names of processes and threads; a worker's second start has its number.
+    private var names: [TraceEntry] {
+        var processes: [Int: String] = [:]
+        var threads: [Thread: String] = [:]
+        for turn in turns {
+            processes[turn.process] = turn.processName
+            threads[Thread(process: turn.process, number: turn.thread)] = turn.threadName
+        }
+        var starts: [String: Int] = [:]
+        var found: [TraceEntry] = []
+        for (place, (number, name)) in processes.sorted(by: { $0.key < $1.key }).enumerated() {
+            starts[name, default: 0] += 1
+            let start = starts[name] ?? 1
+            let title = start == 1 ? name : "\(name) \(start)"
+            found += TraceEntry.names(ofProcess: Self.identifier(of: number), title, at: place)
+        }
+        for (thread, name) in threads.sorted(by: { $0.key.number < $1.key.number }) {
+            let process = Self.identifier(of: thread.process)
+            found.append(TraceEntry.name(ofThread: UInt64(thread.number), of: process, "\(name) \(thread.number)"))
+        }
+        return found
+    }
+
+    private func entry(
+        _ name: String,
+        _ phase: String,
+        _ category: String,
+        of process: Int,
+        at time: UInt64
+    ) -> TraceEntry {
+        var entry = TraceEntry(name, phase, process: Self.identifier(of: process))
+        entry.category = category
+        entry.time = time - Scheduler.beginning
+        return entry
+    }
+
+    private var turnEntries: [TraceEntry] {
+        turns.map { turn in
+            var entry = entry("runs", "X", "turn", of: turn.process, at: turn.begin)
+            entry.thread = UInt64(turn.thread)
+            entry.duration = turn.end - turn.begin
+            return entry
+        }
+    }
+
+    // MARK: - Events
+
+    /// An event lasts until its thread comes to the next one or hands the baton on.
+    private var passageEntries: [TraceEntry] {
+        var ends = passages.map(\.time)
+        var newest: [Int: Int] = [:]
+        var turn = 0
+        for (index, passage) in passages.enumerated() {
+            while turn + 1 < turns.count, turns[turn + 1].begin <= passage.time { turn += 1 }
+            if turn < turns.count, turns[turn].thread == passage.thread, turns[turn].begin <= passage.time {
+                ends[index] = max(passage.time, turns[turn].end)
+            }
+            if let before = newest[passage.thread] { ends[before] = min(ends[before], passage.time) }
+            newest[passage.thread] = index
+        }
+        return zip(passages, ends).map { passage, end in
+            let title = "\(passage.sender == nil ? "publishes" : "gets") \(passage.name)"
+            var entry = entry(title, "X", "event", of: passage.process, at: passage.time)
+            entry.thread = UInt64(passage.thread)
+            entry.duration = end - passage.time
+            entry.arguments = [("event", .text(passage.name)), ("id", .text(passage.context.id.description))]
+            if let cause = passage.context.cause { entry.arguments.append(("cause", .text(cause.description))) }
+            if let sender = passage.sender { entry.arguments.append(("from", .text(sender))) }
+            if passage.context.attempt != 1 {
+                entry.arguments.append(("attempt", .number(UInt64(max(0, passage.context.attempt)))))
+            }
+            return entry
+        }
+    }
+
+    private var flowEntries: [TraceEntry] {
+        struct Place: Hashable {
+            let process: Int
+            let id: EventID
+        }
+        var published: [EventID: Int] = [:]
+        var arrived: [Place: Int] = [:]
+        var flows: [(name: String, from: Int, to: Int)] = []
+        for (index, passage) in passages.enumerated() {
+            let id = passage.context.id
+            if passage.sender != nil {
+                arrived[Place(process: passage.process, id: id)] = index
+                if let from = published[id] { flows.append(("way of the event", from, index)) }
+            } else if published[id] == nil {
+                published[id] = index
+                guard let cause = passage.context.cause,
+                    let from = arrived[Place(process: passage.process, id: cause)] ?? published[cause]
+                else { continue }
+                flows.append(("cause", from, index))
+            }
+        }
+        return flows.enumerated().flatMap { number, flow in
+            [(flow.from, "s"), (flow.to, "f")].map { index, phase in
+                let passage = passages[index]
+                var entry = entry(flow.name, phase, "flow", of: passage.process, at: passage.time)
+                entry.thread = UInt64(passage.thread)
+                entry.identifier = "\(number + 1)"
+                // Without it the arrow would end at the next slice that begins.
+                entry.bindsToEnclosing = phase == "f"
+                return entry
+            }
+        }
+    }
+
+    // MARK: - The story
+
+    private var storyEntries: [TraceEntry] {
+        var lines: [(time: UInt64, text: String, category: String)] = []
+        for line in story {
+            guard case .text(let text) = line.what else { continue }
+            lines.append((line.time, text, text == failure.reason ? "failure" : "story"))
+        }
+        // What is found when nothing can go on is in no story.
+        if !lines.contains(where: { $0.category == "failure" }) {
+            lines.append((Scheduler.beginning + failure.nanoseconds, failure.reason, "failure"))
+        }
+        return lines.map { time, text, category in
+            var entry = entry(text, "i", category, of: 0, at: time)
+            entry.scope = "g"
+            return entry
+        }
+    }
+}

@@ -1,0 +1,34 @@
+/// The text of a Chrome trace, an object with `traceEvents`, entry by entry.
+package struct TraceText {
+    /// What has not been taken.
+    private var text: [UInt8]
+    private var isFirst = true
+
+    /// - Parameter notes: what is said of the trace as a whole.
+    package init(_ notes: [(key: String, value: String)]) {
+        text = Array(#"{"displayTimeUnit":"ns","otherData":{"#.utf8)
+        for (index, note) in notes.enumerated() {
+            text += Array(#"\#(index == 0 ? "" : ",")"\#(note.key)":"#.utf8)
+            JSONEscaping.append(note.value, to: &text)
+        }
+        text += Array(#"},"traceEvents":["#.utf8)
+    }
+
+    /// How many bytes there are to be taken.
+    package var count: Int { text.count }
+
+    package mutating func append(_ entry: TraceEntry) {
+        text += Array((isFirst ? "\n" : ",\n").utf8)
+        isFirst = false
+        entry.append(to: &text)
+    }
+
+    /// Ends the text; nothing follows.
+    package mutating func end() { text += Array("\n]}\n".utf8) }
+
+    /// What has come since this was called last.
+    package mutating func take() -> [UInt8] {
+        defer { text.removeAll(keepingCapacity: true) }
+        return text
+    }
+}
