@@ -185,6 +185,7 @@ let package = Package(
                 "CBOR",
                 "DomainEvents",
                 "EventBridge",
+                "EventBridgeTesting",
                 "JSONText",
                 "Locks",
                 "Supervision",

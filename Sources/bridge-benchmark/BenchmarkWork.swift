@@ -31,7 +31,7 @@ extension BenchmarkWork {
 
     /// All of them, in the order in which they are done and shown.
     static let all: [BenchmarkWork] =
-        roundTrips + floods + blobs + starts + supervision + [codec, inProcess] + growth
+        roundTrips + floods + blobs + starts + supervision + [codec, inProcess] + growth + simulation
 
     private static let roundTrips = [
         BenchmarkWork(
@@ -166,6 +166,21 @@ extension BenchmarkWork {
             count: 100,
             quickCount: 2
         ) { try await SupervisionWork.runIdle(workers: Int($0)) },
+    ]
+
+    private static let simulation = [
+        BenchmarkWork(
+            name: "simulation",
+            summary: "simulated worlds with 100 events, two workers and a crash, in a second of a processor",
+            count: 500,
+            quickCount: 2
+        ) { try await SimulationWork.runWorlds($0) },
+        BenchmarkWork(
+            name: "simulation-time",
+            summary: "so many seconds of a simulated world in which two workers have an event in each",
+            count: 3_000,
+            quickCount: 2
+        ) { try await SimulationWork.runTime(seconds: $0) },
     ]
 
     private static let codec = BenchmarkWork(

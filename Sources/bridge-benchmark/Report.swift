@@ -138,6 +138,19 @@ enum Report {
         )
     }
 
+    /// How many worlds there were in a second of a processor, and how much of their own time passed in it.
+    static func worlds(_ work: String, _ count: Int64, simulated: Duration, nanoseconds: UInt64) {
+        let (seconds, attoseconds) = simulated.components
+        let time = Double(seconds) + Double(attoseconds) / 1e18
+        line(
+            work,
+            [
+                ("worlds_per_s", perSecond(Double(count), nanoseconds)),
+                ("times_real_time", perSecond(time, nanoseconds)), ("n", "\(count)"), ("ok", "true"),
+            ]
+        )
+    }
+
     static func bytes(_ variant: String, _ bytes: Double) {
         line("W5-\(variant)", [("bytes", decimal(bytes)), ("ok", "true")])
     }

@@ -19,6 +19,8 @@ struct FigureKind {
         FigureKind(name: "ns", label: "ns"),
         FigureKind(name: "allocations", label: "allocations"),
         FigureKind(name: "resident_mib", label: "MiB in RAM"),
+        FigureKind(name: "worlds_per_s", label: "worlds/s"),
+        FigureKind(name: "times_real_time", label: "x real time"),
         FigureKind(name: "idle_us_per_s", label: "µs/s of host idle"),
     ]
 

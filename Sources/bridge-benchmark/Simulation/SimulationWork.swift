@@ -1,0 +1,77 @@
+import BridgePlatform
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import Locks
+
+/// What simulated worlds cost; in the processor's time, as one thread of a world runs at a time.
+enum SimulationWork {
+    private struct Question: DomainEvent, Codable {
+        let number: Int
+    }
+
+    private struct Answer: DomainEvent, Codable {
+        let number: Int
+    }
+
+    /// The numbers of the answers that have come.
+    private final class Answers: @unchecked Sendable {
+        // Sendable: guarded by `lock`.
+        private let lock = Lock()
+        private var numbers: Set<Int> = []
+
+        var count: Int { lock.withLock { numbers.count } }
+
+        func add(_ number: Int) { lock.withLock { _ = numbers.insert(number) } }
+    }
+
+    /// So many worlds, each with 100 events, two workers, and a crash of one of them.
+    static func runWorlds(_ count: Int64) async throws {
+        try await measure("simulation", worlds: count) { world in
+            world.crash("answering", whenHandling: Question.self)
+            try await ask(in: world, events: 100)
+        }
+    }
+
+    /// One world in which two workers have an event each second, for so many seconds.
+    static func runTime(seconds: Int64) async throws {
+        try await measure("simulation-time", worlds: 1) { world in
+            try await ask(in: world, events: Int(seconds), every: .seconds(1))
+        }
+    }
+
+    private static func measure(
+        _ work: String,
+        worlds: Int64,
+        _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
+    ) async throws {
+        let begin = CurrentProcess.processorNanoseconds()
+        let report = try await BridgeSimulation(seeds: Int(worlds), faults: .none).run(body)
+        let time = CurrentProcess.processorNanoseconds() - begin
+        Report.worlds(work, worlds, simulated: report.simulatedTime, nanoseconds: time)
+    }
+
+    private static func ask(in world: SimulationWorld, events: Int, every pause: Duration = .zero) async throws {
+        let publisher = EventPublisher()
+        let answers = Answers()
+        let kept = publisher.subscribe(to: Answer.self) { answers.add($0.number) }
+        try await world.start(
+            publisher,
+            workers: [
+                InMemoryWorker("answering", subscribes: [Question.self]) { publisher in
+                    [publisher.subscribe(to: Question.self) { publisher.publish(Answer(number: $0.number)) }]
+                },
+                InMemoryWorker("listening", subscribes: [Answer.self]) { publisher in
+                    [publisher.subscribe(to: Answer.self) { (_: Answer) in }]
+                },
+            ]
+        )
+        for number in 0..<events {
+            try await publisher.send(Question(number: number))
+            if pause > .zero { try await world.sleep(for: pause) }
+        }
+        try await world.rest(within: .seconds(60))
+        guard answers.count == events else { throw SimulationError("\(answers.count) of \(events) answers came") }
+        withExtendedLifetime(kept) {}
+    }
+}
