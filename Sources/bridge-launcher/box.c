@@ -9,18 +9,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-static struct launch_report failed(int32_t stage, int error, int detail) {
-    return (struct launch_report){.stage = stage, .error = error, .detail = detail};
-}
-
-struct launch_report lacking(const struct plan *plan, int32_t stage, int error, int detail) {
-    struct launch_report found = failed(stage, error, detail);
-    if (!plan->box.is_best_effort) return found;
-    found.is_left_out = 1;
-    report(plan, found);
-    return failed(0, 0, 0);
-}
-
 static int resource_of(enum box_limit limit) {
     switch (limit) {
     // Not RLIMIT_AS: reserved addresses cost nothing, and a Swift program, like any with threads, reserves gigabytes of them.
@@ -54,12 +42,12 @@ static struct launch_report set_limit(const struct box *box, enum box_limit limi
     if (value.rlim_max == RLIM_INFINITY || hard < value.rlim_max) value.rlim_max = hard;
     value.rlim_cur = soft < value.rlim_max ? soft : value.rlim_max;
     if (setrlimit(resource, &value) != 0) return failed(stage_limit, errno, (int)limit);
-    return failed(0, 0, 0);
+    return succeeded();
 }
 
 struct launch_report enter_box(const struct plan *plan) {
     const struct box *box = &plan->box;
-    if (!box->is_set) return failed(0, 0, 0);
+    if (!box->is_set) return succeeded();
     if (box->mask >= 0) umask((mode_t)box->mask);
     struct launch_report found = refuse_new_privileges(plan);
     // Before the limits: the rules need descriptors.

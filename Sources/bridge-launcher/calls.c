@@ -223,7 +223,7 @@ struct launch_report restrict_calls(const struct plan *plan) {
         allow(&filter);
     }
     struct sock_fprog program = {.len = filter.count, .filter = filter.steps};
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0) return (struct launch_report){.stage = 0};
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0) return succeeded();
     return lacking(plan, plan->box.refuses_network ? stage_network : stage_calls, errno, 0);
 }
 

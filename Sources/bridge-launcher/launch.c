@@ -46,24 +46,20 @@ static void tell_guard(int guard) {
     while (sendmsg(guard, &message, flags) < 0 && errno == EINTR) {}
 }
 
-static struct launch_report failed(int32_t stage, int error) {
-    return (struct launch_report){.stage = stage, .error = error};
-}
-
 struct launch_report launch(const struct plan *plan) {
     // The program has neither; how the bridge learns that it has begun.
-    if (fcntl(plan->status, F_SETFD, FD_CLOEXEC) != 0) return failed(stage_usage, errno);
+    if (fcntl(plan->status, F_SETFD, FD_CLOEXEC) != 0) return failed(stage_usage, errno, 0);
     if (plan->guard >= 0 && fcntl(plan->guard, F_SETFD, FD_CLOEXEC) != 0) {
-        return failed(stage_usage, errno);
+        return failed(stage_usage, errno, 0);
     }
     // Kept by exec, unless the program changes the user or has capabilities of its own. Where there is no such signal, the guard is left.
     cbp_arm_parent_death_signal(SIGKILL);
     // Behind it: a parent that died before has sent no signal.
-    if (getppid() != plan->parent) return failed(stage_parent, ESRCH);
+    if (getppid() != plan->parent) return failed(stage_parent, ESRCH, 0);
     if (plan->guard >= 0) tell_guard(plan->guard);
     // Last, as it could refuse what is above.
     struct launch_report found = enter_box(plan);
     if (found.stage != 0) return found;
     execve(plan->program, plan->arguments, environ);
-    return failed(stage_program, errno);
+    return failed(stage_program, errno, 0);
 }

@@ -89,6 +89,13 @@ struct launch_report {
     int32_t is_left_out;
 };
 
+struct launch_report succeeded(void);
+
+struct launch_report failed(int32_t stage, int error, int detail);
+
+/// Says that the system lacks something, and whether the worker begins all the same.
+struct launch_report lacking(const struct plan *plan, int32_t stage, int error, int detail);
+
 /// Tells whoever has started this process; may be called several times.
 void report(const struct plan *plan, struct launch_report found);
 
@@ -117,9 +124,6 @@ struct launch_report restrict_reach(const struct plan *plan);
 
 /// The part of the box that a filter of system calls is: nothing outside is changed, and no network.
 struct launch_report restrict_calls(const struct plan *plan);
-
-/// Says that the system lacks something, and whether the worker begins all the same.
-struct launch_report lacking(const struct plan *plan, int32_t stage, int error, int detail);
 
 /// Waits for the end of the parent, then kills what the workers have left.
 int guard(const struct plan *plan);

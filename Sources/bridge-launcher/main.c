@@ -9,16 +9,11 @@
 /// EX_USAGE of sysexits.h, and what shells say of a program that cannot be started.
 enum { exit_usage = 64, exit_not_started = 127 };
 
-void report(const struct plan *plan, struct launch_report found) {
-    // Fewer bytes than a pipe takes in one piece. Whom it does not reach has gone.
-    while (write(plan->status, &found, sizeof found) < 0 && errno == EINTR) {}
-}
-
 int main(int count, char **words) {
     struct plan plan = {.parent = -1, .status = -1, .guard = -1, .box = {.mask = -1}};
     for (int limit = 0; limit < limit_count; limit++) plan.box.limits[limit] = -1;
     if (!parse_command_line(count, words, &plan)) {
-        if (plan.status >= 0) report(&plan, (struct launch_report){.stage = stage_usage, .error = EINVAL});
+        if (plan.status >= 0) report(&plan, failed(stage_usage, EINVAL, 0));
         // The end takes back all memory; nobody is to look for what was not freed.
         _exit(exit_usage);
     }

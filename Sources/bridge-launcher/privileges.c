@@ -33,7 +33,7 @@ static const unsigned char kept[] = {
 enum { words = 2, greatest = 32 * words };
 
 struct launch_report refuse_new_privileges(const struct plan *plan) {
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0) return (struct launch_report){.stage = 0};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0) return succeeded();
     return lacking(plan, stage_privileges, errno, 0);
 }
 
@@ -42,7 +42,7 @@ struct launch_report give_up_capabilities(void) {
     for (size_t index = 0; index < sizeof kept; index++) left[kept[index] / 32] |= 1U << kept[index] % 32;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct now[words];
-    if (syscall(SYS_capget, &header, now) != 0) return (struct launch_report){.stage = stage_privileges, .error = errno};
+    if (syscall(SYS_capget, &header, now) != 0) return failed(stage_privileges, errno, 0);
     for (unsigned long capability = 0; capability < greatest; capability++) {
         // Without the right to do so there is none that its program could get back. Behind the last one the kernel knows of no other.
         if ((left[capability / 32] >> capability % 32 & 1) == 0) prctl(PR_CAPBSET_DROP, capability, 0UL, 0UL, 0UL);
@@ -52,8 +52,8 @@ struct launch_report give_up_capabilities(void) {
         now[word].permitted &= left[word];
         now[word].inheritable &= left[word];
     }
-    if (syscall(SYS_capset, &header, now) == 0) return (struct launch_report){.stage = 0};
-    return (struct launch_report){.stage = stage_privileges, .error = errno};
+    if (syscall(SYS_capset, &header, now) == 0) return succeeded();
+    return failed(stage_privileges, errno, 0);
 }
 
 #else
@@ -62,6 +62,6 @@ struct launch_report refuse_new_privileges(const struct plan *plan) {
     return lacking(plan, stage_privileges, ENOTSUP, 0);
 }
 
-struct launch_report give_up_capabilities(void) { return (struct launch_report){.stage = 0}; }
+struct launch_report give_up_capabilities(void) { return succeeded(); }
 
 #endif

@@ -108,10 +108,6 @@ static int landlock_abi(void) {
     return version > 0 ? (int)version : 0;
 }
 
-static struct launch_report failed(int32_t stage, int error, size_t detail) {
-    return (struct launch_report){.stage = stage, .error = error, .detail = (int32_t)detail};
-}
-
 static struct launch_report add_all(const struct plan *plan, const struct rules *rules) {
     for (size_t index = 0; index < sizeof always_readable / sizeof *always_readable; index++) {
         // Not every system has all of them.
@@ -126,9 +122,9 @@ static struct launch_report add_all(const struct plan *plan, const struct rules 
     for (size_t index = 0; index < plan->box.path_count; index++) {
         const struct box_path *path = &plan->box.paths[index];
         int error = add(rules, path->path, path->is_writable ? writing : reading);
-        if (error != 0) return failed(stage_path, error, index);
+        if (error != 0) return failed(stage_path, error, (int)index);
     }
-    return failed(0, 0, 0);
+    return succeeded();
 }
 
 /// What is ruled of files, as far as this kernel knows it.
@@ -146,7 +142,7 @@ static struct launch_report check(const struct plan *plan, int abi) {
     if (plan->box.rules_files && abi < abi_with_truncation) {
         return lacking(plan, stage_files, abi == 0 ? errno : EOPNOTSUPP, abi);
     }
-    return abi == 0 ? lacking(plan, stage_processes, errno, abi) : failed(0, 0, 0);
+    return abi == 0 ? lacking(plan, stage_processes, errno, abi) : succeeded();
 }
 
 struct launch_report restrict_reach(const struct plan *plan) {
@@ -164,10 +160,10 @@ struct launch_report restrict_reach(const struct plan *plan) {
     struct rules rules = {.handled = attributes.handled_access_fs};
     rules.descriptor = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
     int32_t stage = plan->box.rules_files ? stage_files : stage_processes;
-    if (rules.descriptor < 0) return failed(stage, errno, (size_t)abi);
+    if (rules.descriptor < 0) return failed(stage, errno, abi);
     if (plan->box.rules_files) found = add_all(plan, &rules);
     if (found.stage == 0 && syscall(SYS_landlock_restrict_self, rules.descriptor, 0) != 0) {
-        found = failed(stage, errno, (size_t)abi);
+        found = failed(stage, errno, abi);
     }
     close(rules.descriptor);
     return found;
