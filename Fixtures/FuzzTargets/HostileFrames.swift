@@ -103,7 +103,7 @@ enum HostileFrames {
     private static func message(_ script: inout Script) -> ControlMessage {
         switch script.choice(9) {
         case 0: .ready
-        case 1: .heartbeat(Heartbeat(busySequence: script.number(near: 1), busyMilliseconds: script.number(near: 1)))
+        case 1: .heartbeat
         case 2: .moreTime(milliseconds: UntrustedNumber(script.number(near: 1)), reason: "")
         case 3: .receipt(Receipt(id: id(&script), process: "peer", outcome: script.number(near: 1), text: ""))
         case 4: .hello(hello("", &script))

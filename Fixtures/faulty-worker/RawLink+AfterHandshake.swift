@@ -24,7 +24,7 @@ extension RawLink {
             sendEvent(Self.head(sequence: 1), payload: [0xA1, 0x64] + Array("text".utf8) + arrays + [0x00])
         case .slowFrame: sendSlowly()
         case .floodControl:
-            while true { send(.heartbeat(Heartbeat())) }
+            while true { send(.heartbeat) }
         case .floodNames: floodNames()
         case .floodInterest:
             for number: UInt64 in 2 ... .max {
@@ -86,7 +86,7 @@ extension RawLink {
                 continue
             }
             while receive(milliseconds: interval) != nil {}
-            if !hasEnded { send(.heartbeat(Heartbeat())) }
+            if !hasEnded { send(.heartbeat) }
         }
         exit(0)
     }

@@ -92,7 +92,7 @@ def be_honest(directory):
             answers.write(f"{'host' if asks_host else 'worker'} {time_of} {took:.6f}\n")
             answers.flush()
             if time.monotonic() > beat + 1:
-                link.send(frame([HEARTBEAT, None, 0]))
+                link.send(frame([HEARTBEAT]))
                 beat = time.monotonic()
             time.sleep(max(0, 0.02 - took))
 

@@ -113,7 +113,7 @@ class Session:
                               self.number(1), "text", self.random.choice([[], [], ["honest"], ["a"] * 300])],
             INTEREST: lambda: [[[self.number(index), self.name()] for index in range(self.random.choice([0, 1, 1, 2, 5]))],
                                [self.number(index) for index in range(self.random.choice([0, 0, 0, 1, 3]))]],
-            HEARTBEAT: lambda: [self.random.choice([None, self.number(link.received)]), self.number(0)],
+            HEARTBEAT: lambda: [],
             MORE_TIME: lambda: [self.number(1), "because"],
             GOODBYE: lambda: [self.number(1), "bye", self.number(link.sent), self.number(link.received)],
             DRAIN: lambda: [self.number(1)],

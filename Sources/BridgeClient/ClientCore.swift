@@ -359,7 +359,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         guard milliseconds > 0 else { return }
         poller.schedule(after: milliseconds * 1_000_000) { [weak self] in
             guard let self, !link.hasEnded else { return }
-            link.sendHeartbeat(Heartbeat())
+            link.sendHeartbeat()
             beat(every: milliseconds, over: link)
         }
     }

@@ -86,10 +86,8 @@ extension ControlMessage {
             writer.text(receipt.text)
             writer.arrayHead(receipt.passedOnTo.count)
             for process in receipt.passedOnTo { writer.text(process) }
-        case .heartbeat(let heartbeat):
-            begin(.heartbeat, 2)
-            if let busy = heartbeat.busySequence { writer.unsigned(busy) } else { writer.null() }
-            writer.unsigned(heartbeat.busyMilliseconds)
+        case .heartbeat:
+            begin(.heartbeat, 0)
         case .drain(let milliseconds):
             begin(.drain, 1)
             writer.unsigned(milliseconds)
@@ -136,8 +134,8 @@ extension ControlMessage {
         switch kind {
         case .hello: 9
         case .welcome: 8
-        case .reject, .interest, .heartbeat, .moreTime: 2
-        case .ready: 0
+        case .reject, .interest, .moreTime: 2
+        case .ready, .heartbeat: 0
         case .acknowledge, .goodbye: 4
         case .refuse: 3
         case .receipt: 6
@@ -173,13 +171,7 @@ extension ControlMessage {
                 )
             )
         case .receipt: .receipt(try decodeReceipt(&reader, limits: limits))
-        case .heartbeat:
-            .heartbeat(
-                Heartbeat(
-                    busySequence: try reader.readNull() ? nil : try reader.readUnsigned(),
-                    busyMilliseconds: try reader.readUnsigned()
-                )
-            )
+        case .heartbeat: .heartbeat
         case .drain: .drain(graceMilliseconds: try reader.readNumber())
         case .goodbye:
             .goodbye(

@@ -202,18 +202,6 @@ package struct Receipt: Sendable, Hashable {
     }
 }
 
-/// A sign of life.
-package struct Heartbeat: Sendable, Hashable {
-    /// The event that a handler has been busy with, and for how long; nil when idle.
-    package var busySequence: UntrustedNumber?
-    package var busyMilliseconds: UntrustedNumber
-
-    package init(busySequence: UInt64? = nil, busyMilliseconds: UInt64 = 0) {
-        self.busySequence = busySequence.map { UntrustedNumber($0) }
-        self.busyMilliseconds = UntrustedNumber(busyMilliseconds)
-    }
-}
-
 /// The last frame of an orderly end.
 package struct Goodbye: Sendable, Hashable {
     package enum Reason: UInt64, Sendable, CaseIterable {
@@ -254,7 +242,8 @@ package enum ControlMessage: Sendable, Hashable {
     case acknowledge(Acknowledgement, incarnation: UInt64)
     case refuse(Refusal)
     case receipt(Receipt)
-    case heartbeat(Heartbeat)
+    /// A sign of life.
+    case heartbeat
     /// Take no more, finish what is there, say goodbye; within so many milliseconds.
     case drain(graceMilliseconds: UntrustedNumber)
     case goodbye(Goodbye)

@@ -127,10 +127,10 @@ extension Link {
     }
 
     /// Shows that this side is alive; left out when the last sign of life has not even left.
-    package func sendHeartbeat(_ heartbeat: Heartbeat) {
+    package func sendHeartbeat() {
         let isQueued = lock.withLock {
             guard end == nil, !isReadToEnd, !isFarewellWritten, control.isEmpty else { return false }
-            ControlMessage.heartbeat(heartbeat).encode(into: control)
+            ControlMessage.heartbeat.encode(into: control)
             return true
         }
         if isQueued { pump() }

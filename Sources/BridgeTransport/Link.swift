@@ -295,9 +295,6 @@ package final class Link: @unchecked Sendable {
 
     // MARK: - State
 
-    /// The event whose inline handlers run; 0 if none do.
-    package var handledNow: UInt64 { inlineLane.handledNow }
-
     /// The number, of those that this side gives to names, of the event whose inline handlers run; 0 if none do.
     package var nameInHand: UInt64 { inlineLane.nameNow }
 

@@ -41,7 +41,6 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private var handshakeWaiter: CheckedContinuation<Result<EventPublisher, WorkerError>, Never>?
     private var end: End?
     private var endWaiters: [CheckedContinuation<End, Never>] = []
-    private var lastBusy: (sequence: UInt64, beats: UInt64) = (0, 0)
 
     /// - Parameter tap: told of what arrives and of what leaves, for whoever watches.
     package init(
@@ -269,20 +268,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         guard milliseconds > 0 else { return }
         poller.schedule(after: milliseconds * 1_000_000) { [weak self] in
             guard let self, !link.hasEnded else { return }
-            let busy = link.handledNow
-            let beats = lock.withLock {
-                lastBusy = (busy, busy == lastBusy.sequence ? lastBusy.beats + 1 : 0)
-                return lastBusy.beats
-            }
-            // Measured in beats: a clock read for each event would cost more than the sign of life is worth.
-            link.sendHeartbeat(
-                busy == 0
-                    ? Heartbeat()
-                    : Heartbeat(
-                        busySequence: busy,
-                        busyMilliseconds: beats &* milliseconds
-                    )
-            )
+            link.sendHeartbeat()
             beat(every: milliseconds)
         }
     }

@@ -40,7 +40,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private var fault: String?
 
     /// A client that shows no sign of life for so long keeps no memory here.
-    private static let heartbeat = Supervision.Heartbeat(every: .seconds(1), tolerance: 30)
+    private static let heartbeat = Heartbeat(every: .seconds(1), tolerance: 30)
     private static let longestTitle = 64
 
     init(_ arrival: Arrival, name: String, limits: LinkLimits, poller: Poller, owner: any Owner) {

@@ -64,10 +64,7 @@ struct ControlMessageTests {
         case 6: return .moreTime(milliseconds: UntrustedNumber(number()), reason: text())
         case 2: return .refuse(Refusal(sequence: number(), reason: number(), text: text()))
         case 3: return .goodbye(Goodbye(reason: number(), text: text(), lastWritten: number(), handledMark: number()))
-        case 4:
-            return .heartbeat(
-                Heartbeat(busySequence: Bool.random(using: &random) ? number() : nil, busyMilliseconds: number())
-            )
+        case 4: return .heartbeat
         case 5:
             let ids: [WireID] = [
                 .sender(number: number()), .receiver(number: number()),
@@ -120,7 +117,11 @@ struct ControlMessageTests {
         }
     }
 
-    @Test("a message with too few elements says how many there are", arguments: sampleMessages.filter { $0 != .ready })
+    /// Of those that have any.
+    @Test(
+        "a message with too few elements says how many there are",
+        arguments: sampleMessages.filter { $0 != .ready && $0 != .heartbeat }
+    )
     func tooFewElements(message: ControlMessage) {
         var short = bodyOf(frame(message))
         short[0] = 0x81
@@ -182,13 +183,6 @@ struct ControlMessageTests {
             writer.bytes([1])
         }
         #expect(refusal(reject).contains("Expected a text string"))
-        let heartbeat = body { writer in
-            writer.arrayHead(3)
-            writer.unsigned(13)
-            writer.bool(false)
-            writer.unsigned(0)
-        }
-        #expect(refusal(heartbeat).contains("Expected an unsigned integer"))
     }
 
     @Test("a hello of another program, or with versions that are no range, is refused")

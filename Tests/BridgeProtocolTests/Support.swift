@@ -81,8 +81,7 @@ let sampleMessages: [ControlMessage] = [
     .acknowledge(Acknowledgement(mark: 0), incarnation: 0),
     .acknowledge(Acknowledgement(mark: 9, ranges: [11...11, 13...20], after: 77), incarnation: .max),
     .refuse(Refusal(sequence: 12, reason: 1, text: "volume: expected an integer, found text")),
-    .heartbeat(Heartbeat()),
-    .heartbeat(Heartbeat(busySequence: 5, busyMilliseconds: 2_000)),
+    .heartbeat,
     .drain(graceMilliseconds: 5_000),
     .goodbye(Goodbye(reason: 1, text: "drained", lastWritten: 10, handledMark: .max)),
 ]

@@ -24,7 +24,7 @@ struct HeldEventTests {
         }
         pair.host.publish(3, from: LinkPair.hostSource)
         // Events leave ahead of messages: had they left at all, they would have come before this.
-        pair.host.send(.heartbeat(Heartbeat(busySequence: 0, busyMilliseconds: 7)))
+        pair.host.send(.heartbeat)
         pair.workerDelegate.messages.wait { $0.count == 2 }
         #expect(pair.workerDelegate.events.value.map(\.number) == [1])
         #expect(!pair.host.release(sequence, at: context.nanosecondsSinceEpoch))

@@ -42,7 +42,7 @@ struct LinkEndingTests {
         let stream = try #require(gated.value)
         // Another thread of the worker is in the middle of a write when the worker is to end.
         stream.isOpen.change { $0 = false }
-        let heartbeat = try PlatformThread.startJoinable(name: "test") { pair.worker.sendHeartbeat(Heartbeat()) }
+        let heartbeat = try PlatformThread.startJoinable(name: "test") { pair.worker.sendHeartbeat() }
         stream.isHeld.wait { $0 }
         pair.worker.finish(reason: .shutdown, text: "drained")
         pair.host.publish(1, from: LinkPair.hostSource)

@@ -376,7 +376,7 @@ struct PlacedEventTests {
         early.send(2, at: 8_192, UInt64(event.count))
         #expect(early.violation() == "event with sequence 2 arrived where 1 was expected")
         let control = try Hostile()
-        let heartbeat = frame(.heartbeat(Heartbeat()))
+        let heartbeat = frame(.heartbeat)
         control.store(heartbeat, at: 8_192)
         control.send(1, at: 8_192, UInt64(heartbeat.count))
         #expect(control.violation() != nil)

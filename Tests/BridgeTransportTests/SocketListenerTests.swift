@@ -161,7 +161,7 @@ struct SocketListenerTests {
                 host.books.wait { $0.introduced == 1 }
             }
             let before = try CurrentProcess.openDescriptorCount()
-            let bytes = isIntroduced ? frame(.heartbeat(Heartbeat())) : frame(.hello(LinkPair.hello()))
+            let bytes = isIntroduced ? frame(.heartbeat) : frame(.hello(LinkPair.hello()))
             #expect(sendDescriptors(253, with: bytes, over: client.rawValue) == bytes.count)
             #expect(host.books.wait { !$0.ends.isEmpty })
             #expect(host.books.value.ends == [.violation("it passed descriptors, which nobody takes")])

@@ -131,7 +131,7 @@ struct TakeOverTests {
         )
         for number in 1...5 { pair.host.publish(number, from: LinkPair.hostSource) }
         pair.workerDelegate.events.wait { $0.count == 3 }
-        while pair.worker.handledNow != 4 {}
+        while pair.host.peerWork?.inline != 4 {}
         // As if the process were killed here: only its memory is left of it.
         pair.worker.close()
         pair.host.peerIsGone()

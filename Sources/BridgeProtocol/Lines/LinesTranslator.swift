@@ -102,7 +102,7 @@ package struct LinesTranslator: Sendable {
             ControlMessage.moreTime(milliseconds: milliseconds, reason: reason).encode(into: frames)
         case .acknowledge(let sequence): try acknowledged(through: sequence, into: frames)
         case .refuse(let refusal): try refused(refusal, into: frames)
-        case .heartbeat: ControlMessage.heartbeat(Heartbeat()).encode(into: frames)
+        case .heartbeat: ControlMessage.heartbeat.encode(into: frames)
         case .goodbye(let reason, let text):
             phase = .ended
             ControlMessage.goodbye(
