@@ -1,5 +1,4 @@
 import Locks
-import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -56,7 +55,6 @@ package final class Poller: @unchecked Sendable {
     let lock = Lock()
     private let callEnded: Condition
     private let queue: any PollerQueue
-    private let oversleep = Atomic<UInt64>(0)
     private static let current = ThreadSpecific<Poller>()
 
     private var registrations: [UInt64: Registration] = [:]
@@ -87,12 +85,6 @@ package final class Poller: @unchecked Sendable {
         guard let current = Poller.current.unmanagedValue else { return false }
         return current.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
     }
-
-    /// How late the thread was, in nanoseconds, for its earliest timer at its latest wake-up; 0 if it was in time.
-    ///
-    /// A handler or timer that reads it learns of the gap before its own turn: a process that was stopped for 30
-    /// seconds reads about that. A handler that took long counts too. Without a timer there is nothing to be late for.
-    package var lastOversleep: UInt64 { oversleep.load(ordering: .relaxed) }
 
     // MARK: Descriptors
 
@@ -152,7 +144,7 @@ package final class Poller: @unchecked Sendable {
     /// On a stopped poller nothing is ever called.
     @discardableResult
     package func schedule(at deadline: UInt64, _ body: @escaping Work) -> Timer {
-        // A deadline in the past is "now", or `lastOversleep` would report a gap that never was.
+        // A deadline in the past is now, or a timer that makes such another each time would hold up all else.
         let effective = max(deadline, MonotonicClock.now())
         let (timer, wakes) = lock.withLock {
             let timer = Timer(self, effective, body)
@@ -249,7 +241,7 @@ extension Poller {
             let before = MonotonicClock.now()
             let count = queue.wait(atMost: earliest.map { $0 > before ? $0 - before : 0 })
             let now = MonotonicClock.now()
-            noteWakeUp(at: now)
+            noteWakeUp()
             for index in 0..<count {
                 if let event = queue.event(at: index) { call(event.token, event.readiness) }
             }
@@ -270,13 +262,11 @@ extension Poller {
         }
     }
 
-    private func noteWakeUp(at now: UInt64) {
-        let earliest = lock.withLock {
+    private func noteWakeUp() {
+        lock.withLock {
             sleepsUntil = nil
             isWakeUpSent = false
-            return timers.first?.deadline ?? now
         }
-        oversleep.store(now > earliest ? now - earliest : 0, ordering: .relaxed)
     }
 
     private func call(_ token: UInt64, _ readiness: Readiness) {

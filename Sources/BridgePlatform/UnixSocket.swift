@@ -85,29 +85,6 @@ package enum UnixSocket {
         shutdown(socket, CInt(SHUT_RDWR)) == 0
     }
 
-    /// Lets a blocking `receive` end with `wouldBlock` after `milliseconds`; 0 lets it wait for ever.
-    package static func setReceiveTimeout(_ socket: CInt, milliseconds: UInt32) throws(SystemError) {
-        var limit = timeval(
-            tv_sec: .init(milliseconds / 1000),
-            tv_usec: .init(milliseconds % 1000 * 1000)
-        )
-        try SystemError.check("setting the receive timeout of descriptor \(socket)") {
-            setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        }
-    }
-
-    /// Asks the kernel for buffers of these sizes in bytes.
-    ///
-    /// It may round them and has a limit of its own.
-    package static func setBufferSizes(_ socket: CInt, send: CInt, receive: CInt) throws(SystemError) {
-        for (option, value) in [(SO_SNDBUF, send), (SO_RCVBUF, receive)] {
-            var size = value
-            try SystemError.check("setting a buffer size of descriptor \(socket) to \(value) bytes") {
-                setsockopt(socket, SOL_SOCKET, option, &size, socklen_t(MemoryLayout<CInt>.size))
-            }
-        }
-    }
-
     static func create() throws(SystemError) -> FileDescriptor {
         FileDescriptor(owning: try SystemError.check("making a socket") { cbp_unix_socket() })
     }

@@ -1,4 +1,4 @@
-package import DomainEvents
+import DomainEvents
 
 /// What the peer wants: by which number each event name goes on this link.
 ///
@@ -17,9 +17,6 @@ package struct InterestTable: Sendable {
 
     /// The name that a number stands for.
     package func name(of number: UInt64) -> String? { names[number]?.text }
-
-    /// The names that are wanted now.
-    package var wantedNames: Set<EventName> { Set(wanted.keys) }
 
     /// Takes an interest message over.
     package mutating func apply(_ interest: Interest) throws(LinkViolation) {

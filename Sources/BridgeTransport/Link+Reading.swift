@@ -243,11 +243,8 @@ extension Link {
         at now: UInt64
     ) throws(LinkViolation) {
         let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
-            guard incarnation == peerIncarnation else {
-                // From the dead: says nothing about what this incarnation has handled.
-                staleAcknowledgements += 1
-                return ([], false)
-            }
+            // From the dead: says nothing about what this incarnation has handled.
+            guard incarnation == peerIncarnation else { return ([], false) }
             try checkMaySettle()
             let checked = try outbox.credit(acknowledgement)
             settling.acknowledged(checked, at: now)

@@ -153,8 +153,6 @@ package final class Link: @unchecked Sendable {
     var breaches: UInt64 = 0
     /// What the policies have done.
     @exclusivity(unchecked) var overflowTally: (dropped: UInt64, coalesced: UInt64) = (0, 0)
-    /// Acknowledgements of another incarnation, which were ignored.
-    @exclusivity(unchecked) var staleAcknowledgements = 0
     /// Those who wait for room in the outbox.
     @exclusivity(unchecked) var roomWaiters: [RoomWaiter] = []
     /// Called once when the link is not crowded any more.
@@ -290,8 +288,6 @@ package final class Link: @unchecked Sendable {
 
     /// The name that the peer gave one of its numbers.
     package func peerInterestName(of number: UInt64) -> String? { lock.withLock { peerInterest.name(of: number) } }
-
-    package var isEstablished: Bool { lock.withLock { peerSource != nil && end == nil } }
 
     // MARK: - State
 

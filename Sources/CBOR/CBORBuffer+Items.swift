@@ -19,7 +19,8 @@ extension CBORBuffer.Storage {
         capacity = larger
     }
 
-    mutating func insertGap(_ gap: Int, at offset: Int) {
+    /// Moves everything from `offset` on by `gap` bytes to make room for a longer head.
+    private mutating func insertGap(_ gap: Int, at offset: Int) {
         precondition(gap >= 0 && offset >= 0 && offset <= count)
         _ = reserve(gap)
         let target = bytes + offset

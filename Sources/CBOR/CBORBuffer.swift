@@ -79,22 +79,11 @@ package final class CBORBuffer {
         return offset
     }
 
-    @inlinable
-    package func patch(at offset: Int, with byte: UInt8) {
-        precondition(offset >= 0 && offset < storage.pointee.count)
-        storage.pointee.bytes.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self)
-    }
-
     /// Overwrites four bytes with a number in network byte order.
     @inlinable
     package func patch(at offset: Int, withBigEndian value: UInt32) {
         precondition(offset >= 0 && offset <= storage.pointee.count - 4)
         storage.pointee.bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
-    }
-
-    /// Moves everything from `offset` on by `gap` bytes to make room for a longer head.
-    package func insertGap(_ gap: Int, at offset: Int) {
-        storage.pointee.insertGap(gap, at: offset)
     }
 
     /// Drops everything from `count` on.

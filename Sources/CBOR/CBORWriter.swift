@@ -21,11 +21,6 @@ package struct CBORWriter {
     }
 
     @inlinable
-    package func integer(_ value: Int64) {
-        buffer.storage.pointee.integer(value)
-    }
-
-    @inlinable
     package func bytes(_ value: UnsafeRawBufferPointer) {
         buffer.storage.pointee.bytes(value)
     }
@@ -38,12 +33,6 @@ package struct CBORWriter {
     @inlinable
     package func text(_ value: String) {
         buffer.storage.pointee.text(value)
-    }
-
-    /// Writes text whose bytes the caller knows to be UTF-8.
-    @inlinable
-    package func text(utf8 value: UnsafeRawBufferPointer) {
-        buffer.storage.pointee.text(utf8: value)
     }
 
     @inlinable

@@ -96,8 +96,6 @@ package class AnyEventChannel: @unchecked Sendable {
     /// Whether anybody gets the events, here or elsewhere.
     var isReached: Bool { current.load(ordering: .sequentiallyConsistent) != 0 }
 
-    var forwarders: [any EventForwarder] { currentRoutes()?.forwarders ?? [] }
-
     // MARK: - Changing
 
     /// - Returns: What is no longer in use, to be released without any lock held.

@@ -38,13 +38,6 @@ package final class CallGate: @unchecked Sendable {
 
     // MARK: - Calls that are counted here
 
-    /// Runs `body` as a call of the handler, unless the gate has been closed.
-    func call(_ body: () -> Void) {
-        guard enter() else { return }
-        body()
-        exit()
-    }
-
     /// The call runs from when this returns true; the caller's very next step is the handler.
     func enter() -> Bool {
         let before = state.wrappingAdd(Self.oneEntering, ordering: .sequentiallyConsistent).oldValue

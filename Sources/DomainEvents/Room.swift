@@ -40,8 +40,6 @@ final class Room: @unchecked Sendable {
         UnsafeMutableRawPointer(left).deallocate()
     }
 
-    var hasRoom: Bool { lock.withLock { isFree } }
-
     private var used: Int { entered - left.pointee.load(ordering: .sequentiallyConsistent) }
 
     private var isFree: Bool { isOpen || used + promised < limit }

@@ -1,21 +1,14 @@
 /// Bytes as base64 text (RFC 4648, with padding).
-package enum Base64Text {
+enum Base64Text {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-    package static func text(_ bytes: [UInt8]) -> String {
-        var output: [UInt8] = []
-        append(bytes, quoted: false, to: &output)
-        return String(decoding: output, as: UTF8.self)
-    }
 
     /// How many characters so many bytes become, with the padding.
     static func byteCount(of count: Int) -> Int { (count + 2) / 3 * 4 }
 
-    package static func append(_ bytes: [UInt8], quoted: Bool, to output: inout [UInt8]) {
+    /// Appends the text in quotation marks.
+    static func append(_ bytes: [UInt8], to output: inout [UInt8]) {
         output.reserveCapacity(output.count + byteCount(of: bytes.count) + 2)
-        if quoted {
-            output.append(UInt8(ascii: "\""))
-        }
+        output.append(UInt8(ascii: "\""))
         var index = 0
         while index < bytes.count {
             let left = bytes.count - index
@@ -28,8 +21,6 @@ package enum Base64Text {
             output.append(left > 2 ? alphabet[Int(group & 0x3F)] : UInt8(ascii: "="))
             index += 3
         }
-        if quoted {
-            output.append(UInt8(ascii: "\""))
-        }
+        output.append(UInt8(ascii: "\""))
     }
 }

@@ -12,11 +12,6 @@ package enum ByteCountText {
         case expected(String)
     }
 
-    package static func bytes(_ text: String) -> Int? {
-        guard case .bytes(let bytes) = parse(text) else { return nil }
-        return bytes
-    }
-
     package static func parse(_ text: String) -> Outcome {
         guard let quantity = QuantityText(text) else { return .expected("a size such as \"4MiB\" or \"512KiB\"") }
         guard let unit = units.first(where: { $0.name == quantity.unit }) else {

@@ -29,8 +29,6 @@ package struct ConfigurationObject {
         self.values = values
     }
 
-    package var path: String { value.path }
-
     /// What the key leads to; reported as missing if there is none.
     package func required(_ key: String, expected: String) -> ConfigurationValue? {
         guard let found = values[key] else {

@@ -89,11 +89,6 @@ package struct ConfigurationValue {
         }
     }
 
-    /// An array of strings; those that are not are reported and left out.
-    package func strings(example: String) -> [String]? {
-        elements(of: "strings such as [\(JSONEscaping.quoted(example))]")?.compactMap { $0.string(example: example) }
-    }
-
     /// An array of non-empty strings, none of them twice; the others are reported and left out.
     package func uniqueNames(example: String) -> [String]? {
         guard let elements = elements(of: "strings such as [\(JSONEscaping.quoted(example))]") else { return nil }

@@ -91,7 +91,7 @@ package struct JSONWriter: Sendable {
         case .bool(let bool): output += (bool ? "true" : "false").utf8
         case .null, .undefined, .simple: output += "null".utf8
         case .text(let text): JSONEscaping.append(text, to: &output)
-        case .bytes(let bytes): Base64Text.append(bytes, quoted: true, to: &output)
+        case .bytes(let bytes): Base64Text.append(bytes, to: &output)
         case .array(let elements): writeArray(elements, to: &output, indentation: indentation)
         case .map(let entries): writeMap(entries, to: &output, indentation: indentation)
         case .tagged(let tag, let content): write(content, tag: tag, to: &output, indentation: indentation)
@@ -138,7 +138,7 @@ package struct JSONWriter: Sendable {
         case .array, .map, .tagged:
             if isKey {
                 // It was nested no deeper than a decoder allows, and what a decoder has read can be written.
-                Base64Text.append((try? key.encoded()) ?? [], quoted: true, to: &output)
+                Base64Text.append((try? key.encoded()) ?? [], to: &output)
                 return
             }
         default: break

@@ -242,12 +242,13 @@ extension PlatformTests {
         @Test
         func aDeadlineBeyondTimeIsAcceptedAndOneInThePastIsNow() throws {
             try withPoller { poller in
-                let called = Mailbox<UInt64>()
+                let called = Mailbox<Int>()
                 poller.schedule(after: .max) { called.put(0) }.cancel()
-                poller.schedule(at: 0) { called.put(poller.lastOversleep) }
-                // Were the past not taken for now, the gap would be the whole time since the machine's start.
-                let oversleep = try called.wait()[0]
-                #expect(oversleep < MonotonicClock.now() / 2)
+                let before = MonotonicClock.now()
+                let timer = poller.schedule(at: 0) { called.put(1) }
+                #expect(timer.deadline >= before)
+                let calls = try called.wait()
+                #expect(calls == [1])
             }
         }
 
@@ -289,19 +290,6 @@ extension PlatformTests {
                 }
                 try completeTurn(of: poller)
                 #expect(violations.contents.isEmpty)
-            }
-        }
-
-        @Test
-        func aPollerThatWasHeldUpReportsTheGapToTheTimerThatSuffered() throws {
-            try withPoller { poller in
-                let gap = Mailbox<UInt64>()
-                poller.perform {
-                    let timer = poller.schedule(after: 1_000_000) { gap.put(poller.lastOversleep) }
-                    while MonotonicClock.now() < timer.deadline + 10_000_000 {}
-                }
-                let oversleep = try gap.wait()[0]
-                #expect(oversleep >= 10_000_000)
             }
         }
 

@@ -553,7 +553,7 @@ final class RawClient: Sendable {
 
     init(to path: String) throws {
         socket = try SharedDescriptor(UnixSocket.connect(to: path))
-        try UnixSocket.setReceiveTimeout(socket.rawValue, milliseconds: 60_000)
+        try setReceiveTimeout(socket.rawValue, milliseconds: 60_000)
     }
 
     static func hello(versions: ClosedRange<UInt64> = ProtocolVersion.supported) -> Hello {

@@ -63,8 +63,8 @@ struct ConfigurationValueTests {
         ]
     )
     func readsSizes(text: String, bytes: Int) throws {
-        #expect(ByteCountText.bytes(text) == bytes)
-        #expect(ByteCountText.bytes(ByteCountText.text(bytes)) == bytes)
+        #expect(ByteCountText.parse(text) == .bytes(bytes))
+        #expect(ByteCountText.parse(ByteCountText.text(bytes)) == .bytes(bytes))
     }
 
     @Test(
@@ -75,7 +75,7 @@ struct ConfigurationValueTests {
         ]
     )
     func refusesSizes(text: String) {
-        #expect(ByteCountText.bytes(text) == nil)
+        if case .bytes(let bytes) = ByteCountText.parse(text) { Issue.record("read as \(bytes) bytes") }
     }
 
     @Test("a size is also a plain number of bytes, and must lie in its range")
@@ -140,7 +140,7 @@ struct ConfigurationValueTests {
             ]
         )
         #expect(
-            try read("{a: 1}") { $0.strings(example: "x") }.messages == [
+            try read("{a: 1}") { $0.uniqueNames(example: "x") }.messages == [
                 "found an object, expected an array of strings such as [\"x\"]"
             ]
         )
