@@ -3,7 +3,7 @@
 /// The standard library's validating initialisers make a string and do not say where the trouble is; a field that is
 /// skipped needs no string, and an error needs the place.
 @usableFromInline
-func firstInvalidUTF8(in bytes: UnsafeRawBufferPointer) -> Int? {
+package func firstInvalidUTF8(in bytes: UnsafeRawBufferPointer) -> Int? {
     let nonASCII: UInt64 = 0x8080_8080_8080_8080
     let count = bytes.count
     var index = 0

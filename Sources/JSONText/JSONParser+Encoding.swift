@@ -1,8 +1,10 @@
+import CBOR
+
 /// The check that the text is UTF-8, done once before anything else, so that nothing after it meets a broken scalar.
 extension JSONParser {
     mutating func checkEncoding() throws(JSONError) {
         try checkByteOrder()
-        guard let broken = firstInvalidByte() else { return }
+        guard let broken = bytes.withUnsafeBytes(firstInvalidUTF8(in:)) else { return }
         let byte = Hexadecimal.text(UInt32(bytes[broken]), digits: 2)
         throw error(
             .invalidUTF8,
@@ -33,47 +35,11 @@ extension JSONParser {
         }
     }
 
-    private func firstInvalidByte() -> Int? {
-        var offset = 0
-        while offset < bytes.count {
-            if bytes[offset] < 0x80 {
-                offset += 1
-            } else if let (_, length) = scalar(at: offset) {
-                offset += length
-            } else {
-                return offset
-            }
-        }
-        return nil
-    }
-
-    /// The scalar that begins at an offset and its length in bytes; nil if there is no well-formed one (Unicode table 3-7).
+    /// The scalar that begins at an offset and its length in bytes; nil if there is no well-formed one.
     func scalar(at offset: Int) -> (Unicode.Scalar, length: Int)? {
         guard let lead = byte(at: offset) else { return nil }
-        let length: Int
-        var value: UInt32
-        var second: ClosedRange<UInt8> = 0x80...0xBF
-        switch lead {
-        case 0x00...0x7F:
-            return (Unicode.Scalar(lead), 1)
-        case 0xC2...0xDF:
-            (length, value) = (2, UInt32(lead & 0x1F))
-        case 0xE0...0xEF:
-            (length, value) = (3, UInt32(lead & 0x0F))
-            if lead == 0xE0 { second = 0xA0...0xBF }
-            if lead == 0xED { second = 0x80...0x9F }
-        case 0xF0...0xF4:
-            (length, value) = (4, UInt32(lead & 0x07))
-            if lead == 0xF0 { second = 0x90...0xBF }
-            if lead == 0xF4 { second = 0x80...0x8F }
-        default:
-            return nil
-        }
-        for index in 1..<length {
-            guard let byte = byte(at: offset + index) else { return nil }
-            guard (index == 1 ? second : 0x80...0xBF).contains(byte) else { return nil }
-            value = value << 6 | UInt32(byte & 0x3F)
-        }
-        return Unicode.Scalar(value).map { ($0, length) }
+        let length = max((~lead).leadingZeroBitCount, 1)
+        let text = String(validating: bytes[offset...].prefix(length), as: UTF8.self)
+        return text?.unicodeScalars.first.map { ($0, length) }
     }
 }
