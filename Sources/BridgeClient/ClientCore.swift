@@ -113,13 +113,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
                     return current !== link
                 }
                 if isDone { return continuation.resume() }
-                let (seconds, attoseconds) = limit.components
-                let nanoseconds = UInt64(clamping: max(seconds, 0)).multipliedReportingOverflow(by: 1_000_000_000)
-                let wait =
-                    nanoseconds.overflow
-                    ? UInt64.max
-                    : nanoseconds.partialValue &+ UInt64(max(attoseconds, 0) / 1_000_000_000)
-                poller.schedule(after: wait) { [weak self] in self?.sayGoodbye(over: link) }
+                poller.schedule(after: limit.nanoseconds) { [weak self] in self?.sayGoodbye(over: link) }
                 link.whenQuiet { [weak self] in self?.sayGoodbye(over: link) }
             }
         }

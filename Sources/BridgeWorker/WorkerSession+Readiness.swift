@@ -22,12 +22,7 @@ extension WorkerSession {
     }
 
     func askForTime(_ time: Duration, because reason: String) {
-        let (seconds, attoseconds) = time.components
-        let (whole, overflow) = UInt64(clamping: seconds).multipliedReportingOverflow(by: 1_000)
-        // Rounded up, as 0 means that no time is asked for.
-        let rest = UInt64(clamping: attoseconds / 1_000_000_000_000_000) + 1
-        let milliseconds = overflow ? UInt64(Int64.max) : whole &+ rest
-        link.send(.moreTime(milliseconds: UntrustedNumber(milliseconds), reason: reason.shortened()))
+        link.send(.moreTime(milliseconds: UntrustedNumber(time.milliseconds), reason: reason.shortened()))
     }
 }
 

@@ -13,15 +13,11 @@ extension SimulatedThread {
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     package func sleep(for duration: Duration) async throws {
-        let (seconds, attoseconds) = duration.components
-        let nanoseconds = UInt64(clamping: seconds).multipliedReportingOverflow(by: 1_000_000_000)
-        let length =
-            nanoseconds.overflow ? .max / 2 : nanoseconds.partialValue &+ UInt64(max(0, attoseconds) / 1_000_000_000)
         let wait = SleepWait()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard wait.begin(continuation) else { return }
-                callLater(after: length) { wait.end(.success(())) }
+                callLater(after: min(duration.nanoseconds, .max / 2)) { wait.end(.success(())) }
             }
         } onCancel: {
             wait.end(.failure(CancellationError()))

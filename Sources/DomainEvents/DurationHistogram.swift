@@ -62,14 +62,11 @@ public struct DurationHistogram: Sendable, Hashable {
     /// Exact where `limit` is an ``Bucket/upperBound``. Otherwise those in the bucket around it are left out, so that a duration is never counted as
     /// shorter than it was; of one a sixteenth shorter than the limit, or more, it is certain that it counts.
     public func count(upTo limit: Duration) -> UInt64 {
-        let (seconds, attoseconds) = limit.components
-        guard seconds >= 0, attoseconds >= 0 else { return 0 }
-        let (product, isOverflown) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
-        if isOverflown { return count }
-        let bound = product.addingReportingOverflow(UInt64(attoseconds / 1_000_000_000))
-        if bound.overflow || bound.partialValue >= longestNanoseconds { return count }
+        guard limit >= .zero else { return 0 }
+        let bound = limit.nanoseconds
+        if bound >= longestNanoseconds { return count }
         // The last bucket has no end.
-        let whole = counts.dropLast().indices.prefix { Self.upperBound(of: $0) <= bound.partialValue }
+        let whole = counts.dropLast().indices.prefix { Self.upperBound(of: $0) <= bound }
         return whole.reduce(0) { $0 &+ counts[$1] }
     }
 

@@ -2,6 +2,7 @@ import BridgeControl
 import BridgePlatform
 import BridgeProtocol
 import CBOR
+import DomainEvents
 import EventRouting
 import Supervision
 

@@ -1,5 +1,6 @@
 import BridgePlatform
 import BridgeTransport
+import DomainEvents
 import EventRouting
 import Locks
 import Supervision

@@ -123,9 +123,3 @@ struct DurationHistogramTests {
         }
     }
 }
-
-extension Duration {
-    fileprivate var nanoseconds: UInt64 {
-        UInt64(components.seconds) * 1_000_000_000 + UInt64(components.attoseconds / 1_000_000_000)
-    }
-}

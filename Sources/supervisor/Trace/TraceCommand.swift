@@ -61,7 +61,7 @@ struct TraceCommand {
         CurrentProcess.report(
             "supervisor: records for \(DurationText.text(options.duration)); Ctrl-C ends it before that"
         )
-        poller.schedule(after: options.nanoseconds) { end(.timeIsOver) }
+        poller.schedule(after: options.duration.nanoseconds) { end(.timeIsOver) }
         var ending = Ending.asked
         for await found in endings.stream {
             ending = found

@@ -10,10 +10,6 @@ struct TraceOptions: Sendable, Hashable {
     /// Where the supervisor is; nil for the usual places.
     let control: String?
     let duration: Duration
-    var nanoseconds: UInt64 {
-        let (seconds, attoseconds) = duration.components
-        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
-    }
     let output: Output
 
     /// The bounds of `--for`, as they are typed.
