@@ -173,6 +173,18 @@ let package = Package(
             ]
         ),
 
+        // MARK: - Parts of programs
+
+        .target(
+            name: "SupervisorConfiguration",
+            dependencies: [
+                "BridgePlatform",
+                "CBOR",
+                "DomainEvents",
+                "JSONText",
+            ]
+        ),
+
         // MARK: - Programs
 
         .executableTarget(
@@ -206,6 +218,7 @@ let package = Package(
                 "JSONText",
                 "Locks",
                 "Supervision",
+                "SupervisorConfiguration",
             ]
         ),
 
@@ -455,8 +468,8 @@ let package = Package(
             name: "CorpusTests",
             dependencies: [
                 "FuzzTargets",
+                "SupervisorConfiguration",
                 "TestSupport",
-                "supervisor",
             ]
         ),
         .testTarget(
@@ -589,6 +602,7 @@ let package = Package(
                 "JSONText",
                 "Locks",
                 "Supervision",
+                "SupervisorConfiguration",
                 "TestSupport",
                 "supervisor",
             ]
@@ -597,31 +611,20 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// Set by .ci/fuzz: the programs that libFuzzer brings the main function of, and only what they need. What they read with `supervisor` is a
-// library there, because a program cannot be linked into another one.
+// Set by .ci/fuzz: the programs that libFuzzer brings the main function of, and only what they need.
 if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
     let needed = [
         "BridgeControl", "BridgePlatform", "BridgeProtocol", "BridgeTransport", "BridgeWorker", "CBOR",
         "CBridgePlatform", "CLocks", "DomainEvents", "EventBridge", "EventBridgeTesting", "EventRouting",
-        "FuzzTargets", "JSONText", "Locks", "Supervision",
+        "FuzzTargets", "JSONText", "Locks", "Supervision", "SupervisorConfiguration",
     ]
     package.products = []
     package.targets.removeAll { !needed.contains($0.name) }
     package.targets += [
-        .target(
-            name: "supervisor",
-            dependencies: ["BridgePlatform", "CBOR", "DomainEvents", "JSONText"],
-            sources: [
-                "InputEvent.swift", "ProgramSearch.swift", "SupervisorConfiguration.swift",
-                "SupervisorConfiguration+Box.swift", "SupervisorConfiguration+Lives.swift",
-                "SupervisorConfiguration+Overflow.swift", "SupervisorConfiguration+Parsing.swift",
-                "SupervisorConfiguration+Pools.swift", "SupervisorConfigurationError.swift",
-            ]
-        ),
         .executableTarget(name: "fuzz-cbor", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-cbor"),
         .executableTarget(
             name: "fuzz-configuration",
-            dependencies: ["FuzzTargets", "supervisor"],
+            dependencies: ["FuzzTargets", "SupervisorConfiguration"],
             path: "Fixtures/fuzz-configuration"
         ),
         .executableTarget(name: "fuzz-frames", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-frames"),

@@ -1,6 +1,5 @@
 import FuzzTargets
-
-@testable import supervisor
+import SupervisorConfiguration
 
 // libFuzzer has one thread.
 nonisolated(unsafe) private let target = ConfigurationTarget(

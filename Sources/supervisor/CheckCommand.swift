@@ -1,4 +1,5 @@
 import EventBridge
+import SupervisorConfiguration
 
 /// `supervisor check`: names every mistake of a configuration.
 struct CheckCommand {

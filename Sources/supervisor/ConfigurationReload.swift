@@ -1,5 +1,6 @@
 import EventBridge
 import JSONText
+import SupervisorConfiguration
 
 /// Reads the configuration again while the workers run, and brings the bridge to what it says: all of it, or nothing.
 struct ConfigurationReload: Sendable {

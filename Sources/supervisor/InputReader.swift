@@ -2,6 +2,7 @@ import BridgePlatform
 import DomainEvents
 import EventBridge
 import JSONText
+import SupervisorConfiguration
 
 /// Publishes the events of a file, line by line, no faster than the workers take them.
 final class InputReader: Sendable {

@@ -4,6 +4,7 @@ import EventBridge
 import EventRouting
 import JSONText
 import Supervision
+import SupervisorConfiguration
 
 /// `supervisor run`: runs the workers of a configuration until it is told to stop or has nothing left to do.
 struct RunCommand {

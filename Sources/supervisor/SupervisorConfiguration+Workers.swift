@@ -1,5 +1,6 @@
 import EventBridge
 import Supervision
+import SupervisorConfiguration
 
 /// How what the configuration says is told to the bridge.
 extension SupervisorConfiguration {

@@ -1,8 +1,7 @@
 import FuzzTargets
+import SupervisorConfiguration
 import TestSupport
 import Testing
-
-@testable import supervisor
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

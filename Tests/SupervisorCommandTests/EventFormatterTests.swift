@@ -4,6 +4,7 @@ import DomainEvents
 import JSONText
 import Testing
 
+@testable import SupervisorConfiguration
 @testable import supervisor
 
 @Suite("Printed events")

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import SupervisorConfiguration
 @testable import supervisor
 
 @Suite("The graph of a configuration")

@@ -3,6 +3,7 @@ import EventBridge
 import JSONText
 import Testing
 
+@testable import SupervisorConfiguration
 @testable import supervisor
 
 #if canImport(Glibc)

@@ -3,6 +3,7 @@ import JSONText
 import Supervision
 import Testing
 
+@testable import SupervisorConfiguration
 @testable import supervisor
 
 @Suite("From configuration to workers")

@@ -1,3 +1,5 @@
+import SupervisorConfiguration
+
 /// Who publishes what to whom, as a configuration declares it.
 struct EventGraph: Sendable, Hashable {
     /// A worker, or the supervisor with whoever embeds it.

@@ -1,3 +1,5 @@
+import SupervisorConfiguration
+
 /// `supervisor graph`: draws who publishes what to whom.
 struct GraphCommand {
     let configuration: String

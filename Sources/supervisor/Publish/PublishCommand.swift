@@ -3,6 +3,7 @@ import BridgePlatform
 import DomainEvents
 import EventRouting
 import JSONText
+import SupervisorConfiguration
 
 /// What `supervisor publish` was told.
 struct PublishOptions: Sendable, Hashable {

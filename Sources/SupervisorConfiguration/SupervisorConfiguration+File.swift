@@ -6,7 +6,7 @@ extension SupervisorConfiguration {
     static let greatestFileSize = 1 << 20
 
     /// Reads and checks a configuration file; pipes are fine too.
-    static func load(
+    package static func load(
         file: String,
         programs: ProgramSearch? = nil
     ) throws(SupervisorConfigurationError) -> SupervisorConfiguration {

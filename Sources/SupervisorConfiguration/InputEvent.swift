@@ -1,28 +1,22 @@
 import CBOR
-import DomainEvents
+package import DomainEvents
 import JSONText
 
 /// An event that a line of the input describes.
-struct InputEvent: Sendable, Hashable {
+package struct InputEvent: Sendable, Hashable {
     /// Attributes of a printed event that say nothing about what is published.
     private static let ignored = [
         "specversion", "id", "source", "time", "attempt", "causationid", "datacontenttype", "dataschema", "subject",
     ]
 
-    let name: String
+    package let name: String
     /// The fields, in CBOR.
-    let payload: [UInt8]
+    package let payload: [UInt8]
     /// Where in a distributed trace the event belongs.
-    let traceparent: Traceparent?
-
-    init(name: String, payload: [UInt8], traceparent: Traceparent? = nil) {
-        self.name = name
-        self.payload = payload
-        self.traceparent = traceparent
-    }
+    package let traceparent: Traceparent?
 
     /// Reads the event's fields, an object of JSON.
-    init(name: String, data: [UInt8]) throws(InputMistake) {
+    package init(name: String, data: [UInt8]) throws(InputMistake) {
         let node = try Self.read(data)
         guard case .object = node.value else {
             throw InputMistake("found \(ShownValue.text(node)), expected an object with the event's fields", at: node)
@@ -33,7 +27,7 @@ struct InputEvent: Sendable, Hashable {
     }
 
     /// Reads a line of JSON.
-    init(line: [UInt8]) throws(InputMistake) {
+    package init(line: [UInt8]) throws(InputMistake) {
         let node = try Self.read(line)
         guard case .object(let members) = node.value else {
             throw InputMistake(
@@ -104,14 +98,14 @@ struct InputEvent: Sendable, Hashable {
 }
 
 /// What is wrong with a line of the input.
-struct InputMistake: Error, Sendable, Hashable {
-    let message: String
+package struct InputMistake: Error, Sendable, Hashable {
+    package let message: String
     /// Where in the line, counted from 1; nil if it is the line as a whole.
-    let column: Int?
+    package let column: Int?
     /// The line of what was read, counted from 1.
-    let line: Int
+    package let line: Int
 
-    init(_ message: String, column: Int? = nil, line: Int = 1) {
+    package init(_ message: String, column: Int? = nil, line: Int = 1) {
         self.message = message
         self.column = column
         self.line = line
@@ -122,7 +116,7 @@ struct InputMistake: Error, Sendable, Hashable {
     }
 
     /// The sentence with its place in front.
-    func description(file: String, line: Int) -> String {
+    package func description(file: String, line: Int) -> String {
         "\(file):\(line):\(column.map { "\($0):" } ?? "") \(message)"
     }
 }

@@ -25,7 +25,7 @@ extension SupervisorConfiguration {
     /// Reads the text of a configuration file; `file` is the name that errors show.
     ///
     /// - Parameter programs: how the workers' programs are found; nil to leave them as they are written.
-    static func parse(
+    package static func parse(
         _ bytes: [UInt8],
         file: String,
         programs: ProgramSearch? = nil

@@ -3,14 +3,14 @@ import JSONText
 /// How a configuration says which workers begin and end with others, and what of that does not fit together.
 extension SupervisorConfiguration {
     /// Whether the end of significant workers stops all.
-    enum AutomaticShutdown: String, Sendable, Hashable, CaseIterable {
+    package enum AutomaticShutdown: String, Sendable, Hashable, CaseIterable {
         case never
         case anySignificant = "any-significant"
         case allSignificant = "all-significant"
     }
 
     /// Whether workers wait for each other when they are started.
-    enum StartOrder: String, Sendable, Hashable, CaseIterable {
+    package enum StartOrder: String, Sendable, Hashable, CaseIterable {
         case together
         case inSequence = "in-sequence"
     }

@@ -78,28 +78,28 @@ extension SupervisorConfiguration {
 
 extension SupervisorConfiguration.Worker {
     /// What the worker may use up and touch; nil where nothing is said, for whatever the supervisor may.
-    struct Box: Sendable, Hashable {
+    package struct Box: Sendable, Hashable {
         /// Absolute, or from the worker's directory.
-        struct Files: Sendable, Hashable {
-            var readOnly: [String]
-            var writable: [String]
+        package struct Files: Sendable, Hashable {
+            package var readOnly: [String]
+            package var writable: [String]
         }
 
         /// In bytes.
-        var memory: Int?
-        var processorTime: Duration?
-        var openFiles: Int?
-        var processes: Int?
+        package var memory: Int?
+        package var processorTime: Duration?
+        package var openFiles: Int?
+        package var processes: Int?
         /// In bytes.
-        var core: Int?
+        package var core: Int?
         /// In bytes.
-        var fileSize: Int?
+        package var fileSize: Int?
         /// Nil for all that its user may touch.
-        var files: Files?
-        var allowsNetwork = true
+        package var files: Files?
+        package var allowsNetwork = true
         /// To sockets of this machine, where there is no network.
-        var allowsConnections = false
-        var mask: Int?
-        var isBestEffort = false
+        package var allowsConnections = false
+        package var mask: Int?
+        package var isBestEffort = false
     }
 }

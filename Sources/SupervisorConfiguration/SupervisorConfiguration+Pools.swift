@@ -79,7 +79,7 @@ extension SupervisorConfiguration {
 
 extension SupervisorConfiguration.Worker {
     /// The names of its processes: its own, or those of the pool's members.
-    var processNames: [String] {
+    package var processNames: [String] {
         guard let pool else { return [name] }
         return (0..<pool.members).map { "\(name).\($0 + 1)" }
     }

@@ -1,9 +1,9 @@
 import BridgePlatform
-import JSONText
+package import JSONText
 
 /// Finds the programs that a configuration names: beside the supervisor, then from the configuration's directory, then in
 /// `PATH`.
-struct ProgramSearch {
+package struct ProgramSearch {
     private let supervisorDirectory: String?
     private let configurationDirectory: String
     private let searchPath: [String]
@@ -23,7 +23,7 @@ struct ProgramSearch {
     }
 
     /// A search for this process and that configuration file.
-    init(configuration file: String, missing: ConfigurationMistakes?) {
+    package init(configuration file: String, missing: ConfigurationMistakes?) {
         let slash = file.lastIndex(of: "/")
         let written = slash.map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."
         self.init(

@@ -1,7 +1,7 @@
-import JSONText
+package import JSONText
 
 /// Why there is no configuration: each line of the description names the file.
-enum SupervisorConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum SupervisorConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The file could not be read; the reason is a sentence's end such as `Permission denied`.
     case unreadable(file: String, reason: String)
     case directory(file: String)
@@ -10,7 +10,7 @@ enum SupervisorConfigurationError: Error, Sendable, Hashable, CustomStringConver
     /// Never empty.
     case mistakes(file: String, [ConfigurationMistake])
 
-    var description: String {
+    package var description: String {
         switch self {
         case .unreadable(let file, let reason):
             "\(file): the configuration cannot be read: \(reason)"
