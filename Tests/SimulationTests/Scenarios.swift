@@ -414,9 +414,10 @@ enum Scenarios {
         return wanted.split(separator: " ").map(String.init)
     }()
 
-    static let all: [(name: String, body: Body)] = [
-        ("askAndAnswer", askAndAnswer), ("orderlyEnds", orderlyEnds), ("pipeline", pipeline), ("waiting", waiting),
-        ("pool", pool), ("deadLetters", deadLetters), ("onDemand", onDemand), ("group", group), ("reload", reload),
-        ("causes", causes), ("fullAndStopped", fullAndStopped),
-    ]
+    static let all: [(name: String, body: Body)] =
+        promises + [
+            ("askAndAnswer", askAndAnswer), ("orderlyEnds", orderlyEnds), ("pipeline", pipeline), ("waiting", waiting),
+            ("pool", pool), ("deadLetters", deadLetters), ("onDemand", onDemand), ("group", group), ("reload", reload),
+            ("causes", causes), ("fullAndStopped", fullAndStopped),
+        ]
 }

@@ -1,0 +1,137 @@
+import BridgePlatform
+import DomainEvents
+import EventBridge
+import Locks
+import Supervision
+
+@testable import EventBridgeTesting
+
+/// Scenarios of single promises, each of which was broken once.
+extension Scenarios {
+    static let promises: [(name: String, body: Body)] = [
+        ("refusedLate", refusedLate), ("slowReports", slowReports), ("endedInHandler", endedInHandler),
+        ("backOff", backOff),
+    ]
+
+    /// What a handler refuses is a dead letter, whether or not whoever waits for it still does.
+    @Sendable static func refusedLate(_ world: SimulationWorld) async throws {
+        let refused = Fates()
+        let publisher = EventPublisher()
+        let host = try await world.start(
+            publisher,
+            workers: [
+                InMemoryWorker("refusing", subscribes: [Asked.self]) { publisher in
+                    [
+                        publisher.subscribe(to: Asked.self) { (event: Asked) async throws in
+                            try await world.sleep(for: .milliseconds(event.number % 3 * 40))
+                            if let id = EventContext.current?.id { refused.accepts(id) }
+                            throw SimulationError("it wants none")
+                        }
+                    ]
+                },
+                InMemoryWorker("asking", subscribes: [Measured.self]) { publisher in
+                    [
+                        publisher.subscribe(to: Measured.self) { (event: Measured) async in
+                            _ = try? await publisher.deliver(Asked(number: event.number), within: .milliseconds(50))
+                        }
+                    ]
+                },
+            ]
+        )
+        for number in 0..<12 { _ = try await publisher.send(Measured(number: number)) }
+        try await world.rest(within: .seconds(300))
+        refused.putAside(host.deadLetters.map(\.eventID))
+        try refused.check("refused questions")
+    }
+
+    /// A plain handler of a report that takes its time holds up other reports, and no worker's return.
+    @Sendable static func slowReports(_ world: SimulationWorld) async throws {
+        let publisher = EventPublisher()
+        let answers = Received()
+        let lock = Lock()
+        let changed = Condition(lock: lock)
+        let kept = [
+            publisher.subscribe(to: WorkerExited.self) { exited in
+                guard exited.worker == "first" else { return }
+                let end = MonotonicClock.now() + 90_000_000_000
+                lock.withLock { while answers.all.isEmpty, changed.wait(untilNanoseconds: end) {} }
+                if answers.all.isEmpty { world.fail("while a report was handled, no worker has come back") }
+            },
+            publisher.subscribe(to: Answered.self) { event in
+                answers.add(event.number)
+                lock.withLock { changed.broadcast() }
+            },
+        ]
+        let second = InMemoryWorker("second", subscribes: [Asked.self], backoff: Backoff.exponential(to: .seconds(1))) {
+            publisher in
+            [publisher.subscribe(to: Asked.self) { publisher.publish(Answered(number: $0.number)) }]
+        }
+        let host = try await world.start(publisher, workers: [InMemoryWorker("first") { _ in [] }, second])
+        host.stop("second")
+        try await world.sleep(for: .seconds(12))
+        world.crash("first")
+        try await world.sleep(for: .seconds(1))
+        host.restart("second")
+        try await world.sleep(for: .milliseconds(1))
+        _ = try await publisher.send(Asked(number: 1))
+        try await world.rest(within: .seconds(200))
+        withExtendedLifetime(kept) {}
+    }
+
+    /// A worker whose process has ended is not called ready, however long a handler of what it has left takes.
+    @Sendable static func endedInHandler(_ world: SimulationWorld) async throws {
+        let publisher = EventPublisher()
+        let kept = publisher.subscribe(to: Answered.self) { (_: Answered) in
+            world.core.scheduler.sleep(nanoseconds: 6_000_000_000)
+        }
+        let host = try await world.start(
+            publisher,
+            workers: [
+                InMemoryWorker("answering", subscribes: [Asked.self]) { publisher in
+                    [publisher.subscribe(to: Asked.self) { publisher.publish(Answered(number: $0.number)) }]
+                }
+            ]
+        )
+        _ = try await publisher.send(Asked(number: 1))
+        try await world.sleep(for: .milliseconds(200))
+        let pid = host.status[0].pid
+        world.crash("answering")
+        try await world.sleep(for: .seconds(2))
+        let status = host.status[0]
+        if status.state == .ready, status.pid == pid {
+            throw SimulationError("two seconds after its process has ended it is \(status)")
+        }
+        try await world.rest(within: .seconds(200))
+        withExtendedLifetime(kept) {}
+    }
+
+    /// A worker that ends as soon as it has begun is started again later each time.
+    @Sendable static func backOff(_ world: SimulationWorld) async throws {
+        let starts = Received()
+        let publisher = EventPublisher()
+        try await world.start(
+            publisher,
+            workers: [
+                InMemoryWorker(
+                    "ending",
+                    subscribes: [Asked.self],
+                    backoff: .exponential(from: .seconds(1), to: .seconds(8), jitter: 0.5)
+                ) { publisher in
+                    starts.add(Int(world.time / .milliseconds(1)))
+                    return [
+                        publisher.subscribe(to: Asked.self) { (_: Asked) in
+                            if starts.all.count < 4 { world.exitHere(.status(1)) }
+                        }
+                    ]
+                }
+            ]
+        )
+        _ = try await publisher.send(Asked(number: 1))
+        try await world.sleep(for: .seconds(60))
+        let times = starts.all
+        for (before, after) in zip(times, times.dropFirst()) where after - before < 500 {
+            throw SimulationError("started at \(before) ms and again at \(after) ms")
+        }
+        try await world.rest(within: .seconds(200))
+    }
+}
