@@ -614,7 +614,7 @@ let package = Package(
 // Set by .ci/fuzz: the programs that libFuzzer brings the main function of, and only what they need.
 if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
     let needed = [
-        "BridgeControl", "BridgePlatform", "BridgeProtocol", "BridgeTransport", "BridgeWorker", "CBOR",
+        "BridgeClient", "BridgeControl", "BridgePlatform", "BridgeProtocol", "BridgeTransport", "BridgeWorker", "CBOR",
         "CBridgePlatform", "CLocks", "DomainEvents", "EventBridge", "EventBridgeTesting", "EventRouting",
         "FuzzTargets", "JSONText", "Locks", "Supervision", "SupervisorConfiguration",
     ]

@@ -51,6 +51,7 @@ public final class BridgeClient: Sendable {
     /// - Parameters:
     ///   - wantsEverything: whether every event is asked for that is no report of a process about itself.
     ///   - watchedNames: events that are asked for besides, reports among them, though nobody may subscribe to them.
+    ///   - way: connects to the host; nil for the socket at `path`.
     ///   - tap: sees every event that passes.
     ///   - gapTap: is told of events that did not come, in their place.
     package static func connect(
@@ -59,6 +60,7 @@ public final class BridgeClient: Sendable {
         name: String,
         wantsEverything: Bool,
         watchedNames: Set<EventName> = [],
+        way: (any WayToHost)? = nil,
         tap: (@Sendable (PassingEvent) -> Void)?,
         gapTap: (@Sendable (Gap) -> Void)?
     ) async throws -> BridgeClient {
@@ -70,6 +72,7 @@ public final class BridgeClient: Sendable {
                 title: name,
                 wantsEverything: wantsEverything,
                 watchedNames: watchedNames,
+                way: way,
                 tap: tap,
                 gapTap: gapTap
             )

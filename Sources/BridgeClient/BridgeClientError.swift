@@ -35,7 +35,7 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
     /// What this library does not know of it is left out. Only with ``Code/rejected``.
     public let report: BridgeReport?
 
-    init(_ code: Code, _ description: String, report: BridgeReport? = nil) {
+    package init(_ code: Code, _ description: String, report: BridgeReport? = nil) {
         self.code = code
         self.description = description
         self.report = report

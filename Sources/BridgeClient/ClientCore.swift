@@ -16,6 +16,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     let path: String
     let publisher: EventPublisher
     private let title: String
+    private let way: any WayToHost
     private let limits: LinkLimits
     private let poller: Poller
     private let router: EventRouter
@@ -28,7 +29,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     /// The link that is connected, or is connecting; nil in between.
     private var current: Link?
     /// Of the current link: closed to end it, which leaves the link to say so.
-    private var stream: UnixStream?
+    private var stream: (any ByteStream)?
     private var ownName: String?
     private var hostIncarnation: UInt64 = 0
     /// By which the host tells this connection's events from those of others of the same name.
@@ -55,12 +56,14 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         title: String,
         wantsEverything: Bool,
         watchedNames: Set<EventName>,
+        way: (any WayToHost)?,
         tap: (@Sendable (PassingEvent) -> Void)?,
         gapTap: (@Sendable (Gap) -> Void)?
     ) throws(SystemError) {
         self.path = path
         self.publisher = publisher
         self.title = title
+        self.way = way ?? HostSocket(path: path)
         var limits = LinkLimits()
         // The host may ask for every name that any of its workers has made up, and for everything.
         limits.interestNames = EventRouter.maximumNames + 1
@@ -196,9 +199,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private func attempt() {
         guard lock.withLock({ machine.phase != .ended }) else { return }
         do throws(BridgeClientError) {
-            let socket = try HostSocket.connect(to: path)
+            let stream = try way.connect(on: poller)
             let link = route.link
-            let stream = UnixStream(attached: socket, poller: poller)
             let isClosed = lock.withLock {
                 // While the socket was connected.
                 guard machine.phase != .ended else { return true }
@@ -243,7 +245,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     private func handle(_ input: AttachmentStateMachine.Input) {
         let actions = lock.withLock {
-            machine.handle(input, at: MonotonicClock.now(), jitter: .random(in: 0...1))
+            machine.handle(input, at: MonotonicClock.now(), jitter: Randomness.nextFraction())
         }
         for action in actions { perform(action) }
     }
@@ -371,7 +373,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             guard current === link else { return (self.fault, [], []) }
             (current, stream, isAttached) = (nil, nil, false)
             defer { (closing, endWatchers) = ([], [:]) }
-            return (self.fault, closing, Array(endWatchers.values))
+            return (self.fault, closing, endWatchers.sorted { $0.key < $1.key }.map(\.value))
         }
         for waiter in waiters { waiter.resume() }
         let error = fault ?? BridgeClientError(end, at: path)

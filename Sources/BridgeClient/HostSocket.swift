@@ -1,11 +1,23 @@
-import BridgePlatform
+package import BridgePlatform
 import BridgeProtocol
-import BridgeTransport
+package import BridgeTransport
+
+/// How a client comes to its host.
+package protocol WayToHost: Sendable {
+    /// Connects to the host, without waiting for it; once for each attempt.
+    func connect(on poller: Poller) throws(BridgeClientError) -> any ByteStream
+}
 
 /// The way to a host's control socket: to the right one, and without waiting.
-enum HostSocket {
+struct HostSocket: WayToHost {
+    let path: String
+
+    func connect(on poller: Poller) throws(BridgeClientError) -> any ByteStream {
+        UnixStream(attached: try descriptor(), poller: poller)
+    }
+
     /// Connects, if a host of this user listens there.
-    static func connect(to path: String) throws(BridgeClientError) -> SharedDescriptor {
+    private func descriptor() throws(BridgeClientError) -> SharedDescriptor {
         let (socket, user): (SharedDescriptor, UInt32)
         do throws(SystemError) {
             socket = SharedDescriptor(try UnixSocket.connectWithoutWaiting(to: path))
@@ -20,7 +32,7 @@ enum HostSocket {
             throw BridgeClientError(.unreachable, "no host is to be had at \(path): \(error)")
         }
         // The events are for this user's host, and for nobody else who has put a socket there; the superuser can read them anyway.
-        guard user == CurrentProcess.user || user == superuser else {
+        guard user == CurrentProcess.user || user == Self.superuser else {
             throw BridgeClientError(.notTrusted, "the socket \(path) is served by user \(user)")
         }
         return socket

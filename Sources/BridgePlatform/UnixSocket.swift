@@ -16,6 +16,12 @@ package enum UnixSocket {
         package let processIdentifier: pid_t
         package let user: uid_t
         package let group: gid_t
+
+        package init(processIdentifier: pid_t, user: uid_t, group: gid_t) {
+            self.processIdentifier = processIdentifier
+            self.user = user
+            self.group = group
+        }
     }
 
     /// The longest path in bytes that an address can hold: 107 on Linux, 103 on Darwin.

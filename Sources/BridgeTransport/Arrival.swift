@@ -4,25 +4,30 @@ package import BridgePlatform
 ///
 /// Its place and its time are counted until ``introduced()`` or ``ended()`` is called, or it is cut off, which ends ``stream``.
 package final class Arrival: Sendable {
-    package let stream: UnixStream
+    package let stream: any ByteStream
     /// Of this user, as the kernel says; its number is a hint.
     package let peer: UnixSocket.PeerCredentials
     private let connection: UInt64
-    private weak let listener: SocketListener?
+    private weak let entrance: (any Entrance)?
 
-    init(stream: UnixStream, peer: UnixSocket.PeerCredentials, connection: UInt64, listener: SocketListener) {
+    package init(
+        stream: any ByteStream,
+        peer: UnixSocket.PeerCredentials,
+        connection: UInt64,
+        entrance: any Entrance
+    ) {
         self.stream = stream
         self.peer = peer
         self.connection = connection
-        self.listener = listener
+        self.entrance = entrance
     }
 
     /// It has said who it is: it may stay.
-    package func introduced() { listener?.settle(.introduced(connection)) }
+    package func introduced() { entrance?.settle(.introduced(connection)) }
 
     /// It is sent away, which is reported.
-    package func refused(_ matter: SocketReport.Matter) { listener?.note(matter) }
+    package func refused(_ matter: SocketReport.Matter) { entrance?.note(matter) }
 
     /// It has gone.
-    package func ended() { listener?.settle(.ended(connection)) }
+    package func ended() { entrance?.settle(.ended(connection)) }
 }

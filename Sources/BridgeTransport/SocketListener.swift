@@ -7,7 +7,7 @@ import Locks
 /// there is a bound for how many of these there are. Where descriptors are short, accepting pauses. The socket's file is looked after.
 ///
 /// All calls out come on the poller's thread, without a lock held.
-package final class SocketListener: @unchecked Sendable {
+package final class SocketListener: Entrance, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`; what deals with the file system is done on the poller's thread alone.
 
     package struct Limits: Sendable {
@@ -181,11 +181,11 @@ package final class SocketListener: @unchecked Sendable {
             return connections[number] === connection
         }
         guard isWelcome else { return }
-        arrived(Arrival(stream: stream, peer: connection.peer, connection: number, listener: self))
+        arrived(Arrival(stream: stream, peer: connection.peer, connection: number, entrance: self))
     }
 
     /// Takes note of what has become of a connection.
-    func settle(_ input: ArrivalStateMachine.Input) {
+    package func settle(_ input: ArrivalStateMachine.Input) {
         let settled: Connection? = lock.withLock {
             _ = machine.handle(input, at: MonotonicClock.now())
             switch input {
@@ -292,7 +292,7 @@ package final class SocketListener: @unchecked Sendable {
 
     // MARK: - Reports
 
-    func note(_ matter: SocketReport.Matter) {
+    package func note(_ matter: SocketReport.Matter) {
         let isFirst = lock.withLock {
             unreported[matter, default: 0] += 1
             defer { isReportSet = true }

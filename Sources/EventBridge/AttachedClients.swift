@@ -13,6 +13,8 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     let router: EventRouter
     let publisher: EventPublisher
     private let control: ControlSocket
+    /// Makes the way in; nil for the socket.
+    private let makeEntrance: EntranceMaker?
     private let poller: Poller
     /// Names that no client gets.
     ///
@@ -20,7 +22,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     private var taken: Set<String>
 
     private let lock = Lock()
-    private var listener: SocketListener?
+    private var entrance: (any Entrance)?
     /// Those that were accepted.
     private var clients: [AttachedClient] = []
     /// Those that have begun to speak.
@@ -36,10 +38,12 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
         router: EventRouter,
         poller: Poller,
         workers: some Sequence<String>,
+        entrance makeEntrance: EntranceMaker?,
         workerWithoutControl descent: @escaping @Sendable (_ process: Int32) -> String?
     ) {
         self.descent = descent
         self.control = control
+        self.makeEntrance = makeEntrance
         self.router = router
         publisher = router.publisher
         self.poller = poller
@@ -67,23 +71,28 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     func open(describing report: @escaping @Sendable () -> BridgeReport?) throws(BridgeError) {
         lock.withLock { self.report = report }
         do {
-            let socket: any ListeningSocket = try control.passed ?? NamedSocket(at: control.path)
-            let listener = SocketListener(
-                socket,
-                poller: poller,
-                report: { [router] report in router.reports.publish(ControlSocketReported(report)) },
-                arrived: { [weak self] arrival in self?.arrived(arrival) }
-            )
-            try listener.start()
-            lock.withLock { self.listener = listener }
+            let arrived: @Sendable (Arrival) -> Void = { [weak self] arrival in self?.arrived(arrival) }
+            let entrance = try makeEntrance?(poller, arrived) ?? listener(arrived)
+            try entrance.start()
+            lock.withLock { self.entrance = entrance }
         } catch {
             throw BridgeError(.control, "\(error)")
         }
     }
 
+    private func listener(_ arrived: @escaping @Sendable (Arrival) -> Void) throws -> SocketListener {
+        let socket: any ListeningSocket = try control.passed ?? NamedSocket(at: control.path)
+        return SocketListener(
+            socket,
+            poller: poller,
+            report: { [router] report in router.reports.publish(ControlSocketReported(report)) },
+            arrived: arrived
+        )
+    }
+
     /// Lets nobody in any more; who is attached stays.
     func closeDoor() {
-        lock.withLock { listener.take() }?.stop()
+        lock.withLock { entrance.take() }?.stop()
     }
 
     /// Says goodbye to all.

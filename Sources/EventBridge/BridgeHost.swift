@@ -1,4 +1,5 @@
 import BridgePlatform
+package import BridgeTransport
 public import DomainEvents
 package import EventRouting
 import Locks
@@ -82,6 +83,7 @@ public final class BridgeHost: Sendable {
         deadLetters: DeadLetterLimits = DeadLetterLimits(),
         launcher: (any WorkerLauncher)?,
         control: ControlSocket? = nil,
+        entrance: EntranceMaker? = nil,
         output: (@Sendable (WorkerOutput) -> Void)? = nil,
         wantsEverything: Bool = false,
         tap: (@Sendable (PassingEvent) -> Void)? = nil,
@@ -115,15 +117,22 @@ public final class BridgeHost: Sendable {
             tapsUnwanted: tapsUnwanted
         )
         attached = control.map { [core] control in
-            AttachedClients(control, router: core.router, poller: poller, workers: core.routes.map(\.peerName)) {
-                [weak core] process in core?.workerWithoutControl(behind: process)
-            }
+            AttachedClients(
+                control,
+                router: core.router,
+                poller: poller,
+                workers: core.routes.map(\.peerName),
+                entrance: entrance
+            ) { [weak core] process in core?.workerWithoutControl(behind: process) }
         }
         desk = attached.map { [core] attached in ControlDesk(core, attached) }
     }
 
     /// Kills the workers of a bridge that was not shut down.
-    deinit {
+    deinit { abandon() }
+
+    /// Ends everything at once, without a word to the workers.
+    package func abandon() {
         attached?.close()
         core.abandon()
     }

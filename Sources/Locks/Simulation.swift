@@ -107,6 +107,9 @@ package enum Randomness {
         return generator.next()
     }
 
+    /// A number from 0 up to 1, and not 1.
+    package static func nextFraction() -> Double { Double(next() >> 11) / Double(1 << 53) }
+
     /// A number other than 0, for an incarnation.
     package static func nextIncarnation() -> UInt64 { max(1, next()) }
 }
