@@ -160,6 +160,7 @@ let package = Package(
         .target(
             name: "EventBridgeTesting",
             dependencies: [
+                "BridgeClient",
                 "BridgePlatform",
                 "BridgeProtocol",
                 "BridgeTransport",

@@ -4,6 +4,8 @@ import DomainEvents
 struct ArrivalRecord {
     private struct Receiver {
         var seen: Set<EventID> = []
+        /// How many of these each origin has made.
+        var counts: [String: UInt64] = [:]
         /// The newest event of each thread that came for the first time, as the thread counts them.
         var newest: [Int: (place: Int, id: EventID)] = [:]
         /// Events that have arrived, by what caused them: the first of each.
@@ -22,6 +24,12 @@ struct ArrivalRecord {
         places[context.id] = (thread, places.count)
     }
 
+    /// How many different events have come to processes of this name.
+    func count(at process: String) -> UInt64 { UInt64(receivers[process]?.seen.count ?? 0) }
+
+    /// How many of those were made by this origin.
+    func count(at process: String, from origin: String) -> UInt64 { receivers[process]?.counts[origin] ?? 0 }
+
     /// Takes note of an event that has arrived in a process of this name.
     ///
     /// - Returns: What does not hold, if anything.
@@ -34,6 +42,7 @@ struct ArrivalRecord {
             return context.attempt > 1
                 ? nil : "\(name) \(id) came to \(process) again, as if it came for the first time"
         }
+        receiver.counts[id.origin, default: 0] += 1
         if let cause = context.cause, receiver.effects[cause] == nil { receiver.effects[cause] = id }
         if let effect = receiver.effects[id] {
             return "\(name) \(id) came to \(process) behind \(effect), which it has caused"

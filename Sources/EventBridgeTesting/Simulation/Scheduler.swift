@@ -57,6 +57,13 @@ final class Scheduler: @unchecked Sendable {
     var preemption: UInt64 = 0 {
         didSet { nextPreemption = choices.nextPlace("preemption", behind: points, average: preemption) }
     }
+    /// How many points there are between two jumps of the clocks on average; 0 for none.
+    var clockJumps: UInt64 = 0 {
+        didSet { nextClockJump = choices.nextPlace("clock", behind: points, average: clockJumps) }
+    }
+    @exclusivity(unchecked) private var nextClockJump: UInt64?
+    /// Lets the clocks jump.
+    var jump: @Sendable () -> Void = {}
     /// Whether any of those that are ready may be next, instead of the one that is so for longest.
     var shuffles = false
 
@@ -200,9 +207,10 @@ final class Scheduler: @unchecked Sendable {
         step(.point, thread)
         let process = thread.process
         process.points += 1
-        if let fate = process.fate, process.points >= fate.point {
-            process.fate = nil
-            fate.act()
+        if !process.fates.isEmpty, let act = process.takeFate() { act() }
+        if let next = nextClockJump, points >= next {
+            nextClockJump = choices.nextPlace("clock", behind: points, average: clockJumps)
+            jump()
         }
         guard process.runs else {
             // Behind whoever is ready: until it is continued, or for ever.

@@ -10,7 +10,10 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
     // Sendable: everything mutable belongs to whichever thread has the world's baton.
     private let world: WorldCore
     private var bodies: [String: @Sendable (EventPublisher) async throws -> [Subscription]] = [:]
-    private var starts: [String: Int] = [:]
+    /// How much is kept for each.
+    private(set) var limits: [String: WorkerLimits] = [:]
+    /// Those that may live.
+    private var workers: [SimulatedWorker] = []
 
     init(_ workers: [InMemoryWorker], in world: WorldCore) {
         self.world = world
@@ -20,7 +23,10 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
     /// From now on workers of these names do what these do.
     func add(_ workers: [InMemoryWorker]) {
         for worker in workers {
-            for name in worker.names { bodies[name] = worker.body }
+            for name in worker.names {
+                bodies[name] = worker.body
+                limits[name] = worker.specification.limits
+            }
         }
     }
 
@@ -42,8 +48,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
     ) {
         let name = order.specification.name
-        let number = starts[name, default: 0] + 1
-        starts[name] = number
+        let number = world.nextNumber(of: name)
         let matter = "worker \(name)"
         let first = UInt64(number) << 8
         let scheduler = world.scheduler
@@ -52,7 +57,8 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         }
         if delay > 0 { world.wasMet("late start") }
         scheduler.sleep(nanoseconds: delay)
-        guard let body = bodies[name] else {
+        // While what is left of a host that was killed is buried.
+        guard !world.isSealed, let body = bodies[name] else {
             completion(.failure(LaunchFailure(reason: .spawnFailed("no worker has the name \"\(name)\"", errno: nil))))
             return
         }
@@ -64,75 +70,51 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
             completion(.failure(LaunchFailure(reason: .spawnFailed("\(error)", errno: nil))))
             return
         }
-        let narrow = world.choose(.narrowStreams, matter, first + 1, below: 16) { $0.next(below: 16) }
         let (hostEnd, workerEnd) = MemoryStream.pair(
-            capacity: narrow == 0 ? 200 << 10 : 64 << narrow,
+            capacity: SimulatedProcess.capacity(of: matter, first + 1, in: world),
             poller: order.poller,
             other: poller
         )
-        let worker = SimulatedProcess(
-            name: name,
-            number: number,
+        let toWorker = FaultyStream(workerEnd, SimulatedProcess.faults(of: matter, first + 32, in: world), in: world)
+        let life = SimulatedProcess(name: name, number: number, process: process, in: world)
+        world.tell("\(name) \(number) starts")
+        life.decideFate(matter, first)
+        let toHost = FaultyStream(hostEnd, SimulatedProcess.faults(of: matter, first + 48, in: world), in: world)
+        toWorker.slow(to: SimulatedProcess.rate(of: name, number, in: world))
+        let worker = SimulatedWorker(
+            life,
             cookie: order.cookie,
-            process: process,
-            stream: FaultyStream(workerEnd, faults(of: matter, first + 32), in: world),
+            streams: (toHost, toWorker),
             poller: poller,
             hostPoller: order.poller,
+            tap: world.tap(of: name) { [weak self, weak life] in self?.hasTwo(life) },
             in: world
         )
-        world.workers.append(worker)
-        world.tell("\(name) \(number) starts")
-        decideFate(of: worker, matter, first)
+        keep(worker)
         worker.run(body)
-        completion(
-            .success(
-                LaunchedWorker(
-                    stream: FaultyStream(hostEnd, faults(of: matter, first + 48), in: world),
-                    process: worker
-                )
-            )
-        )
+        completion(.success(LaunchedWorker(stream: toHost, process: worker)))
         worker.reap()
     }
 
-    private func faults(of matter: String, _ first: UInt64) -> StreamFaults {
-        StreamFaults(
-            pieces: world.choose(.splits, matter, first, below: 4_096) { $0.nextOfAnySize(upTo: 4_095) },
-            delay: world.choose(.delays, matter, first + 1, below: 20_000_000) { $0.nextOfAnySize(upTo: 20_000_000) },
-            seed: world.scheduler.choices.seed &+ first
-        )
+    // MARK: - One at a time
+
+    private func keep(_ worker: SimulatedWorker) {
+        workers.removeAll { $0.life.hasEnded }
+        let others = workers.filter { $0.life.name == worker.life.name }
+        // One that is to take the place of another comes up beside it.
+        if others.count > 1 { world.fail("\(worker.life.name) is started a third time beside two that live") }
+        workers.append(worker)
     }
 
-    /// When the process ends or stands still by itself, if it does.
-    private func decideFate(of worker: SimulatedProcess, _ matter: String, _ first: UInt64) {
-        let process = worker.process
-        let world = world
-        let crash = world.choose(.crashes, matter, first + 2, below: 1 << 14) { numbers in
-            numbers.next(below: 3) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)
-        }
-        let stop = world.choose(.stops, matter, first + 3, below: 1 << 14) { numbers in
-            numbers.next(below: 2) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)
-        }
-        let signals: [Int32] = [9, 11, 6, 15]
-        let signal = signals[Int(world.choose(.crashes, matter, first + 4, below: 4) { $0.next(below: 4) })]
-        let length = world.choose(.stops, matter, first + 5, below: 10_000_000_000) {
-            $0.nextOfAnySize(upTo: 9_999_999_999)
-        }
-        let crashes: @Sendable () -> Void = {
-            world.wasMet("crash")
-            worker.end(.signal(signal), because: "crashes with signal \(signal)")
-        }
-        let stops: @Sendable () -> Void = {
-            world.wasMet("stop")
-            world.tell("\(worker.name) \(worker.number) stands still for \(length / 1_000) us")
-            process.isStopped = true
-            world.scheduler.at(world.scheduler.now + length) { process.isStopped = false }
-            if crash > stop { process.fate = (crash, crashes) }
-        }
-        if stop > 0, crash == 0 || stop < crash {
-            process.fate = (stop, stops)
-        } else if crash > 0 {
-            process.fate = (crash, crashes)
-        }
+    /// An event has come to a process: what does not hold if an earlier one of the same name lives.
+    private func hasTwo(_ life: SimulatedProcess?) -> String? {
+        guard let life else { return nil }
+        let earlier = workers.first { $0.life.name == life.name && !$0.life.hasEnded && $0.life.number < life.number }
+        return earlier.map { "\(life.name) \(life.number) gets events while \($0.life.number) lives" }
+    }
+
+    /// The host's process has been killed; on a thread of the system's.
+    func hostWasKilled() {
+        for worker in workers where !worker.life.hasEnded { worker.orphaned() }
     }
 }

@@ -12,7 +12,7 @@ public struct SimulationFaults: OptionSet, Sendable, Hashable {
 
     /// Processes take up to two seconds to start.
     public static let lateStarts = SimulationFaults(rawValue: 1 << 0)
-    /// Processes end at any step, with any status or signal.
+    /// Processes end at any step, by a signal.
     public static let crashes = SimulationFaults(rawValue: 1 << 1)
     /// Processes stand still for up to ten seconds, and go on.
     public static let stops = SimulationFaults(rawValue: 1 << 2)
@@ -25,13 +25,23 @@ public struct SimulationFaults: OptionSet, Sendable, Hashable {
     /// A stream's buffer holds little, so that writers find no room.
     public static let narrowStreams = SimulationFaults(rawValue: 1 << 6)
 
+    /// The process of a ``SimulatedHost`` ends at any step, and is started again.
+    public static let hostKills = SimulationFaults(rawValue: 1 << 7)
+    /// Workers and clients read a few bytes a second.
+    public static let slowReaders = SimulationFaults(rawValue: 1 << 8)
+    /// The wall clock is set forth and back, and the whole machine stands still for up to 30 seconds.
+    public static let clockJumps = SimulationFaults(rawValue: 1 << 9)
+    /// Processes end by themselves at any step, with any status.
+    public static let exits = SimulationFaults(rawValue: 1 << 10)
+
     /// Everything works as it should.
     public static let none: SimulationFaults = []
     /// All that there is.
     public static let all: SimulationFaults = [
-        .lateStarts, .crashes, .stops, .lateExits, .splits, .delays, .narrowStreams,
+        .lateStarts, .crashes, .stops, .lateExits, .splits, .delays, .narrowStreams, .hostKills, .slowReaders,
+        .clockJumps, .exits,
     ]
 
     /// How many kinds there are.
-    static let kinds = 7
+    static let kinds = 11
 }

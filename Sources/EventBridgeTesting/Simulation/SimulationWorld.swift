@@ -10,7 +10,8 @@ public import Supervision
 public final class SimulationWorld: @unchecked Sendable {
     // Sendable: everything mutable belongs to whichever thread has the world's baton, or is read when the world has ended.
     let core: WorldCore
-    private var hosts: [(host: BridgeHost, launcher: SimulatedLauncher)] = []
+    private(set) var programs: [SimulatedHost] = []
+    private var clients: [SimulatedClient] = []
     private(set) var sealed: Seal?
     private var drawn: UInt64 = 0
 
@@ -51,12 +52,15 @@ public final class SimulationWorld: @unchecked Sendable {
             }
             core.check()
             core.calm()
-            for (host, _) in hosts { await host.shutdown() }
+            for client in clients { await client.close() }
+            for program in programs { await program.waitUntilRunning() }
+            for host in core.hosts { await host.bridge.shutdown() }
             sealed = Seal(core.scheduler)
             core.isSealed = true
-            hosts = []
-            for worker in core.workers { worker.bury() }
-            core.workers = []
+            for program in programs { program.finish() }
+            (programs, clients, core.hosts) = ([], [], [])
+            for process in core.processes { process.bury() }
+            core.processes = []
             core.scheduler.close()
         }
     }
@@ -65,6 +69,7 @@ public final class SimulationWorld: @unchecked Sendable {
 
     /// Starts a host whose workers are processes of this world, and returns when they are ready.
     ///
+    /// - Parameter control: lets clients of the world attach; its path stands for nothing.
     /// - Throws: `BridgeError` if a worker does not become ready.
     @discardableResult
     public func start(
@@ -74,24 +79,66 @@ public final class SimulationWorld: @unchecked Sendable {
         intensity: RestartIntensity = RestartIntensity(restarts: 1_000, within: .seconds(1)),
         automaticShutdown: AutomaticShutdown = .never,
         startOrder: StartOrder = .together,
-        deadLetters: DeadLetterLimits = DeadLetterLimits()
+        deadLetters: DeadLetterLimits = DeadLetterLimits(),
+        control: ControlSocket? = nil
     ) async throws -> BridgeHost {
-        let launcher = SimulatedLauncher(workers, in: core)
-        let host = try BridgeHost(
-            publisher: publisher,
-            workers: workers.map(\.specification),
+        let description = HostDescription(
+            workers: workers,
             strategy: strategy,
             intensity: intensity,
             automaticShutdown: automaticShutdown,
             startOrder: startOrder,
             deadLetters: deadLetters,
-            launcher: launcher,
-            tap: core.tap(of: "host"),
-            tapsUnwanted: false
+            control: control
         )
-        hosts.append((host, launcher))
+        let host = try description.make(publisher, in: core).bridge
         try await host.start()
         return host
+    }
+
+    /// Starts a host in a process of its own, which can be killed at any step and is then started again, and returns when `program` has
+    /// returned in one of these processes.
+    ///
+    /// - Parameter program: what the process does, anew in each: it subscribes, calls `start` on the bridge, and publishes. What it returns is kept for
+    ///   as long as the process lives. What it throws fails the run.
+    @discardableResult
+    public func startHost(
+        workers: [InMemoryWorker],
+        strategy: RestartStrategy = .oneForOne,
+        intensity: RestartIntensity = RestartIntensity(restarts: 1_000, within: .seconds(1)),
+        automaticShutdown: AutomaticShutdown = .never,
+        startOrder: StartOrder = .together,
+        deadLetters: DeadLetterLimits = DeadLetterLimits(),
+        control: ControlSocket? = nil,
+        program: @escaping @Sendable (EventPublisher, BridgeHost) async throws -> [Subscription]
+    ) async -> SimulatedHost {
+        let description = HostDescription(
+            workers: workers,
+            strategy: strategy,
+            intensity: intensity,
+            automaticShutdown: automaticShutdown,
+            startOrder: startOrder,
+            deadLetters: deadLetters,
+            control: control
+        )
+        let made = SimulatedHost(description, in: core, program: program)
+        programs.append(made)
+        await made.begin()
+        return made
+    }
+
+    /// Starts a process that attaches to the world's host, and returns when it has, or has ended.
+    ///
+    /// - Parameter body: what the client's program does before it attaches; what it returns is kept for as long as the process lives.
+    @discardableResult
+    public func attach(
+        _ name: String = "client",
+        body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
+    ) async -> SimulatedClient {
+        let client = SimulatedClient(name, in: core)
+        clients.append(client)
+        await client.begin(body)
+        return client
     }
 
     /// Lets a host of this world have these workers from now on, as `BridgeHost.apply` does.
@@ -101,7 +148,7 @@ public final class SimulationWorld: @unchecked Sendable {
         to host: BridgeHost,
         finishingWithin limit: Duration = .seconds(30)
     ) async throws -> AppliedChanges {
-        hosts.first { $0.host === host }?.launcher.add(workers)
+        core.hosts.first { $0.bridge === host }?.launcher.add(workers)
         return try await host.apply(workers.map(\.specification), finishingWithin: limit)
     }
 
@@ -136,7 +183,9 @@ public final class SimulationWorld: @unchecked Sendable {
 
     /// Suspends the calling task for that long in the world's time.
     public func sleep(for duration: Duration) async throws {
+        try core.checkOpen()
         try await Simulation.thread?.sleep(for: duration)
+        try core.checkOpen()
     }
 
     // MARK: - What has to hold
@@ -150,96 +199,4 @@ public final class SimulationWorld: @unchecked Sendable {
     ///
     /// - Parameter holds: as for ``always(_:_:)``.
     public func sometimes(_ name: String, _ holds: @escaping @Sendable () -> Bool) { core.sometimes(name, holds) }
-
-    // MARK: - Faults by hand
-
-    /// Ends the worker's process now, where it stands.
-    public func crash(_ worker: String, _ exit: SimulatedExit = .signal(9)) {
-        guard let process = core.workers.last(where: { $0.name == worker && !$0.hasEnded }) else { return }
-        core.wasMet("crash")
-        process.end(exit, because: "is ended: \(exit)")
-    }
-
-    /// Ends the simulated process whose code calls this, at once: what `exit` and `fatalError` do in a process of its own.
-    public func exitHere(_ exit: SimulatedExit) {
-        let process = core.scheduler.current()?.process
-        guard let worker = core.workers.last(where: { $0.process === process }) else { return }
-        core.wasMet("exit")
-        worker.end(exit, because: "ends itself: \(exit)")
-        core.scheduler.yieldIfDead()
-    }
-
-    /// Ends the worker's process when a handler of its next start is called with an event of this type, in the place of that handler.
-    public func crash<E: DomainEvent>(
-        _ worker: String,
-        whenHandling type: E.Type,
-        _ exit: SimulatedExit = .signal(9)
-    ) {
-        let core = core
-        core.doomed[worker, default: []].append(
-            WorldCore.Doom(event: E.eventName, exit: exit) { publisher, act in
-                publisher.subscribe(to: type) { (_: E) in
-                    core.wasMet("crash")
-                    act()
-                }
-            }
-        )
-    }
-
-    /// Lets the worker's process stand still for that long, as SIGSTOP does.
-    public func stop(_ worker: String, for duration: Duration) {
-        guard let process = core.workers.last(where: { $0.name == worker && !$0.hasEnded })?.process else { return }
-        core.wasMet("stop")
-        core.tell("\(worker) stands still for \(duration)")
-        process.isStopped = true
-        let (seconds, attoseconds) = duration.components
-        let length = UInt64(clamping: seconds) * 1_000_000_000 + UInt64(max(0, attoseconds)) / 1_000_000_000
-        core.scheduler.at(core.scheduler.now + length) { process.isStopped = false }
-    }
-
-    // MARK: - Rest
-
-    /// Ends all faults, and returns when everything that was accepted has been handled and nothing moves any more.
-    ///
-    /// - Throws: ``SimulationError`` if that takes longer, or if what is at rest is not as it should be.
-    public func rest(within limit: Duration) async throws {
-        core.calm()
-        for (host, _) in hosts {
-            try await withThrowingTaskGroup(of: Bool.self) { group in
-                group.addTask {
-                    await host.waitUntilIdle()
-                    return true
-                }
-                group.addTask { [self] in
-                    try await sleep(for: limit)
-                    return false
-                }
-                let isAtRest = try await group.next() ?? false
-                guard isAtRest else { throw SimulationError("no rest within \(limit): \(host.status)") }
-                group.cancelAll()
-            }
-            try checkRest(of: host)
-        }
-        core.check()
-        core.tell("everything is at rest")
-    }
-
-    private func checkRest(of host: BridgeHost) throws {
-        for worker in host.statistics {
-            for (direction, counts) in [("to", worker.sent), ("from", worker.received)] where !counts.isBalanced {
-                throw SimulationError("the ledger of events \(direction) \(worker.worker) does not balance: \(counts)")
-            }
-        }
-    }
-}
-
-/// What did not hold in a simulated world.
-public struct SimulationError: Error, Sendable, CustomStringConvertible {
-    /// What did not hold.
-    public let description: String
-
-    /// Says what did not hold.
-    public init(_ description: String) {
-        self.description = description
-    }
 }

@@ -8,17 +8,24 @@ struct StreamFaults: Sendable {
     var pieces: UInt64 = 0
     /// How long bytes take at most before they can be read, in nanoseconds.
     var delay: UInt64 = 0
+    /// How many bytes are read a second; 0 for as many as there are.
+    var rate: UInt64 = 0
     /// What the lengths of pieces and delays follow from.
     var seed: UInt64 = 0
+
+    /// Whether reading is as it would be without them.
+    var leaveReadingAlone: Bool { delay == 0 && pieces == 0 && rate == 0 }
 }
 
-/// One end of a stream in a world: splits and delays what the stream under it carries whole and at once.
+/// One end of a stream in a world: splits, delays and slows what the stream under it carries whole and at once.
 final class FaultyStream: ByteStream, @unchecked Sendable {
-    // Sendable: the numbers belong to whichever thread has the world's baton.
+    // Sendable: everything mutable belongs to whichever thread has the world's baton.
     private let inner: any ByteStream
     private let world: WorldCore
-    private let faults: StreamFaults
+    private var faults: StreamFaults
     private var numbers: SeededNumbers
+    /// By hand: the next write is none of the protocol.
+    private var isGarbled = false
 
     init(_ inner: any ByteStream, _ faults: StreamFaults, in world: WorldCore) {
         self.inner = inner
@@ -31,19 +38,36 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     var shelf: MemoryFile? { inner.shelf }
     var finding: StreamFinding? { inner.finding }
 
+    /// From now on so many bytes are read a second; 0 for as many as there are.
+    func slow(to rate: UInt64) { faults.rate = rate }
+
+    /// Breaks the protocol with the next write.
+    func garble() { isGarbled = true }
+
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
-        guard faults.delay > 0 || faults.pieces > 0, !world.isCalm else { return inner.read(into: buffer) }
-        let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(size))
+        guard !faults.leaveReadingAlone, !world.isCalm else { return inner.read(into: buffer) }
+        // At the rate for some milliseconds: an end that comes meanwhile is not seen too late.
+        let atOnce = faults.rate == 0 ? Int.max : Int(faults.rate / 20) + 1
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(min(size, atOnce)))
         let outcome = inner.read(into: part)
         noteSplit(outcome, part.count)
         if faults.delay > 0 {
             world.wasMet("delay")
             world.scheduler.sleep(nanoseconds: numbers.next(below: faults.delay))
         }
+        if faults.rate > 0, case .transferred(let count) = outcome {
+            world.wasMet("slow reader")
+            world.scheduler.sleep(nanoseconds: UInt64(count) * 1_000_000_000 / faults.rate)
+        }
         return outcome
     }
 
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
+        if isGarbled {
+            isGarbled = false
+            let count = pieces.reduce(0) { $0 + $1.count }
+            return [UInt8](repeating: 0xff, count: count).withUnsafeBytes { inner.write([$0]) }
+        }
         guard faults.pieces > 0, !world.isCalm else { return inner.write(pieces) }
         var left = size
         var some: [UnsafeRawBufferPointer] = []

@@ -1,4 +1,5 @@
 import DomainEvents
+import EventBridge
 import EventRouting
 import Locks
 
@@ -17,19 +18,34 @@ final class WorldCore: @unchecked Sendable {
     /// What has passed the router of a process; only if it is kept.
     private(set) var passages: [WorldTimeline.Passage] = []
     private let keepsPassages: Bool
-    var workers: [SimulatedProcess] = []
+    /// All that there were.
+    var processes: [SimulatedProcess] = []
+    /// Where clients attach; nil while there is no host that lets them.
+    var entrance: SimulatedEntrance?
+    /// What the operating system does.
+    private(set) lazy var system = scheduler.makeProcess(name: "system")
+    private var numbers: [String: Int] = [:]
     /// By hand: the next start of a worker ends there.
     var doomed: [String: [Doom]] = [:]
 
     /// The run is over: what processes that have ended do while they are buried counts for nothing.
     var isSealed = false
-    private var record = ArrivalRecord()
+    private(set) var record = ArrivalRecord()
+    /// Those that live, and those in which something goes on yet.
+    var hosts: [Host] = []
+    /// Workers that break the protocol by hand.
+    var mayViolate: Set<String> = []
     /// What did not hold, first of all.
     private(set) var broken: String?
     private var always: [(name: String, holds: @Sendable () -> Bool)] = []
     private var sometimes: [(name: String, holds: @Sendable () -> Bool)] = []
     /// What was to hold at some time, and whether it ever did.
     private(set) var reached: [String: Bool] = [:]
+
+    struct Host: Sendable {
+        let bridge: BridgeHost
+        let launcher: SimulatedLauncher
+    }
 
     struct StoryLine: Sendable {
         let time: UInt64
@@ -71,6 +87,17 @@ final class WorldCore: @unchecked Sendable {
         scheduler.shuffles = scheduler.choices.choose("swarm", 100, below: 2) { $0.next(below: 4) == 0 ? 0 : 1 } == 1
         let exponent = scheduler.choices.choose("swarm", 101, below: 12) { $0.next(below: 12) }
         scheduler.preemption = exponent == 0 ? 0 : 4 << exponent
+        if faults.contains(.clockJumps) {
+            let rarity = scheduler.choices.choose("swarm", 102, below: 8) { $0.next(below: 7) + 1 }
+            scheduler.jump = { [unowned self] in jump() }
+            scheduler.clockJumps = rarity == 0 ? 0 : 64 << rarity
+        }
+    }
+
+    /// The number of the next process of this name.
+    func nextNumber(of name: String) -> Int {
+        numbers[name, default: 0] += 1
+        return numbers[name, default: 1]
     }
 
     func tell(_ text: String) {
@@ -86,7 +113,12 @@ final class WorldCore: @unchecked Sendable {
     }
 
     /// Told of what passes the router of a process.
-    func tap(of process: String) -> @Sendable (PassingEvent) -> Void {
+    ///
+    /// - Parameter mistake: says what does not hold when an event arrives there.
+    func tap(
+        of process: String,
+        _ mistake: @escaping @Sendable () -> String? = { nil }
+    ) -> @Sendable (PassingEvent) -> Void {
         { [self] event in
             guard !isSealed else { return }
             if keepsPassages { keep(event) }
@@ -97,7 +129,8 @@ final class WorldCore: @unchecked Sendable {
             story.append(
                 StoryLine(time: scheduler.now, what: .arrival(name: event.name, event.context, process: process))
             )
-            if let broken = record.arrived(event.name, event.context, at: process) { fail(broken) }
+            if let broken = record.arrived(event.name, event.context, at: process) ?? mistake() { fail(broken) }
+            if record.count % 8 == 0 { for host in hosts { if let broken = audit(host) { fail(broken) } } }
             check()
         }
     }
@@ -151,14 +184,49 @@ final class WorldCore: @unchecked Sendable {
         return scheduler.choices.choose(matter, index, below: bound, draw: draw)
     }
 
+    // MARK: - Clocks
+
+    /// Lets the clocks jump as the choices say.
+    private func jump() {
+        let longest: UInt64 = 30_000_000_000
+        let value = scheduler.choices.choose("clock", scheduler.points, below: 3 * longest) { numbers in
+            numbers.nextOfAnySize(upTo: longest - 1) * 3 + numbers.next(below: 3)
+        }
+        let length = value / 3
+        guard length > 0 else { return }
+        switch value % 3 {
+        case 0: standStill(for: length)
+        case 1: setWallClock(by: Int64(length) * 1_000)
+        default: setWallClock(by: Int64(length) * -1_000)
+        }
+    }
+
+    /// Sets the clock that people read.
+    func setWallClock(by nanoseconds: Int64) {
+        wasMet("wall clock")
+        tell("the wall clock is set by \(nanoseconds / 1_000_000) ms")
+        scheduler.wallOffset &+= UInt64(bitPattern: nanoseconds)
+    }
+
+    /// Lets nothing at all run for a while, as a virtual machine that is held: what becomes due meanwhile is due at once.
+    func standStill(for nanoseconds: UInt64) {
+        wasMet("standstill")
+        tell("everything stands still for \(nanoseconds / 1_000) us")
+        scheduler.now += nanoseconds
+    }
+
+    /// Throws if the run is over: what goes on in the processes that are buried then ends.
+    func checkOpen() throws { if isSealed { throw CancellationError() } }
+
     /// From now on everything works as it should: what is stopped goes on, and nothing ends or stops any more.
     func calm() {
         guard !isCalm else { return }
         isCalm = true
         tell("the faults end")
         scheduler.preemption = 0
+        scheduler.clockJumps = 0
         for process in scheduler.processes {
-            process.fate = nil
+            process.forgetFates()
             process.isStopped = false
         }
     }

@@ -14,14 +14,31 @@ final class WorldProcess: @unchecked Sendable {
     var isStopped = false
     /// How many points its threads have passed.
     var points: UInt64 = 0
-    /// At which of them something is done to it.
-    var fate: (point: UInt64, act: @Sendable () -> Void)?
+    /// At which of them something is done to it, the first one last.
+    @exclusivity(unchecked) private(set) var fates: [(point: UInt64, act: @Sendable () -> Void)] = []
 
     init(number: Int, name: String, scheduler: Scheduler) {
         self.number = number
         self.name = name
         executor = WorldExecutor(scheduler, process: number)
     }
+
+    /// Above every number that a real process has.
+    var identifier: Int32 { 1 << 30 + Int32(clamping: number) }
+
+    /// Has something done to it at this point, or the next one if that has passed.
+    func meet(_ point: UInt64, _ act: @escaping @Sendable () -> Void) {
+        let index = fates.firstIndex { $0.point <= point } ?? fates.endIndex
+        fates.insert((point, act), at: index)
+    }
+
+    /// What is to be done to it at the present point.
+    func takeFate() -> (@Sendable () -> Void)? {
+        guard let next = fates.last, points >= next.point else { return nil }
+        return fates.removeLast().act
+    }
+
+    func forgetFates() { fates = [] }
 
     /// Whether its threads get their turn.
     var runs: Bool { !isDead && !isStopped }

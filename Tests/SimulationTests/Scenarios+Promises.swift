@@ -8,11 +8,6 @@ import Supervision
 
 /// Scenarios of single promises, each of which was broken once.
 extension Scenarios {
-    static let promises: [(name: String, body: Body)] = [
-        ("refusedLate", refusedLate), ("slowReports", slowReports), ("endedInHandler", endedInHandler),
-        ("backOff", backOff),
-    ]
-
     /// What a handler refuses is a dead letter, whether or not whoever waits for it still does.
     @Sendable static func refusedLate(_ world: SimulationWorld) async throws {
         let refused = Fates()

@@ -1,0 +1,36 @@
+import DomainEvents
+import EventBridge
+import Supervision
+
+/// What a host of a world is made of.
+struct HostDescription: Sendable {
+    let workers: [InMemoryWorker]
+    let strategy: RestartStrategy
+    let intensity: RestartIntensity
+    let automaticShutdown: AutomaticShutdown
+    let startOrder: StartOrder
+    let deadLetters: DeadLetterLimits
+    let control: ControlSocket?
+
+    /// Makes a host over the processes and streams of a world.
+    func make(_ publisher: EventPublisher, in world: WorldCore) throws -> WorldCore.Host {
+        let launcher = SimulatedLauncher(workers, in: world)
+        let host = try BridgeHost(
+            publisher: publisher,
+            workers: workers.map(\.specification),
+            strategy: strategy,
+            intensity: intensity,
+            automaticShutdown: automaticShutdown,
+            startOrder: startOrder,
+            deadLetters: deadLetters,
+            launcher: launcher,
+            control: control,
+            entrance: { poller, arrived in SimulatedEntrance(poller: poller, arrived: arrived, in: world) },
+            tap: world.tap(of: "host"),
+            tapsUnwanted: false
+        )
+        let made = WorldCore.Host(bridge: host, launcher: launcher)
+        world.hosts.append(made)
+        return made
+    }
+}

@@ -1,0 +1,119 @@
+import BridgeClient
+import BridgePlatform
+import BridgeTransport
+public import DomainEvents
+import Locks
+
+/// A process of a world that has attached to its host: an event bridge's client, which no host has started.
+public final class SimulatedClient: @unchecked Sendable {
+    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+
+    /// The client's own: what is published on it goes to the host.
+    public let publisher: EventPublisher
+    private let life: SimulatedProcess
+    private let core: WorldCore
+    private var client: BridgeClient?
+    private var subscriptions: [Subscription] = []
+    private var isSettled = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+
+    /// How long a client waits until it tries to attach again that has never been attached.
+    private static let pause = Duration.milliseconds(100)
+
+    init(_ name: String, in core: WorldCore) {
+        self.core = core
+        let process = core.scheduler.makeProcess(name: name)
+        life = SimulatedProcess(name: name, number: core.nextNumber(of: name), process: process, in: core)
+        publisher = EventPublisher(source: EventSource(origin: name, incarnation: Randomness.nextIncarnation()))
+        life.buried { [self] in (client, subscriptions) = (nil, []) }
+    }
+
+    /// Whether the host has accepted this client and the link lives.
+    public var isAttached: Bool { !life.hasEnded && client?.isAttached == true }
+
+    /// Whether its process has ended.
+    public var hasEnded: Bool { life.hasEnded }
+
+    /// Lets what is on its way arrive, says goodbye and ends the process.
+    public func close() async {
+        guard !life.hasEnded else { return }
+        await client?.close()
+        life.end(.status(0), because: "has finished")
+    }
+
+    // MARK: - The process
+
+    /// Begins, and returns when the client has attached or its process has ended.
+    func begin(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async {
+        core.tell("\(life.name) \(life.number) starts")
+        life.decideFate("client:\(life.name)", UInt64(life.number) << 8)
+        _ = core.scheduler.start(name: "system", in: core.system) { [self] in reap() }
+        Task(executorPreference: life.process.executor) { [self] in
+            do {
+                subscriptions = try await body(publisher)
+                try await attach()
+                settle()
+            } catch is CancellationError {
+            } catch {
+                core.fail("client \(life.name) cannot attach: \(error)")
+            }
+        }
+        await withCheckedContinuation { continuation in
+            if isSettled { continuation.resume() } else { waiters.append(continuation) }
+        }
+    }
+
+    private func attach() async throws {
+        let (core, life) = (core, life)
+        while client == nil {
+            try core.checkOpen()
+            do {
+                client = try await BridgeClient.connect(
+                    to: "the simulated host",
+                    publisher: publisher,
+                    name: life.name,
+                    wantsEverything: false,
+                    way: Way(core: core, life: life),
+                    tap: core.tap(of: life.name),
+                    gapTap: nil
+                )
+            } catch {
+                // A host that was killed, or is being started.
+                core.tell("\(life.name) is not attached: \(error)")
+                try await Simulation.thread?.sleep(for: Self.pause)
+            }
+        }
+    }
+
+    private func settle() {
+        isSettled = true
+        for waiter in waiters { waiter.resume() }
+        waiters = []
+    }
+
+    /// Waits for the process's end and closes what it had open; on a thread of the system's.
+    private func reap() {
+        core.scheduler.waitForDeath(of: life.process)
+        guard life.hasEnded else { return }
+        let delay = core.choose(.lateExits, "client:\(life.name)", UInt64(life.number) << 8 + 16, below: 300_000_000) {
+            $0.nextOfAnySize(upTo: 300_000_000)
+        }
+        core.scheduler.sleep(nanoseconds: delay)
+        life.stream?.close()
+        settle()
+    }
+
+    /// To the host that lets clients in now.
+    private struct Way: WayToHost {
+        let core: WorldCore
+        let life: SimulatedProcess
+
+        func connect(on poller: Poller) throws(BridgeClientError) -> any ByteStream {
+            guard let stream = core.entrance?.connect(life, poller: poller) else {
+                throw BridgeClientError(.unreachable, "no host is to be had")
+            }
+            life.stream = stream
+            return stream
+        }
+    }
+}

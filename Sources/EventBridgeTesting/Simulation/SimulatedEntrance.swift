@@ -1,0 +1,80 @@
+import BridgePlatform
+import BridgeTransport
+import Locks
+
+/// Where the clients of a world attach to its host: what a control socket is outside.
+///
+/// There is one in a world. It opens with the host that is started last, and closes with it.
+final class SimulatedEntrance: Entrance, @unchecked Sendable {
+    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+    private let world: WorldCore
+    private let poller: Poller
+    private let arrived: @Sendable (Arrival) -> Void
+    private var isOpen = false
+    private var lastConnection: UInt64 = 0
+    /// The host's ends of the streams that may live.
+    private var streams: [FaultyStream] = []
+
+    init(poller: Poller, arrived: @escaping @Sendable (Arrival) -> Void, in world: WorldCore) {
+        self.world = world
+        self.poller = poller
+        self.arrived = arrived
+    }
+
+    func start() {
+        isOpen = true
+        world.entrance = self
+    }
+
+    func stop() {
+        isOpen = false
+        if world.entrance === self { world.entrance = nil }
+    }
+
+    // Who connects says hello at once, and there are few.
+    func settle(_ input: ArrivalStateMachine.Input) {}
+    func note(_ matter: SocketReport.Matter) {}
+
+    /// Connects a client, on a thread of its own; nil if the host lets nobody in any more.
+    func connect(_ client: SimulatedProcess, poller clientPoller: Poller) -> FaultyStream? {
+        guard isOpen else { return nil }
+        lastConnection += 1
+        let connection = lastConnection
+        let matter = "client:\(client.name)"
+        let first = world.nextNumber(of: matter) << 8
+        let (hostEnd, clientEnd) = MemoryStream.pair(
+            capacity: SimulatedProcess.capacity(of: matter, UInt64(first) + 1, in: world),
+            poller: poller,
+            other: clientPoller
+        )
+        let toHost = FaultyStream(
+            hostEnd,
+            SimulatedProcess.faults(of: matter, UInt64(first) + 48, in: world),
+            in: world
+        )
+        let toClient = FaultyStream(
+            clientEnd,
+            SimulatedProcess.faults(of: matter, UInt64(first) + 32, in: world),
+            in: world
+        )
+        toClient.slow(to: SimulatedProcess.rate(of: client.name, first >> 8, in: world))
+        streams.append(toHost)
+        let peer = UnixSocket.PeerCredentials(
+            processIdentifier: client.identifier,
+            user: CurrentProcess.user,
+            group: 0
+        )
+        let (arrived, arrival) = (
+            arrived, Arrival(stream: toHost, peer: peer, connection: connection, entrance: self)
+        )
+        poller.perform { arrived(arrival) }
+        return toClient
+    }
+
+    /// The host's process has been killed; on a thread of the system's.
+    func hostWasKilled() {
+        stop()
+        for stream in streams { stream.close() }
+        streams = []
+    }
+}

@@ -1,0 +1,130 @@
+import DomainEvents
+public import EventBridge
+import Locks
+
+/// A host's program in a process of its own, which can be killed at any step and is then started again, as a service manager does it.
+///
+/// What outlives the host is what outlives it outside: nothing that it held. Its threads never run again, its streams end, its workers end
+/// with it or within 800 ms, and its clients attach to the next one.
+public final class SimulatedHost: @unchecked Sendable {
+    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+
+    typealias Program = @Sendable (EventPublisher, BridgeHost) async throws -> [Subscription]
+
+    /// The bridge of the present process; nil while there is none.
+    public private(set) var bridge: BridgeHost?
+    /// How often the program was started.
+    public private(set) var starts = 0
+
+    private let core: WorldCore
+    private let description: HostDescription
+    private let program: Program
+    private var life: SimulatedProcess?
+    /// What the present process has made, or the last one.
+    private var made: WorldCore.Host?
+    private var isRunning = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+    /// By hand: after what time it is started again, in nanoseconds.
+    private var pause: UInt64?
+
+    /// How many of a world's starts a seed ends at most: the last one comes to what it is to do.
+    private static let mostKills = 3
+
+    init(
+        _ description: HostDescription,
+        in core: WorldCore,
+        program: @escaping Program
+    ) {
+        self.core = core
+        self.description = description
+        self.program = program
+    }
+
+    /// Kills the process now, where it stands; it is started again after that time.
+    public func kill(startingAgainAfter time: Duration = .milliseconds(100)) {
+        guard let life, !life.hasEnded else { return }
+        pause = time.simulatedNanoseconds
+        kill(life)
+    }
+
+    private func kill(_ life: SimulatedProcess) {
+        core.wasMet("host kill")
+        life.end(.signal(9), because: "is killed")
+    }
+
+    // MARK: - Its processes
+
+    /// Starts the program, and returns when it has once come to its end without being killed.
+    func begin() async {
+        _ = core.scheduler.start(name: "system", in: core.system) { [self] in
+            while !core.isSealed { runOnce() }
+        }
+        await waitUntilRunning()
+    }
+
+    /// Returns when the program of the present process has come to its end: the host runs, and nothing more begins by itself.
+    func waitUntilRunning() async {
+        if isRunning { return }
+        await withCheckedContinuation { waiters.append($0) }
+    }
+
+    /// One process from its start to its end; on a thread of the system's.
+    private func runOnce() {
+        starts += 1
+        let scheduler = core.scheduler
+        let process = scheduler.makeProcess(name: "host")
+        let life = SimulatedProcess(name: "host", number: starts, process: process, in: core)
+        self.life = life
+        life.whenEnded = { [self] in
+            core.hosts.removeAll { $0.bridge === bridge }
+            (isRunning, bridge) = (false, nil)
+        }
+        if starts <= Self.mostKills {
+            life.meet(life.point(.hostKills, "host", UInt64(starts) << 8, oneIn: 3)) { [self] in kill(life) }
+        }
+        core.tell("host \(starts) starts")
+        Task(executorPreference: process.executor) { [self] in await run(life) }
+        scheduler.waitForDeath(of: process)
+        guard life.hasEnded, !core.isSealed else { return }
+        core.entrance?.hostWasKilled()
+        made?.launcher.hostWasKilled()
+        let chosen = core.choose(.hostKills, "host", UInt64(starts) << 8 + 1, below: 2_000_000_000) {
+            $0.nextOfAnySize(upTo: 2_000_000_000)
+        }
+        scheduler.sleep(nanoseconds: pause.take() ?? chosen)
+    }
+
+    private func run(_ life: SimulatedProcess) async {
+        do {
+            let publisher = EventPublisher()
+            let made = try description.make(publisher, in: core)
+            let host = made.bridge
+            (bridge, self.made) = (host, made)
+            let kept = Kept()
+            life.buried {
+                host.abandon()
+                kept.subscriptions = []
+            }
+            kept.subscriptions = try await program(publisher, host)
+        } catch {
+            core.fail("the host's program threw: \(error)")
+        }
+        isRunning = true
+        for waiter in waiters { waiter.resume() }
+        waiters = []
+    }
+
+    /// What a process keeps.
+    private final class Kept: @unchecked Sendable {
+        // Sendable: as its owner.
+        var subscriptions: [Subscription] = []
+    }
+
+    // MARK: - The end
+
+    /// Ends the process when its bridge has been shut down.
+    func finish() {
+        life?.end(.status(0), because: "has finished")
+        made = nil
+    }
+}

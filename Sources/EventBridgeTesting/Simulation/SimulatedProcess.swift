@@ -1,0 +1,126 @@
+import Locks
+
+/// The life of a process in a world, whatever it runs: it stands still and ends at any step.
+final class SimulatedProcess: @unchecked Sendable {
+    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+
+    let name: String
+    /// Which of those of this name it is.
+    let number: Int
+    let process: WorldProcess
+    /// Its end of a stream, which the system closes for it; nil as long as it has none.
+    var stream: FaultyStream?
+    private(set) var exit: SimulatedExit?
+    private let world: WorldCore
+    /// Called once when it ends.
+    var whenEnded: (@Sendable () -> Void)?
+    /// Ends what it has begun, on a thread of its own, so that it leaves no memory behind.
+    private var burial: (@Sendable () -> Void)?
+
+    init(name: String, number: Int, process: WorldProcess, in world: WorldCore) {
+        self.name = name
+        self.number = number
+        self.process = process
+        self.world = world
+        world.processes.append(self)
+    }
+
+    var identifier: Int32 { process.identifier }
+
+    var hasEnded: Bool { exit != nil }
+
+    // MARK: - What becomes of it
+
+    /// Ends it where it stands.
+    func end(_ exit: SimulatedExit, because reason: String) {
+        guard self.exit == nil else { return }
+        self.exit = exit
+        world.tell("\(name) \(number) \(reason)")
+        whenEnded.take()?()
+        world.scheduler.kill(process)
+    }
+
+    /// Lets it stand still, as SIGSTOP does.
+    func standStill(for nanoseconds: UInt64) {
+        let process = process
+        world.wasMet("stop")
+        world.tell("\(name) \(number) stands still for \(nanoseconds / 1_000) us")
+        process.isStopped = true
+        world.scheduler.at(world.scheduler.now + nanoseconds) { process.isStopped = false }
+    }
+
+    /// From now on it reads so many bytes a second; 0 for as many as there are.
+    func slow(to rate: UInt64) { stream?.slow(to: rate) }
+
+    // MARK: - What a seed decides about it
+
+    /// How its stream works, from the place `first` on.
+    static func faults(of matter: String, _ first: UInt64, in world: WorldCore) -> StreamFaults {
+        StreamFaults(
+            pieces: world.choose(.splits, matter, first, below: 4_096) { $0.nextOfAnySize(upTo: 4_095) },
+            delay: world.choose(.delays, matter, first + 1, below: 20_000_000) { $0.nextOfAnySize(upTo: 20_000_000) },
+            seed: world.scheduler.choices.seed &+ first
+        )
+    }
+
+    /// How many bytes a second a process that has so much time for it reads; 0 for as many as there are.
+    static func rate(of name: String, _ number: Int, in world: WorldCore) -> UInt64 {
+        let exponent = world.choose(.slowReaders, "slow:\(name)", UInt64(number), below: 13) { numbers in
+            numbers.next(below: 2) == 0 ? 0 : numbers.next(below: 12) + 1
+        }
+        return exponent == 0 ? 0 : 128 << exponent
+    }
+
+    /// How much a stream holds.
+    static func capacity(of matter: String, _ index: UInt64, in world: WorldCore) -> Int {
+        let narrow = world.choose(.narrowStreams, matter, index, below: 16) { $0.next(below: 16) }
+        return narrow == 0 ? 200 << 10 : 64 << narrow
+    }
+
+    /// When it ends or stands still by itself, if it does: at how many of its steps.
+    func decideFate(_ matter: String, _ first: UInt64) {
+        let crash = point(.crashes, matter, first + 2, oneIn: 3)
+        let stop = point(.stops, matter, first + 3, oneIn: 2)
+        let signals: [Int32] = [9, 11, 6, 15]
+        let signal = signals[Int(world.choose(.crashes, matter, first + 4, below: 4) { $0.next(below: 4) })]
+        let length = world.choose(.stops, matter, first + 5, below: 10_000_000_000) {
+            $0.nextOfAnySize(upTo: 9_999_999_999)
+        }
+        let exit = point(.exits, "exit:\(name)", first, oneIn: 2)
+        let status = Int32(world.choose(.exits, "exit:\(name)", first + 1, below: 256) { $0.next(below: 256) })
+        meet(crash) { [self] in
+            world.wasMet("crash")
+            end(.signal(signal), because: "crashes with signal \(signal)")
+        }
+        meet(exit) { [self] in
+            world.wasMet("exit")
+            end(.status(status), because: "exits with status \(status)")
+        }
+        meet(stop) { [self] in standStill(for: length) }
+    }
+
+    /// At which of its steps something of this kind is done to it; 0 for never, as for one of so many.
+    func point(_ kind: SimulationFaults, _ matter: String, _ index: UInt64, oneIn tame: UInt64) -> UInt64 {
+        world.choose(kind, matter, index, below: 1 << 14) { numbers in
+            numbers.next(below: tame) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)
+        }
+    }
+
+    func meet(_ point: UInt64, _ act: @escaping @Sendable () -> Void) {
+        if point > 0 { process.meet(point, act) }
+    }
+
+    // MARK: - Afterwards
+
+    /// Says how what it has begun is ended when it is buried.
+    func buried(by burial: @escaping @Sendable () -> Void) { self.burial = burial }
+
+    /// When the world is at its end: lets the threads of a process that has ended come to theirs.
+    func bury() {
+        // It holds what holds this.
+        guard let burial = burial.take(), exit != nil else { return }
+        process.isDead = false
+        process.isStopped = false
+        _ = world.scheduler.start(name: "undertaker", in: process, burial)
+    }
+}
