@@ -55,6 +55,14 @@ extension Poller {
             sink(from: last.position ?? position)
         }
 
+        /// Takes all timers out: one that is cancelled later finds that it is in no heap.
+        mutating func removeAll() -> [Timer] {
+            let all = timers
+            for timer in all { timer.position = nil }
+            timers = []
+            return all
+        }
+
         private mutating func rise(from start: Int) {
             var child = start
             while child > 0 {

@@ -313,13 +313,12 @@ extension Poller {
 
     private func releaseEverything() {
         let (ended, dropped) = lock.withLock {
-            let ended = (registrations.values.sorted { $0.token < $1.token }, timers)
+            let ended = (registrations.values.sorted { $0.token < $1.token }, timers.removeAll())
             for registration in ended.0 where registration.interest.isWatching {
                 queue.remove(registration.descriptor)
             }
             let handlers = ended.0.map { $0.handler.take() }
             registrations = [:]
-            timers = TimerHeap()
             return (ended, handlers)
         }
         withExtendedLifetime((ended, dropped)) {}

@@ -253,6 +253,19 @@ extension PlatformTests {
         }
 
         @Test
+        func aTimerCanBeCancelledWhenThePollerHasStopped() throws {
+            let poller = try Poller(name: "stopped")
+            let called = Mailbox<Int>()
+            let timers = (0..<3).map { number in
+                poller.schedule(after: 3_600_000_000_000) { called.put(number) }
+            }
+            poller.stop()
+            for timer in timers { timer.cancel() }
+            timers[0].cancelWithoutWaiting()
+            #expect(called.contents.isEmpty)
+        }
+
+        @Test
         func aCancelledTimerIsNotCalledAndLetsGoOfWhatItHeld() throws {
             try withPoller { poller in
                 let called = Mailbox<Int>()
