@@ -18,7 +18,7 @@ struct Filled: DomainEvent, Codable {
 }
 
 /// One of some size.
-struct Loaded: DomainEvent, Codable {
+struct BulkSent: DomainEvent, Codable {
     let number: Int
     let load: String
 

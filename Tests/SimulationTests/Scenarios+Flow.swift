@@ -167,7 +167,7 @@ extension Scenarios {
                         publisher.subscribe(to: Asked.self) { (_: Asked) async throws in
                             // More than a window: the rest lies in the worker's own outbox when it dies.
                             for number in 0..<110 {
-                                fates.accepts(try await publisher.send(Loaded(number, bytes: 12_000)))
+                                fates.accepts(try await publisher.send(BulkSent(number, bytes: 12_000)))
                             }
                             guard deaths.all.isEmpty else { return }
                             deaths.add(1)
@@ -194,7 +194,7 @@ extension Scenarios {
                     [
                         publisher.subscribe(to: Asked.self) { (_: Asked) async throws in
                             for number in 0..<60 {
-                                fates.accepts(try await publisher.send(Loaded(number, bytes: 24_000)))
+                                fates.accepts(try await publisher.send(BulkSent(number, bytes: 24_000)))
                             }
                         }
                     ]
@@ -210,9 +210,9 @@ extension Scenarios {
     /// Has little room and takes its time.
     private static func slowWorker(_ world: SimulationWorld, _ fates: Fates) -> InMemoryWorker {
         let limits = WorkerLimits(outbox: 4 << 10, outboxHardLimit: 16 << 10)
-        return InMemoryWorker("slow", subscribes: [Loaded.self], limits: limits) { publisher in
+        return InMemoryWorker("slow", subscribes: [BulkSent.self], limits: limits) { publisher in
             [
-                publisher.subscribe(to: Loaded.self) { (_: Loaded) async throws in
+                publisher.subscribe(to: BulkSent.self) { (_: BulkSent) async throws in
                     try await world.sleep(for: .milliseconds(1))
                     fates.handles()
                 }

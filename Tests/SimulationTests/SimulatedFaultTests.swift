@@ -160,9 +160,9 @@ struct SimulatedFaultTests {
     func memory() async {
         let reason = await failure { world in
             let publisher = EventPublisher()
-            let worker = InMemoryWorker("slow", subscribes: [Loaded.self]) { publisher in
+            let worker = InMemoryWorker("slow", subscribes: [BulkSent.self]) { publisher in
                 [
-                    publisher.subscribe(to: Loaded.self) { (_: Loaded) async throws in
+                    publisher.subscribe(to: BulkSent.self) { (_: BulkSent) async throws in
                         try await world.sleep(for: .milliseconds(10))
                     }
                 ]
@@ -174,7 +174,7 @@ struct SimulatedFaultTests {
             world.core.hosts = [
                 WorldCore.Host(bridge: host, launcher: SimulatedLauncher([little], in: world.core))
             ]
-            for number in 0..<30 { publisher.publish(Loaded(number, bytes: 1_000)) }
+            for number in 0..<30 { publisher.publish(BulkSent(number, bytes: 1_000)) }
             try await world.rest(within: .seconds(60))
         }
         #expect(reason?.contains("bytes are kept for slow") == true, "\(reason ?? "no failure")")

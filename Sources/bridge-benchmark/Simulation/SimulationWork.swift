@@ -6,11 +6,11 @@ import Locks
 
 /// What simulated worlds cost; in the processor's time, as one thread of a world runs at a time.
 enum SimulationWork {
-    private struct Question: DomainEvent, Codable {
+    private struct WorldAsked: DomainEvent, Codable {
         let number: Int
     }
 
-    private struct Answer: DomainEvent, Codable {
+    private struct WorldAnswered: DomainEvent, Codable {
         let number: Int
     }
 
@@ -28,7 +28,7 @@ enum SimulationWork {
     /// So many worlds, each with 100 events, two workers, and a crash of one of them.
     static func runWorlds(_ count: Int64) async throws {
         try await measure("simulation", worlds: count) { world in
-            world.crash("answering", whenHandling: Question.self)
+            world.crash("answering", whenHandling: WorldAsked.self)
             try await ask(in: world, events: 100)
         }
     }
@@ -54,20 +54,20 @@ enum SimulationWork {
     private static func ask(in world: SimulationWorld, events: Int, every pause: Duration = .zero) async throws {
         let publisher = EventPublisher()
         let answers = Answers()
-        let kept = publisher.subscribe(to: Answer.self) { answers.add($0.number) }
+        let kept = publisher.subscribe(to: WorldAnswered.self) { answers.add($0.number) }
         try await world.start(
             publisher,
             workers: [
-                InMemoryWorker("answering", subscribes: [Question.self]) { publisher in
-                    [publisher.subscribe(to: Question.self) { publisher.publish(Answer(number: $0.number)) }]
+                InMemoryWorker("answering", subscribes: [WorldAsked.self]) { publisher in
+                    [publisher.subscribe(to: WorldAsked.self) { publisher.publish(WorldAnswered(number: $0.number)) }]
                 },
-                InMemoryWorker("listening", subscribes: [Answer.self]) { publisher in
-                    [publisher.subscribe(to: Answer.self) { (_: Answer) in }]
+                InMemoryWorker("listening", subscribes: [WorldAnswered.self]) { publisher in
+                    [publisher.subscribe(to: WorldAnswered.self) { (_: WorldAnswered) in }]
                 },
             ]
         )
         for number in 0..<events {
-            try await publisher.send(Question(number: number))
+            try await publisher.send(WorldAsked(number: number))
             if pause > .zero { try await world.sleep(for: pause) }
         }
         try await world.rest(within: .seconds(60))
