@@ -283,14 +283,19 @@ extension Link {
 
     /// A peer without shared memory may have its own events arrive behind those that it has handled, but not put that off for ever.
     ///
+    /// What it has handled of a batch that is still being written cannot be settled yet, and is this side's matter: up to a
+    /// window of that comes on top.
+    ///
     /// With the lock held.
     private func checkOwed() throws(LinkViolation) {
         let owed = outbox.creditedBytes
-        guard phase.role == .host, owed > 2 * limits.outboxHardBytes else { return }
+        let isWritten = outbox.lastComposed == outbox.lastWritten
+        let limit = 2 * limits.outboxHardBytes + (isWritten ? 0 : limits.windowBytes)
+        guard phase.role == .host, owed > limit else { return }
         throw LinkViolation(
             """
             it has handled \(owed) bytes of events and acknowledges them only behind event \(expectedArrival) of its own, which \
-            does not come; the limit is \(2 * limits.outboxHardBytes) bytes
+            does not come; the limit is \(limit) bytes
             """
         )
     }

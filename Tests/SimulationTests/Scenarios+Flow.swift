@@ -149,7 +149,8 @@ extension Scenarios {
         }
         try await world.sleep(for: .microseconds(Int64(world.number(below: 20_000))))
         host.stop("slow")
-        try await world.sleep(for: .seconds(30))
+        // Longer than its end takes, also if everything stands still meanwhile.
+        try await world.sleep(for: .seconds(120))
         guard over.all.count == 3 else { throw SimulationError("only \(over.all.count) of 3 senders were told") }
         host.restart("slow")
         try await world.rest(within: .seconds(200))
