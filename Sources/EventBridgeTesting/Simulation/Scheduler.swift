@@ -294,11 +294,13 @@ final class Scheduler: @unchecked Sendable {
 
     /// Gives the baton to the next thread, and returns when `thread` has it again.
     func handOn(from thread: WorldThread?) {
+        // Read while the baton is here: the thread that has it next may wake this one.
+        let waiting = thread.flatMap { $0.state == .ended ? nil : $0 }
         let next = pick()
         guard let next else {
             conclude()
-            guard let thread, thread.state != .ended else { return }
-            return takeBaton(thread)
+            if let waiting { takeBaton(waiting) }
+            return
         }
         next.state = .runs
         if next === thread { return }
@@ -306,8 +308,7 @@ final class Scheduler: @unchecked Sendable {
         now += 1_500 + timeNumbers.next() & 2_047
         trace.note(.run, next, now)
         next.baton.handOver()
-        guard let thread, thread.state != .ended else { return }
-        takeBaton(thread)
+        if let waiting { takeBaton(waiting) }
     }
 
     private func pick() -> WorldThread? {
