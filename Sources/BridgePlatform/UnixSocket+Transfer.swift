@@ -44,7 +44,8 @@ extension UnixSocket {
 
     /// Receives what is there.
     ///
-    /// A blocking call waits for the first byte. An empty buffer receives nothing and is never taken for the end of the stream.
+    /// A blocking call waits for the first byte. An empty buffer receives nothing and is never taken for the end of the
+    /// stream.
     package static func receive(
         _ socket: CInt,
         into buffer: UnsafeMutableRawBufferPointer,

@@ -283,8 +283,8 @@ extension Link {
 
     /// A peer without shared memory may have its own events arrive behind those that it has handled, but not put that off for ever.
     ///
-    /// What it has handled of a batch that is still being written cannot be settled yet, and is this side's matter: up to a
-    /// window of that comes on top.
+    /// What it has handled of a batch that is still being written cannot be settled yet, and is this side's matter: up
+    /// to a window of that comes on top.
     ///
     /// With the lock held.
     private func checkOwed() throws(LinkViolation) {

@@ -235,9 +235,9 @@ public final class BridgeHost: Sendable {
 
     /// Returns when nothing is on its way.
     ///
-    /// Every event that was published has then been handled by every worker that wants it, and so has everything that this led
-    /// to. That includes what a worker's own threads have published, where the worker shares its outbox with the host; of
-    /// another worker the host knows what has arrived.
+    /// Every event that was published has then been handled by every worker that wants it, and so has everything that
+    /// this led to. That includes what a worker's own threads have published, where the worker shares its outbox with
+    /// the host; of another worker the host knows what has arrived.
     ///
     /// Workers that were given up or stopped are not waited for, nor are events that are held back because the dead letters are full.
     public func waitUntilIdle() async {

@@ -77,7 +77,8 @@ final class MemoryRacer: Sendable {
         return progress.changes.load(ordering: .relaxed)
     }
 
-    /// The head page, where counts and the first chunk's place lie, or the first chunks; and of these more often the beginning.
+    /// The head page, where counts and the first chunk's place lie, or the first chunks; and of these more often the
+    /// beginning.
     private static func change(_ memory: SharedMemory, _ random: inout SeededGenerator) {
         let (head, first) = (4_096, 4_096 + 4_096)
         let end = [128, head, first, 1 << 20, 4 << 20][random.below(5)]

@@ -4,7 +4,8 @@ import EventBridgeTesting
 
 /// Processes that have attached.
 extension Scenarios {
-    /// What a client delivers is handled, and what it wants comes to it, in order; it may end at any time, and nothing waits for it.
+    /// What a client delivers is handled, and what it wants comes to it, in order; it may end at any time, and nothing
+    /// waits for it.
     @Sendable static func clients(_ world: SimulationWorld) async throws {
         let (handled, delivered, seen, published) = (Received(), Received(), Received(), Fates())
         let publisher = EventPublisher()

@@ -4,7 +4,8 @@ import EventBridgeTesting
 
 /// What becomes of events when a worker ends: the rows of docs/delivery.md.
 extension Scenarios {
-    /// A worker that publishes by itself while it is restarted, stopped and replaced: what it has accepted arrives, whatever ends it.
+    /// A worker that publishes by itself while it is restarted, stopped and replaced: what it has accepted arrives,
+    /// whatever ends it.
     @Sendable static func orderlyEnds(_ world: SimulationWorld) async throws {
         let (sent, asked) = (Fates(), Fates())
         let publisher = EventPublisher()
@@ -53,7 +54,7 @@ extension Scenarios {
         let answered: Fates
         let sent: Fates
 
-        /// Publishes a few for the worker; those that are not taken are nobody's.
+        /// Publishes a few for the worker; those that are not taken have no receiver.
         func ask(_ numbers: Range<Int>) async throws {
             for number in numbers {
                 do {
@@ -200,7 +201,8 @@ extension Scenarios {
         }
     }
 
-    /// A worker that breaks the protocol: what it has published and the socket has not brought is lost, and that is said.
+    /// A worker that breaks the protocol: what it has published and the socket has not brought is lost, and that is
+    /// said.
     @Sendable static func brokenProtocol(_ world: SimulationWorld) async throws {
         try await ending(world) {
             let lost = Received()

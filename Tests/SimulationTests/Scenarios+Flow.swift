@@ -40,7 +40,7 @@ extension Scenarios {
         withExtendedLifetime(kept) {}
     }
 
-    /// Three stages of which the last is slow: nobody's memory grows without a bound, and everything arrives.
+    /// Three stages of which the last is slow: no process's memory grows without a bound, and everything arrives.
     @Sendable static func pipeline(_ world: SimulationWorld) async throws {
         let (first, second) = (Fates(), Fates())
         let publisher = EventPublisher()
@@ -156,7 +156,8 @@ extension Scenarios {
         try await world.rest(within: .seconds(200))
     }
 
-    /// What a worker has left that died in the middle of much waits at the gate for room at a slow one, and passes when there is some.
+    /// What a worker has left that died in the middle of much waits at the gate for room at a slow one, and passes when
+    /// there is some.
     @Sendable static func gate(_ world: SimulationWorld) async throws {
         let (fates, deaths) = (Fates(), Received())
         let publisher = EventPublisher()

@@ -5,7 +5,7 @@ import EventBridgeTesting
 
 /// What comes before what, and to whom.
 extension Scenarios {
-    /// On one queue of the publisher's own process nobody sees an effect before its cause.
+    /// On one queue of the publisher's own process no subscriber sees an effect before its cause.
     @Sendable static func causes(_ world: SimulationWorld) async throws {
         let asked = Received()
         let answered = Received()

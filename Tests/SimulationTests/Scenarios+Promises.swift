@@ -8,7 +8,7 @@ import Supervision
 
 /// Scenarios of single promises, each of which was broken once.
 extension Scenarios {
-    /// What a handler refuses is a dead letter, whether or not whoever waits for it still does.
+    /// What a handler refuses is a dead letter, whether or not its caller still waits for it.
     @Sendable static func refusedLate(_ world: SimulationWorld) async throws {
         let refused = Fates()
         let publisher = EventPublisher()

@@ -37,7 +37,8 @@ enum Scenarios {
 }
 
 extension SimulationWorld {
-    /// Whether something was met after which a worker may get again what it had handled: it was ended by a signal, or ended by itself.
+    /// Whether something was met after which a worker may get again what it had handled: it was ended by a signal, or
+    /// ended by itself.
     var mayComeAgain: Bool {
         // One that stands still, or reads slowly, may be ended as it shows no sign of life or its grace is over.
         !Set(faultsMet.keys).isDisjoint(with: ["crash", "exit", "stop", "standstill", "slow reader", "broken protocol"])

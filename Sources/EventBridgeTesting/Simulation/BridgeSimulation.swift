@@ -29,10 +29,11 @@ public struct BridgeSimulation: Sendable {
     /// How many steps a world may take: a step is a lock that is taken or a wait.
     public var maximumSteps: Int
 
-    /// The file in which a failed run is written as a timeline, in the place of what is there; by default what `EVENT_BRIDGE_TRACE` says,
-    /// and nil for none.
+    /// The file in which a failed run is written as a timeline, in the place of what is there; by default what
+    /// `EVENT_BRIDGE_TRACE` says, and nil for none.
     ///
-    /// It is a trace in the JSON of Chrome's trace viewer, which Perfetto (`ui.perfetto.dev`) shows, and its times are the run's own.
+    /// It is a trace in the JSON of Chrome's trace viewer, which Perfetto (`ui.perfetto.dev`) shows, and its times are
+    /// the run's own.
     public var timeline: String?
 
     /// Describes a simulation.

@@ -35,7 +35,7 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
     func settle(_ input: ArrivalStateMachine.Input) {}
     func note(_ matter: SocketReport.Matter) {}
 
-    /// Connects a client, on a thread of its own; nil if the host lets nobody in any more.
+    /// Connects a client, on a thread of its own; nil if the host lets no client in any more.
     func connect(_ client: SimulatedProcess, poller clientPoller: Poller) -> FaultyStream? {
         guard isOpen else { return nil }
         lastConnection += 1

@@ -2,10 +2,11 @@ import DomainEvents
 public import EventBridge
 import Locks
 
-/// A host's program in a process of its own, which can be killed at any step and is then started again, as a service manager does it.
+/// A host's program in a process of its own, which can be killed at any step and is then started again, as a service
+/// manager does it.
 ///
-/// What outlives the host is what outlives it outside: nothing that it held. Its threads never run again, its streams end, its workers end
-/// with it or within 800 ms, and its clients attach to the next one.
+/// What outlives the host is what outlives it outside: nothing that it held. Its threads never run again, its streams
+/// end, its workers end with it or within 800 ms, and its clients attach to the next one.
 public final class SimulatedHost: @unchecked Sendable {
     // Sendable: everything mutable belongs to whichever thread has the world's baton.
 
@@ -62,7 +63,8 @@ public final class SimulatedHost: @unchecked Sendable {
         await waitUntilRunning()
     }
 
-    /// Returns when the program of the present process has come to its end: the host runs, and nothing more begins by itself.
+    /// Returns when the program of the present process has come to its end: the host runs, and nothing more begins by
+    /// itself.
     func waitUntilRunning() async {
         if isRunning { return }
         await withCheckedContinuation { waiters.append($0) }

@@ -122,8 +122,8 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
 
     /// The host's process has been killed: the stream ends, and the worker with it.
     ///
-    /// Where the kernel ends what a dead process has started, at once; elsewhere when the worker sees that the stream has ended, within
-    /// 800 ms, for which handlers may go on. On a thread of the system's.
+    /// Where the kernel ends what a dead process has started, at once; elsewhere when the worker sees that the stream
+    /// has ended, within 800 ms, for which handlers may go on. On a thread of the system's.
     func orphaned() {
         let last = world.choose(.hostKills, "orphan:\(life.name)", UInt64(life.number), below: 800_000_000) { numbers in
             numbers.next(below: 2) == 0 ? 0 : numbers.nextOfAnySize(upTo: 800_000_000)

@@ -11,7 +11,8 @@ extension SimulationWorld {
         process.end(exit, because: "is ended: \(exit)")
     }
 
-    /// Ends the simulated process whose code calls this, at once: what `exit` and `fatalError` do in a process of its own.
+    /// Ends the simulated process whose code calls this, at once: what `exit` and `fatalError` do in a process of its
+    /// own.
     public func exitHere(_ exit: SimulatedExit) {
         let process = core.scheduler.current()?.process
         guard let found = core.processes.last(where: { $0.process === process }) else { return }
@@ -20,7 +21,8 @@ extension SimulationWorld {
         core.scheduler.yieldIfDead()
     }
 
-    /// Ends the worker's process when a handler of its next start is called with an event of this type, in the place of that handler.
+    /// Ends the worker's process when a handler of its next start is called with an event of this type, in the place of
+    /// that handler.
     public func crash<E: DomainEvent>(
         _ worker: String,
         whenHandling type: E.Type,
@@ -63,7 +65,8 @@ extension SimulationWorld {
         core.setWallClock(by: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
-    /// Lets nothing at all run for that long, as a virtual machine that is held: what becomes due meanwhile is due at once.
+    /// Lets nothing at all run for that long, as a virtual machine that is held: what becomes due meanwhile is due at
+    /// once.
     public func standStill(for duration: Duration) { core.standStill(for: duration.simulatedNanoseconds) }
 
     private func living(_ name: String) -> SimulatedProcess? {

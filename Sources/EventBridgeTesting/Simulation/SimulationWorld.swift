@@ -96,11 +96,11 @@ public final class SimulationWorld: @unchecked Sendable {
         return host
     }
 
-    /// Starts a host in a process of its own, which can be killed at any step and is then started again, and returns when `program` has
-    /// returned in one of these processes.
+    /// Starts a host in a process of its own, which can be killed at any step and is then started again, and returns
+    /// when `program` has returned in one of these processes.
     ///
-    /// - Parameter program: what the process does, anew in each: it subscribes, calls `start` on the bridge, and publishes. What it returns is kept for
-    ///   as long as the process lives. What it throws fails the run.
+    /// - Parameter program: what the process does, anew in each: it subscribes, calls `start` on the bridge, and
+    ///   publishes. What it returns is kept for as long as the process lives. What it throws fails the run.
     @discardableResult
     public func startHost(
         workers: [InMemoryWorker],
@@ -129,7 +129,8 @@ public final class SimulationWorld: @unchecked Sendable {
 
     /// Starts a process that attaches to the world's host, and returns when it has, or has ended.
     ///
-    /// - Parameter body: what the client's program does before it attaches; what it returns is kept for as long as the process lives.
+    /// - Parameter body: what the client's program does before it attaches; what it returns is kept for as long as the
+    ///   process lives.
     @discardableResult
     public func attach(
         _ name: String = "client",

@@ -3,8 +3,8 @@ import Supervision
 
 /// What is looked at without being asked, in the books of each host.
 extension WorldCore {
-    /// Holds what the host keeps for each worker against the memory that docs/delivery.md allows, and looks that no worker was found to break the
-    /// protocol: a sender that goes beyond the receiver's window is.
+    /// Holds what the host keeps for each worker against the memory that docs/delivery.md allows, and looks that no
+    /// worker was found to break the protocol: a sender that goes beyond the receiver's window is.
     func audit(_ host: Host) -> String? {
         let all = host.bridge.statistics
         // The window of each other one that publishes for it.
@@ -29,7 +29,8 @@ extension WorldCore {
     /// What a worker can leave at most when it dies.
     private static let largestOutbox = 64 << 20
 
-    /// The same, and what holds of a host that is at rest: all books balance, what was settled has come, and nothing waits at a gate.
+    /// The same, and what holds of a host that is at rest: all books balance, what was settled has come, and nothing
+    /// waits at a gate.
     func auditRest(of host: Host) -> String? {
         for worker in host.bridge.statistics {
             let name = worker.worker

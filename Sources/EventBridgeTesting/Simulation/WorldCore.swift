@@ -208,7 +208,8 @@ final class WorldCore: @unchecked Sendable {
         scheduler.wallOffset &+= UInt64(bitPattern: nanoseconds)
     }
 
-    /// Lets nothing at all run for a while, as a virtual machine that is held: what becomes due meanwhile is due at once.
+    /// Lets nothing at all run for a while, as a virtual machine that is held: what becomes due meanwhile is due at
+    /// once.
     func standStill(for nanoseconds: UInt64) {
         wasMet("standstill")
         tell("everything stands still for \(nanoseconds / 1_000) us")

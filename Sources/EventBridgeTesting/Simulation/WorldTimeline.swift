@@ -5,8 +5,8 @@ import JSONText
 /// A run of a world in the JSON of Chrome's trace viewer, which Perfetto reads; its times are the world's own.
 ///
 /// Each process that was started has a track for each of its threads: when that had the baton, and in there the events
-/// that it published and those that arrived on it. Arrows lead from where an event was published to where it arrived, and
-/// from there to what it has caused. The lines of the story, faults among them, are instants that cross all tracks.
+/// that it published and those that arrived on it. Arrows lead from where an event was published to where it arrived,
+/// and from there to what it has caused. The lines of the story, faults among them, are instants that cross all tracks.
 struct WorldTimeline {
     /// An event passes the router of a process: it is published there, or it arrives.
     struct Passage: Sendable {
