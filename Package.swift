@@ -372,6 +372,7 @@ let package = Package(
                 "BridgePlatform",
                 "BridgeProtocol",
                 "CBOR",
+                "JSONText",
                 "Locks",
                 "Supervision",
             ],

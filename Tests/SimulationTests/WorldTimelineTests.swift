@@ -3,6 +3,7 @@ import DomainEvents
 import EventBridge
 import FoundationEssentials
 import JSONText
+import TestSupport
 import Testing
 
 @testable import EventBridgeTesting
@@ -153,18 +154,6 @@ struct WorldTimelineTests {
         let failure = await #expect(throws: SimulationFailure.self) { try await simulation.run(Self.comesAgain) }
         #expect(failure?.reason.hasSuffix("has come again") == true)
         #expect(failure?.timeline == "/nowhere/run.json cannot be written: No such file or directory")
-    }
-}
-
-private func text(_ node: JSONNode?) -> String? {
-    if case .string(let text)? = node?.value { text } else { nil }
-}
-
-private func number(_ node: JSONNode?) -> Double? {
-    switch node?.value {
-    case .unsigned(let number)?: Double(number)
-    case .number(let number)?: number
-    default: nil
     }
 }
 

@@ -1,6 +1,7 @@
 import BridgePlatform
 import DomainEvents
 import JSONText
+import TestSupport
 import Testing
 
 @testable import supervisor
@@ -13,18 +14,6 @@ struct ChromeTraceTests {
         let whole = try JSONReader().read(String(decoding: bytes, as: UTF8.self))
         guard case .array(let found)? = whole["traceEvents"]?.value else { return [] }
         return found
-    }
-
-    private func text(_ node: JSONNode?) -> String? {
-        if case .string(let text)? = node?.value { text } else { nil }
-    }
-
-    private func number(_ node: JSONNode?) -> Double? {
-        switch node?.value {
-        case .unsigned(let number)?: Double(number)
-        case .number(let number)?: number
-        default: nil
-        }
     }
 
     private func all(_ entries: [JSONNode], _ phase: String) -> [JSONNode] {
