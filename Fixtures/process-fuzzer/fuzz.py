@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Attacks a running supervisor from both sides of its sockets, and watches how it and an honest worker bear that.
 
-Usage: fuzz.py [--seconds N] [--seed N] [--session SIDE:SEED] [--yielding] PRODUCTS
+Usage: fuzz.py [--seconds N] [--seed N] [--session SIDE:SEED] PRODUCTS
 PRODUCTS is where `supervisor` and `faulty-worker` lie, such as .build/release. First everything in corpus/ is said, then what seeds
 make: by two workers, which the supervisor starts again and again, and by clients at its control socket. Meanwhile an honest client
-asks the honest worker and the host for one answer after the other; it began before the attack, to tell how long an answer takes in
-peace. With --yielding attackers get only the processor time that nothing else wants (`chrt --idle`), so that an honest client waits
-for what the supervisor does, and not for its turn.
+asks the honest worker and the host for one answer after the other, and asks in turn those of a second supervisor, which has no other
+worker and no other client: as both share the machine with the attackers, what differs between them is what the attack does to a
+supervisor.
 
 Found is: an end of the supervisor, a question that is not answered within ten seconds, or memory, descriptors or threads that have
 grown. Exit status 1 then; the last sessions are said by number, and `--session worker:SEED` or `--session client:SEED` repeats one.
@@ -19,7 +19,6 @@ import os
 import pathlib
 import random
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,8 +32,10 @@ from wire import ACKNOWLEDGE, EVENT, GAP, HEARTBEAT, INTEREST, READY, Link, fram
 
 HERE = pathlib.Path(__file__).resolve()
 WORKERS = 2
-# For how long there is peace at first: a part of all seconds, and at most so many.
-PEACE = (0.1, 20)
+# The supervisor that is attacked and the one that is left in peace, by the directories of their control sockets.
+ATTACKED, QUIET = "run", "quiet"
+# How many times of the same length the report tells apart.
+PARTS = 10
 # The longest that an honest client waits for an answer.
 PATIENCE = 10
 # A supervisor with four workers has 12 MiB; what clients and workers may bring for good is bounded (docs/security.md).
@@ -57,51 +58,64 @@ def be_clients(directory):
             next_session(str(directory), "client").run(link)
 
 
+class Honest:
+    """A client that asks a worker or the host, and waits for the answer."""
+
+    def __init__(self, directory, host):
+        self.host = host
+        self.link = Link.attached(str(directory / host / "control"), "honest")
+        self.link.send(frame(self.link.hello()))
+        self.link.read(PATIENCE)
+        wanted = ["WorkDone", "BridgeStatusReported", "EventsTraced", "EventDeadLettered"]
+        self.link.send(frame([INTEREST, [[number, name] for number, name in enumerate(wanted, 1)], []]) + frame([READY]))
+        self.link.read(PATIENCE)
+
+    def ask(self, number, asks_host):
+        """How many seconds the answer took; ends the process if none comes."""
+        link = self.link
+        name, payload = ("BridgeStatusRequested", {}) if asks_host else ("WorkRequested", {"number": number, "text": ""})
+        began = time.monotonic()
+        link.sent += 1
+        link.send(frame([EVENT, link.sent, None, time.time_ns(), name, None, payload]))
+        while True:
+            message = link.read(began + PATIENCE - time.monotonic())
+            if message is None:
+                print(f"no answer to {name} {number} of {self.host} within {PATIENCE} s, or the link has ended", flush=True)
+                sys.exit(1)
+            if message[0] not in (EVENT, GAP):
+                continue
+            link.send(frame([ACKNOWLEDGE, link.incarnation, link.received, 0, []]))
+            if message[0] == EVENT and len(message) == 7 and message[4] == (2 if asks_host else 1):
+                answer = message[6] if isinstance(message[6], dict) else {}
+                if asks_host or answer.get("number") == number:
+                    return time.monotonic() - began
+
+
 def be_honest(directory):
-    """Asks the worker and the host in turn, and writes how long each answer took; ends when one does not come."""
-    link = Link.attached(str(directory / "run" / "control"), "honest")
-    link.send(frame(link.hello()))
-    link.read(PATIENCE)
-    wanted = ["WorkDone", "BridgeStatusReported", "EventsTraced", "EventDeadLettered"]
-    link.send(frame([INTEREST, [[number, name] for number, name in enumerate(wanted, 1)], []]) + frame([READY]))
-    link.read(PATIENCE)
-    beat = time.monotonic()
+    """Asks worker and host of both supervisors in turn, and writes how long each answer took."""
+    both = [Honest(directory, ATTACKED), Honest(directory, QUIET)]
+    began = beat = time.monotonic()
     with open(directory / "answers", "w", encoding="utf-8") as answers:
         for number in itertools.count(1):
             if (directory / "stop").exists():
                 return
             asks_host = number % 8 == 0
-            name, payload = ("BridgeStatusRequested", {}) if asks_host else ("WorkRequested", {"number": number, "text": ""})
-            began = time.monotonic()
-            link.sent += 1
-            link.send(frame([EVENT, link.sent, None, time.time_ns(), name, None, payload]))
-            while True:
-                message = link.read(began + PATIENCE - time.monotonic())
-                if message is None:
-                    print(f"no answer to {name} {number} within {PATIENCE} s, or the link has ended", flush=True)
-                    sys.exit(1)
-                if message[0] not in (EVENT, GAP):
-                    continue
-                link.send(frame([ACKNOWLEDGE, link.incarnation, link.received, 0, []]))
-                if message[0] == EVENT and len(message) == 7 and message[4] == (2 if asks_host else 1):
-                    answer = message[6] if isinstance(message[6], dict) else {}
-                    if asks_host or answer.get("number") == number:
-                        break
-            took = time.monotonic() - began
-            time_of = "attack" if (directory / "attack").exists() else "peace"
-            answers.write(f"{'host' if asks_host else 'worker'} {time_of} {took:.6f}\n")
+            for honest in both:
+                took = honest.ask(number, asks_host)
+                answers.write(f"{'host' if asks_host else 'worker'} {honest.host} {time.monotonic() - began:.0f} {took:.6f}\n")
+                time.sleep(max(0, 0.01 - took))
             answers.flush()
             if time.monotonic() > beat + 1:
-                link.send(frame([HEARTBEAT]))
+                for honest in both:
+                    honest.link.send(frame([HEARTBEAT]))
                 beat = time.monotonic()
-            time.sleep(max(0, 0.02 - took))
 
 
 # --- The run
 
 
-def configuration(directory, products, priority):
-    attacker = [*priority, sys.executable, "-I", "-S", str(HERE.parent / "worker.py"), str(directory)]
+def configuration(host, directory, products):
+    attacker = [sys.executable, "-I", "-S", str(HERE.parent / "worker.py"), str(directory)]
     hostile = [
         {
             "name": f"hostile-{number}",
@@ -110,7 +124,7 @@ def configuration(directory, products, priority):
             "backoff": {"initial": "1ms", "maximum": "1ms"},
             "handshake": "2s",
         }
-        for number in range(WORKERS)
+        for number in range(WORKERS if host == ATTACKED else 0)
     ]
     honest = {
         "name": "honest",
@@ -128,18 +142,15 @@ def configuration(directory, products, priority):
 
 
 class Supervisor:
-    def __init__(self, directory, products, priority):
-        self.directory = directory
-        path = directory / "configuration.json"
-        path.write_text(json.dumps(configuration(directory, products, priority)))
-        (directory / "run").mkdir(mode=0o700)
-        self.output = open(directory / "output.txt", "wb")
-        self.process = subprocess.Popen(
-            [products / "supervisor", "run", path, "--control", directory / "run" / "control"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self.output,
-        )
+    def __init__(self, host, directory, products):
+        self.control = directory / host / "control"
+        self.control.parent.mkdir(mode=0o700)
+        path = directory / f"{host}.json"
+        path.write_text(json.dumps(configuration(host, directory, products)))
+        self.output = directory / f"{host}.txt"
+        with open(self.output, "wb") as output:
+            command = [products / "supervisor", "run", path, "--control", self.control]
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=output)
 
     @property
     def lives(self):
@@ -149,7 +160,7 @@ class Supervisor:
     def end(self):
         """How it has ended, in words."""
         text = f"the supervisor has ended with status {self.process.returncode}"
-        was_asked = "stopping: the workers finish" in (self.directory / "output.txt").read_text(errors="replace")
+        was_asked = "stopping: the workers finish" in self.output.read_text(errors="replace")
         return text + (", as it was asked to: a signal, or a session that may not" if was_asked else "")
 
     def possessions(self):
@@ -161,21 +172,17 @@ class Supervisor:
         except OSError:
             return 0, 0, 0
 
+    def stop(self):
+        if self.lives:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
 
-def part(name, directory, products, priority=()):
-    return subprocess.Popen([*priority, sys.executable, HERE, "--be", name, directory, products], stdout=subprocess.PIPE, text=True)
 
-
-def quantile(times, share):
-    return sorted(times)[min(len(times) - 1, int(len(times) * share))] * 1000 if times else float("nan")
-
-
-def answers(directory):
-    found = {(who, when): [] for who in ("worker", "host") for when in ("peace", "attack")}
-    for line in (directory / "answers").read_text().splitlines():
-        who, when, took = line.split()
-        found[who, when].append(float(took))
-    return found
+def part(name, directory, products):
+    return subprocess.Popen([sys.executable, HERE, "--be", name, directory, products], stdout=subprocess.PIPE, text=True)
 
 
 def wait_until(what, seconds, condition):
@@ -187,20 +194,19 @@ def wait_until(what, seconds, condition):
     return None
 
 
-def fuzz(directory, products, seconds, priority):
+def fuzz(directory, products, seconds):
     """What was found, in words; nil if nothing."""
-    supervisor = Supervisor(directory, products, priority)
+    supervisors = [Supervisor(host, directory, products) for host in (ATTACKED, QUIET)]
+    supervisor = supervisors[0]
     parts = []
     try:
-        found = wait_until("the control socket", 20, lambda: (directory / "run" / "control").exists() or not supervisor.lives)
-        if found or not supervisor.lives:
-            return found or "the supervisor has ended at its start"
+        for one in supervisors:
+            found = wait_until("the control socket", 20, lambda: one.control.exists() or not one.lives)
+            if found or not one.lives:
+                return found or "a supervisor has ended at its start"
         honest = part("honest", directory, products)
-        parts = [honest]
-        time.sleep(min(PEACE[0] * seconds, PEACE[1]))
-        (directory / "attack").touch()
-        parts.append(part("clients", directory, products, priority))
-        began, before, most = time.monotonic(), None, 0
+        parts = [honest, part("clients", directory, products)]
+        began, before, memories = time.monotonic(), None, []
         while time.monotonic() < began + seconds:
             time.sleep(0.1)
             if not supervisor.lives:
@@ -210,7 +216,7 @@ def fuzz(directory, products, seconds, priority):
             if parts[1].poll() is not None:
                 return "the hostile clients have ended, which is a fault of theirs"
             memory, descriptors, threads = supervisor.possessions()
-            most = max(most, memory)
+            memories.append(memory)
             # When everything of the corpus has been said, everything that is made once is there.
             if before is None and time.monotonic() > began + min(10, seconds / 4):
                 before = (memory, descriptors, threads)
@@ -219,7 +225,7 @@ def fuzz(directory, products, seconds, priority):
         (directory / "stop").touch()
         for process in parts:
             process.wait(timeout=30)
-        report(directory, before, supervisor.possessions(), most)
+        report(directory, seconds, before, supervisor.possessions(), memories)
         if not supervisor.lives:
             return supervisor.end
         return wait_until(
@@ -230,23 +236,32 @@ def fuzz(directory, products, seconds, priority):
     finally:
         for process in parts:
             process.kill()
-        if supervisor.lives:
-            supervisor.process.terminate()
-            try:
-                supervisor.process.wait(timeout=30)
-            except subprocess.TimeoutExpired:
-                supervisor.process.kill()
+        for one in supervisors:
+            one.stop()
 
 
-def report(directory, before, after, most):
+def quantile(times, share):
+    return sorted(times)[min(len(times) - 1, int(len(times) * share))] * 1000 if times else float("nan")
+
+
+def report(directory, seconds, before, after, memories):
     counts = {side: (directory / side).stat().st_size if (directory / side).exists() else 0 for side in ("worker", "client")}
     print(f"process fuzzer: {counts['worker']} sessions of workers, {counts['client']} of clients, {len(CORPUS)} of the corpus first")
-    for (who, when), times in answers(directory).items():
-        print(
-            f"  honest answers of the {who}, in {when}: {len(times)}, median {statistics.median(times) * 1000 if times else 0:.2f} ms, "
-            f"p99 {quantile(times, 0.99):.2f} ms, longest {quantile(times, 1):.2f} ms"
-        )
-    print(f"  memory {before[0] >> 20} MiB, then {after[0] >> 20} MiB, {most >> 20} MiB at most; descriptors {before[1]}, then {after[1]}")
+    answers = [line.split() for line in (directory / "answers").read_text().splitlines()]
+    times = {key: [] for key in itertools.product(("worker", "host"), (QUIET, ATTACKED), range(PARTS))}
+    for who, host, second, took in answers:
+        times[who, host, min(PARTS - 1, int(int(second) * PARTS / seconds))].append(float(took))
+    for who, host in itertools.product(("worker", "host"), (QUIET, ATTACKED)):
+        all_times = list(itertools.chain.from_iterable(times[who, host, part] for part in range(PARTS)))
+        middle, late, longest = (quantile(all_times, share) for share in (0.5, 0.99, 1))
+        name = "attacked" if host == ATTACKED else "left in peace"
+        print(f"  {len(all_times)} honest answers of a {who} {name}: median {middle:.2f} ms, p99 {late:.2f} ms, longest {longest:.2f} ms")
+    for who in ("worker", "host"):
+        ratios = [quantile(times[who, ATTACKED, part], 0.99) / quantile(times[who, QUIET, part], 0.99) for part in range(PARTS)]
+        print(f"  p99 of a {who} attacked, to one in peace, in each tenth of the time: {' '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    course = [max(memories[len(memories) * part // PARTS :][: len(memories) // PARTS + 1]) >> 20 for part in range(PARTS)]
+    print(f"  memory {before[0] >> 20} MiB, then {after[0] >> 20}; at most in each tenth: {' '.join(map(str, course))}")
+    print(f"  descriptors {before[1]}, then {after[1]}; threads {before[2]}, then {after[2]}")
 
 
 def last_sessions(directory):
@@ -261,7 +276,6 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(48))
     parser.add_argument("--session", help="only this one, again and again: worker:SEED or client:SEED")
-    parser.add_argument("--yielding", action="store_true", help="attackers get only the time that nothing else wants")
     parser.add_argument("--be", choices=["clients", "honest"], help=argparse.SUPPRESS)
     parser.add_argument("directory", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument("products", type=pathlib.Path)
@@ -275,14 +289,13 @@ def main():
         side, seed = arguments.session.split(":", 1)
         (directory / f"only-{side}").write_text(seed)
     print(f"process fuzzer: seed {arguments.seed}", flush=True)
-    priority = [shutil.which("chrt") or "chrt", "--idle", "0"] if arguments.yielding else []
-    found = fuzz(directory, arguments.products.resolve(), arguments.seconds, priority)
+    found = fuzz(directory, arguments.products.resolve(), arguments.seconds)
     if found is None:
         shutil.rmtree(directory)
         return 0
     print(f"found: {found}")
     last_sessions(directory)
-    print((directory / "output.txt").read_text(errors="replace")[-3000:])
+    print((directory / f"{ATTACKED}.txt").read_text(errors="replace")[-3000:])
     return 1
 
 

@@ -5,7 +5,6 @@ Imports little, as it is started again and again.
 
 import os
 import sys
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
@@ -13,7 +12,4 @@ sys.dont_write_bytecode = True
 from sessions import next_session  # noqa: E402
 from wire import Link  # noqa: E402
 
-# In peace it says nothing, until it is taken for dead.
-while not os.path.exists(os.path.join(sys.argv[1], "attack")):
-    time.sleep(0.05)
 next_session(sys.argv[1], "worker").run(Link.inherited())
