@@ -62,10 +62,10 @@ extension WorkerIncarnation {
     /// Looks several times within the frames' deadline whether the worker goes on with the frame that it has begun.
     func watchFrames() {
         guard let deadline = specification.limits.frameDeadline else { return }
-        look(FrameWatch(deadline: deadline, from: .onMonotonicClock), deadline)
+        look(ProgressWatch(deadline: deadline, from: .onMonotonicClock), deadline)
     }
 
-    private func look(_ watch: FrameWatch, _ deadline: Duration) {
+    private func look(_ watch: ProgressWatch, _ deadline: Duration) {
         poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
             guard let self, !link.hasEnded else { return }
             var watch = watch
@@ -74,6 +74,19 @@ extension WorkerIncarnation {
             }
             if isBeingDebugged { return watchFrames() }
             violated("a frame that it has begun made no progress for \(deadline.text), which is the limit")
+        }
+    }
+
+    /// Looks several times within a second whether the worker's process ends too, now that its link has ended without a goodbye.
+    ///
+    /// A crash ends both at once; only a worker that has closed its link and lives on takes longer, and that is its fault.
+    func watchExit(_ fault: String) { look(ProgressWatch(deadline: .seconds(1), from: .onMonotonicClock), fault) }
+
+    private func look(_ watch: ProgressWatch, _ fault: String) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !hasExited else { return }
+            var watch = watch
+            if watch.looked(at: .onMonotonicClock, progress: 0) { violated(fault) } else { look(watch, fault) }
         }
     }
 

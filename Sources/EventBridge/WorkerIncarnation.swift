@@ -73,11 +73,6 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// What its specification lets it publish, and what its runtime reports of that; nil for anything.
     private let publishable: Set<EventName>?
 
-    /// After a link has ended without a goodbye, how long its process may take to be seen dead.
-    ///
-    /// A crash ends both at once; only a worker that has closed its link and lives on takes longer.
-    private static let exitDelay: UInt64 = 1_000_000_000
-
     /// How much of what a worker says that it is at is worth repeating, in scalars.
     private static let longestReason = 200
 
@@ -241,12 +236,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         switch end {
         case .orderly: break
         case .violation(let text): violated(text)
-        case .failed(let text):
-            poller.schedule(after: Self.exitDelay) { [weak self] in self?.violateIfAlive(text) }
-        case .endOfStream, .closed:
-            poller.schedule(after: Self.exitDelay) { [weak self] in
-                self?.violateIfAlive("it closed its link without a goodbye and lives on")
-            }
+        case .failed(let text): watchExit(text)
+        case .endOfStream, .closed: watchExit("it closed its link without a goodbye and lives on")
         }
     }
 
@@ -258,10 +249,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         reportEnd()
     }
 
-    private func violateIfAlive(_ text: String) {
-        let isAlive = lock.withLock { exit == nil }
-        if isAlive { violated(text) }
-    }
+    /// Whether the process is known to have ended.
+    var hasExited: Bool { lock.withLock { exit != nil } }
 
     /// It has broken the protocol, for which the host ends it: an event that it was at may have led to that.
     func violated(_ text: String) {

@@ -35,7 +35,7 @@ struct WatchTests {
 
     /// A watch over frames with a deadline of 4 s, and somebody who looks at its times.
     private final class FrameScene {
-        private var watch = FrameWatch(deadline: .seconds(4), from: .seconds(1_000))
+        private var watch = ProgressWatch(deadline: .seconds(4), from: .seconds(1_000))
 
         func look(late: Duration = .zero, progress: UInt64?) -> Bool {
             watch.looked(at: watch.nextLook + late, progress: progress)

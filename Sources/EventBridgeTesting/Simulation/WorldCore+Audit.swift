@@ -10,8 +10,7 @@ extension WorldCore {
         // The window of each other one that publishes for it.
         let windows = max(0, all.count - 1) << 20
         for worker in all {
-            // A host that has stood still itself takes a frame that came in part before for one that makes no progress.
-            if worker.violations > 0, !mayViolate.contains(worker.worker), met["standstill"] == nil {
+            if worker.violations > 0, !mayViolate.contains(worker.worker) {
                 return "\(worker.worker) was found to break the protocol"
             }
             guard let limits = host.launcher.limits[worker.worker] else { continue }

@@ -1,9 +1,9 @@
-/// Decides when a child has kept a frame unfinished for too long.
+/// Decides when a child has made no progress for too long with what it has begun: a frame, or its end.
 ///
-/// Somebody looks several times within the deadline, and says when the frame in hand last made progress, as a number that changes with
-/// that. The time counts from the look that first finds the number, so that it is never less than the deadline, and a quarter more at the
-/// most. After this process, or the machine, has stood still, it counts afresh.
-package struct FrameWatch: Hashable, Sendable {
+/// The owner looks several times within the deadline, and says when the child last made progress, as a number that changes with that. The
+/// time counts from the look that first finds the number, so that it is never less than the deadline, and a quarter more at the most. After
+/// this process, or the machine, has stood still, it counts afresh.
+package struct ProgressWatch: Hashable, Sendable {
     private static let looksPerDeadline = 4
     private static let shortestInterval = Duration.milliseconds(1)
     /// By how much a look may be late on a machine that is merely busy.
@@ -24,10 +24,10 @@ package struct FrameWatch: Hashable, Sendable {
     /// When to look again.
     package var nextLook: Duration { clock.nextLook }
 
-    /// Somebody has looked.
+    /// The owner has looked.
     ///
-    /// - Parameter progress: nil if no frame is unfinished, or nobody waits for the rest of it.
-    /// - Returns: Whether the frame's time is over.
+    /// - Parameter progress: nil if nothing is begun, or nothing waits for the rest of it.
+    /// - Returns: Whether the time is over.
     package mutating func looked(at now: Duration, progress: UInt64?) -> Bool {
         let isInTime = clock.looked(at: now)
         if !isInTime || progress != self.progress {
