@@ -72,6 +72,15 @@ package enum CurrentProcess {
     /// How much memory of this process lies in RAM now, in bytes; nil where nobody says.
     package static func residentBytes() -> Int? { OperatingSystem.residentBytes(of: identifier) }
 
+    /// Lets the C library give memory back to the system that is freed beyond a mebibyte, in each of its arenas.
+    ///
+    /// Otherwise glibc takes the largest block that was freed for the size that is worth keeping, up to 64 MiB, and keeps as much for each
+    /// thread that allocates: a process that has got large events once stays large (`mallopt(3)`, M_MMAP_THRESHOLD). It is for a program to
+    /// decide, not for a library, at the beginning of `main`.
+    package static func keepLittleFreeMemory() {
+        _ = cbp_heap_limit(1 << 20)
+    }
+
     /// How many bytes of the heap are in use; nil where nobody counts them, as under a sanitizer.
     package static func heapBytesInUse() -> Int? {
         let count = cbp_heap_bytes_in_use()

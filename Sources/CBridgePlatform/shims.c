@@ -362,6 +362,15 @@ void cbp_memory_file_give_back(void *address, size_t size) {
 #endif
 }
 
+int cbp_heap_limit(int bytes) {
+#ifdef __GLIBC__
+    return mallopt(M_MMAP_THRESHOLD, bytes) & mallopt(M_TRIM_THRESHOLD, bytes);
+#else
+    (void)bytes;
+    return 0;
+#endif
+}
+
 int64_t cbp_heap_bytes_in_use(void) {
 #if defined(__APPLE__)
     return (int64_t)mstats().bytes_used;

@@ -6,6 +6,7 @@ import BridgeProtocol
 enum SupervisorCommand {
     static func main() async {
         CurrentProcess.fillStandardStreams()
+        CurrentProcess.keepLittleFreeMemory()
         SignalSource.ignoreBrokenPipes()
         SignalSource.ignoreFileSizeLimit()
         CurrentProcess.exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
