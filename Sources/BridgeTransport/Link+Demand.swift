@@ -44,7 +44,7 @@ extension Link {
         lock.withLock {
             keepsEvents = true
             // One that stands only behind what does not leave any more would never stand.
-            isAcknowledgementRepeated = receiveWindow.lastReceived > 0
+            if receiveWindow.lastReceived > 0 { acknowledging.lastMayNeverStand() }
         }
         pump()
     }

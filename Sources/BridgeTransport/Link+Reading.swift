@@ -1,6 +1,5 @@
 import BridgePlatform
 package import BridgeProtocol
-import CBOR
 package import DomainEvents
 import Locks
 import Synchronization
@@ -118,14 +117,13 @@ extension Link {
     private func violated(_ text: String) -> LinkEnd {
         lock.withLock {
             // Best effort: the peer may not read any more.
-            ControlMessage.goodbye(
-                Goodbye(
-                    reason: Goodbye.Reason.violation.rawValue,
-                    text: text.shortened(),
-                    lastWritten: outbox.lastWritten,
-                    handledMark: receiveWindow.mark
-                )
-            ).encode(into: control)
+            let goodbye = Goodbye(
+                reason: Goodbye.Reason.violation.rawValue,
+                text: text.shortened(),
+                lastWritten: outbox.lastWritten,
+                handledMark: receiveWindow.mark
+            )
+            batch.queue(.goodbye(goodbye))
         }
         pump()
         return .violation(text)

@@ -54,7 +54,7 @@ extension Link {
         defer { lock.unlock() }
         if let closed { return closed }
         // Behind the goodbye no receipt comes.
-        if wantsReceipt, isFarewellWritten { return .finished }
+        if wantsReceipt, farewell.hasLeft { return .finished }
         if let leftNames, leftNames.contains(name) { return .left }
         if !use(reservation), let problem = problem(with: payload, name: name, isAccepted: isAccepted) {
             return problem
@@ -137,9 +137,9 @@ extension Link {
     /// With the lock held.
     var closed: Enqueued? {
         if isClosedHere, phase.role == .worker { return .ended }
-        if isFarewellWritten, sharedHead != nil { return nil }
+        if farewell.hasLeft, sharedHead != nil { return nil }
         if end != nil { return .ended }
-        return isFarewellWritten ? .finished : nil
+        return farewell.hasLeft ? .finished : nil
     }
 
     /// Whether so much waits for the peer's handlers that others' events are not taken off their hands.

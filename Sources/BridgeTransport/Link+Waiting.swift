@@ -125,7 +125,7 @@ extension Link {
         let isReady = lock.withLock {
             if end != nil || isQuietNow { return true }
             quietWaiters.append(body)
-            isAcknowledgementDue = receiveWindow.hasUnannounced
+            if receiveWindow.hasUnannounced { acknowledging.acknowledgementIsDue() }
             return false
         }
         if isReady { body() } else { pump() }

@@ -1,6 +1,5 @@
 import BridgePlatform
 package import BridgeProtocol
-import CBOR
 package import DomainEvents
 import Locks
 
@@ -46,7 +45,7 @@ extension Link {
 
     /// With the lock held; what it says is to be done without.
     func wayToFlush(at now: UInt64, isGathered: Bool = false) -> Flush {
-        if isWriting || isBlocked || isFlushScheduled || isFarewellWritten || stream == nil {
+        if isWriting || isBlocked || isFlushScheduled || farewell.hasLeft || stream == nil {
             return stream == nil && demandWaiter != nil ? .byNextPeer : .byOthers
         }
         // Whoever reads the acknowledgement that opens the window writes.
@@ -99,17 +98,9 @@ extension Link {
     /// Queues a message; the next batch takes it along.
     package func queue(_ message: ControlMessage) {
         let brokenStream = lock.withLock { () -> (any ByteStream)? in
-            guard end == nil, !isReadToEnd, !isFarewellWritten, brokenOff == nil else { return nil }
-            switch message {
-            case .hello, .welcome, .interest:
-                // Ahead of every event that is enqueued from now on: the answer to an event is lost on a peer that has not heard yet
-                // that it is wanted.
-                message.encode(into: announcements)
-            default:
-                message.encode(into: control)
-            }
+            guard end == nil, !isReadToEnd, !farewell.hasLeft, brokenOff == nil else { return nil }
+            let waiting = batch.queue(message)
             if case .reject = message { phase.peerWasRejected() }
-            let waiting = control.count + announcements.count
             guard waiting > LinkLimits.waitingControlBytes else { return nil }
             self.brokenOff = """
                 it takes nothing in: \(waiting) bytes of control messages wait for it; the limit is \
@@ -123,14 +114,14 @@ extension Link {
 
     /// Whether the stream has taken all that was sent.
     package var isFlushed: Bool {
-        lock.withLock { !isWriting && firstPiece >= pieces.count && control.isEmpty && announcements.isEmpty }
+        lock.withLock { !isWriting && batch.isWritten }
     }
 
     /// Shows that this side is alive; left out when the last sign of life has not even left.
     package func sendHeartbeat() {
         let isQueued = lock.withLock {
-            guard end == nil, !isReadToEnd, !isFarewellWritten, control.isEmpty else { return false }
-            ControlMessage.heartbeat.encode(into: control)
+            guard end == nil, !isReadToEnd, !farewell.hasLeft, !batch.isControlWaiting else { return false }
+            batch.queue(.heartbeat)
             return true
         }
         if isQueued { pump() }
@@ -152,10 +143,7 @@ extension Link {
     /// finds them there when this process has ended.
     package func finish(reason: Goodbye.Reason, text: String) {
         lock.withLock {
-            guard farewell == nil else { return }
-            // How far it goes is known only when it is written.
-            farewell = Goodbye(reason: reason.rawValue, text: text, lastWritten: 0, handledMark: 0)
-            farewellMark = outbox.lastSequence
+            farewell.said(reason, text: text, behind: outbox.lastSequence)
         }
         pump()
     }
@@ -173,7 +161,7 @@ extension Link {
         let urgency = lock.withLock {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
             // Of a peer that is gone nobody would take this out again.
-            if !isReadToEnd { ControlMessage.refuse(refusal).encode(into: control) }
+            if !isReadToEnd { batch.queue(.refuse(refusal)) }
             refusals += 1
             return note(handled: sequence)
         }
@@ -189,11 +177,11 @@ extension Link {
         switch receiveWindow.eventHandled(sequence: sequence, wasUnwanted: wasUnwanted) {
         case .none: return .none
         case .now:
-            isAcknowledgementDue = true
+            acknowledging.acknowledgementIsDue()
             return .now
         case .soon:
             if !quietWaiters.isEmpty {
-                isAcknowledgementDue = true
+                acknowledging.acknowledgementIsDue()
                 return .now
             }
             return setTick(watching: 0) ? .soon : .none
@@ -210,7 +198,7 @@ extension Link {
 
     /// Acknowledges all that is handled without waiting for a ride.
     package func acknowledgeNow() {
-        lock.withLock { isAcknowledgementDue = receiveWindow.hasUnannounced }
+        lock.withLock { if receiveWindow.hasUnannounced { acknowledging.acknowledgementIsDue() } }
         pump()
     }
 
@@ -249,22 +237,22 @@ extension Link {
         }
         isWriting = true
         var finished = false
-        while firstPiece < pieces.count || composeBatch() {
-            let batch = firstPiece == 0 ? pieces : Array(pieces[firstPiece...])
+        while batch.isUnderWay || composeBatch() {
+            let pieces = batch.remainder
             lock.unlock()
-            let outcome = stream.write(batch)
+            let outcome = stream.write(pieces)
             lock.lock()
             guard case .transferred(let count) = outcome else {
                 isBlocked = outcome == .wouldBlock
                 finished = !isBlocked
                 break
             }
-            advance(by: count)
+            if batch.wasWritten(count) { batchWasWritten() }
         }
         isWriting = false
         lastWriteEnded = WallClock.now()
         let isBlocked = isBlocked
-        let isFarewellWritten = isFarewellWritten
+        let hasSaidGoodbye = farewell.hasLeft
         let woken = takeWoken()
         let tellUnconfirmed = takeUnconfirmed()
         lock.unlock()
@@ -276,7 +264,7 @@ extension Link {
                 lock.withLock { self.isBlocked = false }
                 pump()
             }
-        } else if isFarewellWritten || finished {
+        } else if hasSaidGoodbye || finished {
             // After a failed write the reader learns what happened; it may still find frames that arrived before.
             stream.finishWriting()
         }
@@ -286,85 +274,58 @@ extension Link {
     ///
     /// With the lock held.
     private func composeBatch() -> Bool {
-        guard !isFarewellWritten else { return false }
-        pieces.removeAll(keepingCapacity: true)
-        firstPiece = 0
-        if !announcements.isEmpty {
-            swap(&announcements, &announcementsInFlight)
-            pieces.append(announcementsInFlight.bytes)
-        }
+        guard !farewell.hasLeft else { return false }
+        batch.begin()
         if areEventsReleased, !isPaused, !keepsEvents {
             promote(atMost: Self.batchBytes)
-            let last = held.first.map { $0 - 1 } ?? .max
             let before = outbox.lastComposed
-            outbox.compose(into: &pieces, maximumBytes: Self.batchBytes, through: last)
+            let last = held.first.map { $0 - 1 } ?? .max
+            batch.takeEvents(from: &outbox, maximumBytes: Self.batchBytes, through: last)
             if outbox.lastComposed > before { eventsLeave(after: before) }
         }
-        let isLast = farewell != nil && mayEnd
-        let isRepeated = isAcknowledgementRepeated || isAcknowledgementOpen && queue.isEmpty
-        let isRiding = !pieces.isEmpty || !control.isEmpty || isLast
-        if isAcknowledgementDue || isRepeated || (isRiding && receiveWindow.mayRide)
-            || (isLast && receiveWindow.hasUnannounced)
-        {
-            // Behind the events of this batch: what the handlers published is on its way before their event is acknowledged. What
-            // the window holds back is named, and the acknowledgement stands only once that has arrived.
-            // A link that is paused, or whose peer is let go, would hold it back for as long as that takes; the host keeps what lies here, whatever
-            // becomes of the peer.
-            let holdsBack = isPaused || keepsEvents
-            var behind = outbox.lastComposed < outbox.lastSequence && !holdsBack ? outbox.lastSequence : 0
-            if !queue.isEmpty, !holdsBack {
-                // What waits before the outbox takes one number each at the most, and may be dropped.
-                behind = outbox.lastSequence &+ UInt64(queue.count)
-            }
-            isAcknowledgementOpen = !queue.isEmpty && (isAcknowledgementOpen || receiveWindow.hasUnannounced)
-            if let acknowledgement = receiveWindow.takeAcknowledgement(after: behind, isRepeated: isRepeated) {
-                ControlMessage.acknowledge(acknowledgement, incarnation: ownIncarnation).encode(into: control)
-            }
-            isAcknowledgementDue = false
-            isAcknowledgementRepeated = false
+        let isLast = farewell.mayLeave(behind: remainder)
+        acknowledge(isLast: isLast)
+        if isLast, let goodbye = farewell.leaves(behind: outbox.lastComposed, handled: receiveWindow.mark) {
+            batch.queue(.goodbye(goodbye))
         }
-        if var farewell, isLast {
-            farewell.lastWritten = UntrustedNumber(outbox.lastComposed)
-            farewell.handledMark = UntrustedNumber(receiveWindow.mark)
-            ControlMessage.goodbye(farewell).encode(into: control)
-            isFarewellWritten = true
-        }
-        if !control.isEmpty {
-            swap(&control, &controlInFlight)
-            pieces.append(controlInFlight.bytes)
-        }
-        return !pieces.isEmpty
+        return batch.close()
     }
 
-    /// Whether the goodbye may come: all that it is to come behind has been handed out for writing.
-    ///
-    /// What is put into shared memory meanwhile needs no stream, so that threads which go on publishing do not put the end off.
-    ///
     /// With the lock held.
-    private var mayEnd: Bool {
-        if sharedHead != nil { return outbox.lastComposed >= farewellMark }
-        return outbox.lastComposed == outbox.lastSequence && queue.isEmpty
+    private var remainder: Farewell.Remainder {
+        Farewell.Remainder(
+            lastComposed: outbox.lastComposed,
+            lastSequence: outbox.lastSequence,
+            isQueueEmpty: queue.isEmpty,
+            isShared: sharedHead != nil
+        )
     }
 
-    /// Takes note of what was written.
+    /// Lets an acknowledgement ride on the batch, if one is to.
     ///
     /// With the lock held.
-    private func advance(by count: Int) {
-        var left = count
-        while left > 0, firstPiece < pieces.count {
-            let piece = pieces[firstPiece]
-            if left < piece.count {
-                pieces[firstPiece] = UnsafeRawBufferPointer(rebasing: piece[left...])
-                return
-            }
-            left -= piece.count
-            firstPiece += 1
-        }
-        guard firstPiece == pieces.count else { return }
-        pieces.removeAll(keepingCapacity: true)
-        firstPiece = 0
-        announcementsInFlight.removeAll()
-        controlInFlight.removeAll()
+    private func acknowledge(isLast: Bool) {
+        let leaving = AcknowledgementPlan.Batch(
+            carriesFrames: batch.carriesFrames,
+            isLast: isLast,
+            lastComposed: outbox.lastComposed,
+            lastSequence: outbox.lastSequence,
+            queued: queue.count,
+            isHeldBack: isPaused || keepsEvents
+        )
+        let ride = acknowledging.batchLeaves(
+            leaving,
+            hasUnannounced: receiveWindow.hasUnannounced,
+            mayRide: receiveWindow.mayRide
+        )
+        guard let ride,
+            let acknowledgement = receiveWindow.takeAcknowledgement(after: ride.after, isRepeated: ride.isRepeated)
+        else { return }
+        batch.queue(.acknowledge(acknowledgement, incarnation: ownIncarnation))
+    }
+
+    /// With the lock held.
+    private func batchWasWritten() {
         outbox.composedWasWritten()
         if acknowledgesNothing { settleUnconfirmed() }
     }

@@ -91,11 +91,8 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var isPaused = false
     /// No event leaves any more, as the peer is let go: see `Link+Demand.swift`.
     @exclusivity(unchecked) var keepsEvents = false
-    @exclusivity(unchecked) var isAcknowledgementDue = false
-    /// Whether an acknowledgement stands only behind what may never come, as policies act on it: it is said again when nothing waits.
-    @exclusivity(unchecked) var isAcknowledgementOpen = false
-    /// Whether it is said again with the next batch.
-    @exclusivity(unchecked) var isAcknowledgementRepeated = false
+    /// When it is said what is handled.
+    @exclusivity(unchecked) var acknowledging = AcknowledgementPlan()
     /// Whether the link is looked after in a moment: see `Link+Ticking.swift`.
     @exclusivity(unchecked) var isTickSet = false
     /// The event that was in its handlers at the last look.
@@ -103,22 +100,12 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var lastWriteEnded: UInt64 = 0
     /// When events that had gathered were last written.
     @exclusivity(unchecked) var lastGathered: UInt64 = 0
-    /// Control frames that wait for the next batch.
-    @exclusivity(unchecked) var control = CBORBuffer(minimumCapacity: 512)
-    /// Control frames of the batch that is being written.
-    @exclusivity(unchecked) var controlInFlight = CBORBuffer(minimumCapacity: 512)
+    /// What is being written, and what is queued for the next write beside events.
+    @exclusivity(unchecked) var batch = WriteBatch()
     /// Why the link is broken off: the peer takes nothing in, and what is to be said to it has come to its limit.
     @exclusivity(unchecked) var brokenOff: String?
-    /// What leaves ahead of the events of its batch: the handshake and interest.
-    @exclusivity(unchecked) var announcements = CBORBuffer(minimumCapacity: 512)
-    /// Of these, what is being written.
-    @exclusivity(unchecked) var announcementsInFlight = CBORBuffer(minimumCapacity: 512)
-    @exclusivity(unchecked) var pieces: [UnsafeRawBufferPointer] = []
-    @exclusivity(unchecked) var firstPiece = 0
-    @exclusivity(unchecked) var farewell: Goodbye?
-    @exclusivity(unchecked) var isFarewellWritten = false
-    /// The newest event that lay in the outbox when this side said goodbye: the goodbye comes behind it.
-    @exclusivity(unchecked) var farewellMark: UInt64 = 0
+    /// What this side says last.
+    @exclusivity(unchecked) var farewell = Farewell()
     /// What lay in the outbox when this side was asked to end: see `Link+Waiting.swift`.
     @exclusivity(unchecked) var drainMark: UInt64?
     let headBuffer = CBORBuffer(minimumCapacity: 256)

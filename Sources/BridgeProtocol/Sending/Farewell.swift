@@ -1,0 +1,62 @@
+/// The last word of a side: it is said once, leaves behind all that it is to come behind, and nothing leaves after it.
+package struct Farewell: Sendable, Hashable {
+    /// What is said; nil as long as the side stays.
+    private var goodbye: Goodbye?
+    /// The newest event that lay in the outbox when it was said.
+    private var mark: UInt64 = 0
+    /// Whether it has been handed out for writing.
+    package private(set) var hasLeft = false
+
+    package init() {}
+
+    /// What lies in a side's outbox, and before it.
+    package struct Remainder: Sendable, Hashable {
+        /// The newest event that was handed out for writing.
+        package let lastComposed: UInt64
+        /// The newest event in the outbox.
+        package let lastSequence: UInt64
+        /// Whether nothing waits before the outbox.
+        package let isQueueEmpty: Bool
+        /// Whether the peer holds the outbox's memory too, and finds there what never left.
+        package let isShared: Bool
+
+        package init(lastComposed: UInt64, lastSequence: UInt64, isQueueEmpty: Bool, isShared: Bool) {
+            self.lastComposed = lastComposed
+            self.lastSequence = lastSequence
+            self.isQueueEmpty = isQueueEmpty
+            self.isShared = isShared
+        }
+    }
+
+    /// This side says goodbye; the first time counts.
+    ///
+    /// - Parameter last: the newest event in the outbox.
+    package mutating func said(_ reason: Goodbye.Reason, text: String, behind last: UInt64) {
+        guard goodbye == nil else { return }
+        // How far it goes is known only when it leaves.
+        goodbye = Goodbye(reason: reason.rawValue, text: text, lastWritten: 0, handledMark: 0)
+        mark = last
+    }
+
+    /// Whether the goodbye leaves with the batch that is made: all that it is to come behind has been handed out.
+    ///
+    /// What is put into shared memory meanwhile needs no stream, so threads that go on publishing do not put the end
+    /// off.
+    package func mayLeave(behind remainder: Remainder) -> Bool {
+        guard goodbye != nil, !hasLeft else { return false }
+        if remainder.isShared { return remainder.lastComposed >= mark }
+        return remainder.lastComposed == remainder.lastSequence && remainder.isQueueEmpty
+    }
+
+    /// The goodbye leaves.
+    ///
+    /// - Parameters:
+    ///   - last: the newest event that has left before it.
+    ///   - mark: all events of the peer up to this one are handled.
+    /// - Returns: What is written; nil if nothing was said, or it has left before.
+    package mutating func leaves(behind last: UInt64, handled mark: UInt64) -> Goodbye? {
+        guard let goodbye, !hasLeft else { return nil }
+        hasLeft = true
+        return Goodbye(reason: goodbye.reason, text: goodbye.text, lastWritten: last, handledMark: mark)
+    }
+}

@@ -1,0 +1,102 @@
+import CBOR
+
+/// What leaves in one write, in its order: announcements, events, control frames.
+///
+/// Announcements are the handshake and interest: the answer to an event is lost on a peer that has not heard yet that
+/// it is wanted. Control frames come behind the events: what handlers published is on its way before their event is
+/// acknowledged, and the goodbye is the last. What is queued while a batch is written leaves with the next one.
+package struct WriteBatch: ~Copyable {
+    private var announcements = CBORBuffer(minimumCapacity: 512)
+    private var announcementsInFlight = CBORBuffer(minimumCapacity: 512)
+    private var control = CBORBuffer(minimumCapacity: 512)
+    private var controlInFlight = CBORBuffer(minimumCapacity: 512)
+
+    private var pieces: [UnsafeRawBufferPointer] = []
+    private var firstPiece = 0
+
+    package init() {}
+
+    // MARK: - Queueing
+
+    /// Queues a message for the next batch.
+    ///
+    /// - Returns: How much waits now, in bytes.
+    @discardableResult
+    package mutating func queue(_ message: ControlMessage) -> Int {
+        switch message {
+        case .hello, .welcome, .interest: message.encode(into: announcements)
+        default: message.encode(into: control)
+        }
+        return control.count + announcements.count
+    }
+
+    /// Whether control frames wait for the next batch.
+    package var isControlWaiting: Bool { !control.isEmpty }
+
+    /// Whether all that was queued and handed out has been written.
+    package var isWritten: Bool { !isUnderWay && control.isEmpty && announcements.isEmpty }
+
+    // MARK: - Making a batch
+
+    /// Begins a batch, with what is announced.
+    package mutating func begin() {
+        pieces.removeAll(keepingCapacity: true)
+        firstPiece = 0
+        guard !announcements.isEmpty else { return }
+        swap(&announcements, &announcementsInFlight)
+        pieces.append(announcementsInFlight.bytes)
+    }
+
+    /// Adds what the window lets out of `outbox`.
+    ///
+    /// - Parameters:
+    ///   - maximumBytes: about how much; one frame at least.
+    ///   - last: the newest event that may leave now.
+    package mutating func takeEvents(from outbox: inout Outbox, maximumBytes: Int, through last: UInt64) {
+        outbox.compose(into: &pieces, maximumBytes: maximumBytes, through: last)
+    }
+
+    /// Whether the batch carries anything, with the control frames that close it.
+    package var carriesFrames: Bool { !pieces.isEmpty || !control.isEmpty }
+
+    /// Closes the batch with the control frames that wait.
+    ///
+    /// - Returns: Whether there is anything to write.
+    package mutating func close() -> Bool {
+        if !control.isEmpty {
+            swap(&control, &controlInFlight)
+            pieces.append(controlInFlight.bytes)
+        }
+        return isUnderWay
+    }
+
+    // MARK: - Writing it
+
+    /// Whether something of the batch is not written.
+    package var isUnderWay: Bool { firstPiece < pieces.count }
+
+    /// What is not written.
+    package var remainder: [UnsafeRawBufferPointer] { firstPiece == 0 ? pieces : Array(pieces[firstPiece...]) }
+
+    /// The stream has taken so many bytes of what remained.
+    ///
+    /// - Returns: Whether that was the end of the batch.
+    package mutating func wasWritten(_ count: Int) -> Bool {
+        var left = count
+        while left > 0, isUnderWay {
+            let piece = pieces[firstPiece]
+            if left < piece.count {
+                pieces[firstPiece] = UnsafeRawBufferPointer(rebasing: piece[left...])
+                return false
+            }
+            left -= piece.count
+            firstPiece += 1
+        }
+        guard !isUnderWay else { return false }
+        pieces.removeAll(keepingCapacity: true)
+        firstPiece = 0
+        announcementsInFlight.removeAll()
+        controlInFlight.removeAll()
+        return true
+    }
+}

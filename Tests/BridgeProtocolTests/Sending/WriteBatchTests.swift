@@ -1,0 +1,191 @@
+import BridgeProtocol
+import DomainEvents
+import TestSupport
+import Testing
+
+/// A batch with the outbox that it takes events out of.
+///
+/// A class in front of what cannot be copied, which `#expect` cannot look into.
+private final class Writer {
+    private var batch = WriteBatch()
+    private var outbox = Outbox(limits: LinkLimits())
+    private let source = EventSource(origin: "a", incarnation: 1)
+
+    func queue(_ message: ControlMessage) -> Int { batch.queue(message) }
+
+    func append(_ frame: [UInt8]) {
+        let memory = outbox.append(frameLength: frame.count, source: source, number: outbox.lastSequence + 1)
+        frame.withUnsafeBytes { bytes in
+            if let start = bytes.baseAddress { memory?.copyMemory(from: start, byteCount: bytes.count) }
+        }
+    }
+
+    /// Makes a batch; says whether it carries anything before it is closed, and when it is.
+    func compose(through last: UInt64 = .max) -> (carriesFrames: Bool, isAnything: Bool) {
+        batch.begin()
+        batch.takeEvents(from: &outbox, maximumBytes: .max, through: last)
+        return (batch.carriesFrames, batch.close())
+    }
+
+    /// Takes at most so many bytes; says whether that was the end of the batch.
+    func write(_ maximum: Int = .max) -> (bytes: [UInt8], isEnd: Bool) {
+        let bytes = batch.remainder.flatMap { Array($0) }.prefix(maximum)
+        let isEnd = batch.wasWritten(bytes.count)
+        if isEnd { outbox.composedWasWritten() }
+        return (Array(bytes), isEnd)
+    }
+
+    var isUnderWay: Bool { batch.isUnderWay }
+    var isWritten: Bool { batch.isWritten }
+    var isControlWaiting: Bool { batch.isControlWaiting }
+}
+
+@Suite("What leaves in one write")
+struct WriteBatchTests {
+    private func event(_ sequence: UInt64) -> [UInt8] {
+        let head = EventHead(
+            sequence: sequence,
+            id: .sender(number: sequence),
+            nanosecondsSinceEpoch: 1,
+            name: .number(1)
+        )
+        return frame(head, payload: [0x01])
+    }
+
+    @Test("announcements leave first, then events, then control frames, in whatever order they came")
+    func order() {
+        let announcements = sampleMessages.filter(\.isAnnouncement)
+        let control = sampleMessages.filter { !$0.isAnnouncement }
+        #expect(!announcements.isEmpty && !control.isEmpty)
+        let writer = Writer()
+        var waiting = 0
+        for message in sampleMessages.reversed() {
+            waiting += frame(message).count
+            #expect(writer.queue(message) == waiting)
+        }
+        for sequence: UInt64 in 1...3 { writer.append(event(sequence)) }
+        #expect(writer.compose() == (true, true))
+        let expected =
+            announcements.reversed().flatMap(frame) + (1...3).flatMap(event) + control.reversed().flatMap(frame)
+        #expect(writer.write() == (expected, true))
+        #expect(writer.isWritten)
+    }
+
+    @Test("each content of a batch: whether it carries anything, and whether all is written")
+    func everyContent() {
+        for content in 0..<8 {
+            let (announces, publishes, controls) = (content & 1 != 0, content & 2 != 0, content & 4 != 0)
+            let writer = Writer()
+            var expected: [UInt8] = []
+            if announces {
+                _ = writer.queue(.interest(Interest()))
+                expected += frame(.interest(Interest()))
+            }
+            if publishes {
+                writer.append(event(1))
+                expected += event(1)
+            }
+            if controls {
+                _ = writer.queue(.ready)
+                expected += frame(.ready)
+            }
+            #expect(writer.isControlWaiting == controls)
+            // What lies in the outbox alone is not handed out yet.
+            #expect(writer.isWritten == (!announces && !controls))
+            #expect(writer.compose() == (content != 0, content != 0))
+            #expect(writer.isUnderWay == (content != 0))
+            #expect(!writer.isControlWaiting)
+            #expect(writer.isWritten == (content == 0))
+            #expect(writer.write() == (expected, true))
+            #expect(!writer.isUnderWay && writer.isWritten)
+        }
+    }
+
+    @Test("what is queued while a batch is written leaves with the next one")
+    func queuedMeanwhile() {
+        let writer = Writer()
+        _ = writer.queue(.ready)
+        _ = writer.compose()
+        let first = frame(.ready)
+        #expect(writer.write(2) == (Array(first.prefix(2)), false))
+        _ = writer.queue(.heartbeat)
+        _ = writer.queue(.interest(Interest()))
+        #expect(writer.isControlWaiting)
+        #expect(writer.write() == (Array(first.dropFirst(2)), true))
+        #expect(!writer.isWritten)
+        #expect(writer.compose() == (true, true))
+        #expect(writer.write() == (frame(.interest(Interest())) + frame(.heartbeat), true))
+    }
+
+    @Test("events that may not leave yet stay, and are no batch")
+    func held() {
+        let writer = Writer()
+        for sequence: UInt64 in 1...3 { writer.append(event(sequence)) }
+        #expect(writer.compose(through: 0) == (false, false))
+        #expect(writer.compose(through: 2) == (true, true))
+        #expect(writer.write() == (event(1) + event(2), true))
+        #expect(writer.compose() == (true, true))
+        #expect(writer.write() == (event(3), true))
+    }
+
+    @Test("a random life: each byte leaves once, whatever the stream takes at a time, and in the order of its kind")
+    func randomLives() throws {
+        var random = SeededGenerator.announced()
+        for _ in 0..<rounds(100) {
+            let writer = Writer()
+            var (announced, controlled, published) = ([[UInt8]](), [[UInt8]](), [[UInt8]]())
+            var written: [UInt8] = []
+            for _ in 0..<100 {
+                switch random.below(4) {
+                case 0:
+                    guard let message = sampleMessages.randomElement(using: &random) else { continue }
+                    _ = writer.queue(message)
+                    if message.isAnnouncement {
+                        announced.append(frame(message))
+                    } else {
+                        controlled.append(frame(message))
+                    }
+                case 1:
+                    published.append(event(UInt64(published.count + 1)))
+                    writer.append(published[published.count - 1])
+                default:
+                    if !writer.isUnderWay { _ = writer.compose() }
+                    written += writer.write(random.below(200)).bytes
+                }
+            }
+            repeat { written += writer.write().bytes } while writer.compose().isAnything
+            var kinds: [[[UInt8]]] = [[], [], []]
+            for frame in try frames(in: written) {
+                if bodyOf(frame).withUnsafeBytes({ ControlMessage.kind(of: $0) }) == FrameKind.event.rawValue {
+                    kinds[1].append(frame)
+                } else if let message = try decodeMessage(bodyOf(frame)), message.isAnnouncement {
+                    kinds[0].append(frame)
+                } else {
+                    kinds[2].append(frame)
+                }
+            }
+            #expect(kinds == [announced, published, controlled])
+        }
+    }
+
+    private func frames(in bytes: [UInt8]) throws -> [[UInt8]] {
+        var found: [[UInt8]] = []
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let step = try rest.withUnsafeBytes { try FrameDecoder(limit: 1 << 20).next(in: $0) }
+            guard case .frame(let length) = step else { throw FrameError.truncated(have: rest.count, need: 0) }
+            found.append(Array(rest.prefix(length)))
+            rest.removeFirst(length)
+        }
+        return found
+    }
+}
+
+extension ControlMessage {
+    fileprivate var isAnnouncement: Bool {
+        switch self {
+        case .hello, .welcome, .interest: true
+        default: false
+        }
+    }
+}
