@@ -15,7 +15,7 @@ extension Link {
         reader.hasBegun = true
         guard phase.role == .host else { return stream }
         guard reader.buffer.readable.first == LinesTranslator.firstByte else {
-            lock.withLock { isBlocked = false }
+            lock.withLock { writer.streamTakesMore() }
             return stream
         }
         let lines = LinesStream(
@@ -29,7 +29,7 @@ extension Link {
             self.stream = lines
             isInLines = true
             receiveWindow = LinesTranslator.window(limits)
-            isBlocked = false
+            writer.streamTakesMore()
         }
         return lines
     }

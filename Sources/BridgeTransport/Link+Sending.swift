@@ -179,7 +179,7 @@ extension Link {
         lock.withLock {
             held.removeAll { $0 == sequence }
             queue.release(sequence)
-            return isBusy(at: now)
+            return writer.isBusy(at: now)
         }
     }
 

@@ -8,9 +8,6 @@ import Locks
 /// An idle line is written on the thread that publishes: one system call, no switch. Behind a write that has just ended, or is
 /// under way, events gather and leave together.
 extension Link {
-    /// A write that ended this short a time ago makes the line busy: what comes now is gathered by the poller's thread.
-    private static let busyNanoseconds: UInt64 = 2_000
-
     /// About how much leaves in one system call.
     private static let batchBytes = 256 << 10
 
@@ -26,41 +23,27 @@ extension Link {
         flush(lock.withLock { wayToFlush(at: now, isGathered: isGathered) })
     }
 
-    /// Whether a write has just ended, so that what comes now is gathered.
-    ///
-    /// With the lock held.
-    func isBusy(at now: UInt64) -> Bool { now &- lastWriteEnded < Self.busyNanoseconds }
-
     /// How what was enqueued is written.
     enum Flush {
-        /// By this thread.
-        case now
-        /// By the poller's, which is to be told.
-        case soon
-        /// By whoever writes already, or can no sooner.
-        case byOthers
-        /// By nobody: there is no peer, and somebody waits for the demand to start it.
+        /// By a thread of this link.
+        case byLink(WriterState.Flush)
+        /// There is no peer, and its start waits for the demand.
         case byNextPeer
     }
 
     /// With the lock held; what it says is to be done without.
     func wayToFlush(at now: UInt64, isGathered: Bool = false) -> Flush {
-        if isWriting || isBlocked || isFlushScheduled || farewell.hasLeft || stream == nil {
-            return stream == nil && demandWaiter != nil ? .byNextPeer : .byOthers
-        }
-        // Whoever reads the acknowledgement that opens the window writes.
-        if !hasWritable { return .byOthers }
-        if !isGathered, !isBusy(at: now) { return .now }
-        isFlushScheduled = true
-        return .soon
+        if stream == nil, demandWaiter != nil { return .byNextPeer }
+        if stream == nil || farewell.hasLeft { return .byLink(.byOthers) }
+        return .byLink(writer.enqueued(at: now, isGathered: isGathered, mayLeave: hasWritable))
     }
 
     func flush(_ way: Flush) {
         switch way {
-        case .byOthers: return
         case .byNextPeer: demandArose()
-        case .now: pump()
-        case .soon:
+        case .byLink(.byOthers): return
+        case .byLink(.now): pump()
+        case .byLink(.soon):
             // A poller that is stopping takes nothing: then this thread writes after all.
             if !poller.perform({ self.flushScheduled() }) { flushScheduled() }
         }
@@ -71,17 +54,12 @@ extension Link {
     /// - Parameter gathered: for how long it has gathered; 0 if the poller was told just now.
     private func flushScheduled(after gathered: UInt64 = 0) {
         let before = lock.withLock {
-            isFlushScheduled = false
+            writer.gatheredBegins()
             return outbox.lastComposed
         }
         pump()
-        let next = lock.withLock { () -> UInt64? in
-            let isRepeated = lastWriteEnded &- lastGathered < Flood.repeatNanoseconds
-            lastGathered = lastWriteEnded
-            guard !isFlushScheduled, !isBlocked, end == nil else { return nil }
-            let next = Flood.gathering(after: gathered, brought: outbox.lastComposed - before, isRepeated: isRepeated)
-            isFlushScheduled = next != nil
-            return next
+        let next = lock.withLock {
+            writer.gatheredLeft(after: gathered, brought: outbox.lastComposed - before, isOver: end != nil)
         }
         // Whoever publishes in a flood wakes nobody: events gather, and are looked for after a moment.
         if let next { poller.schedule(after: next) { self.flushScheduled(after: next) } }
@@ -114,7 +92,7 @@ extension Link {
 
     /// Whether the stream has taken all that was sent.
     package var isFlushed: Bool {
-        lock.withLock { !isWriting && batch.isWritten }
+        lock.withLock { writer.isResting && batch.isWritten }
     }
 
     /// Shows that this side is alive; left out when the last sign of life has not even left.
@@ -229,42 +207,40 @@ extension Link {
     /// Writes until nothing is left, the stream takes no more, or somebody else is at it already.
     package func pump() {
         lock.lock()
-        guard !isWriting, !isBlocked, end == nil, !isReadToEnd, let stream else {
+        guard end == nil, !isReadToEnd, let stream, writer.begin() else {
             let isDemanded = demandWaiter != nil
             lock.unlock()
             if isDemanded { demandArose() }
             return
         }
-        isWriting = true
-        var finished = false
+        var isStalled = false
+        var hasFailed = false
         while batch.isUnderWay || composeBatch() {
             let pieces = batch.remainder
             lock.unlock()
             let outcome = stream.write(pieces)
             lock.lock()
             guard case .transferred(let count) = outcome else {
-                isBlocked = outcome == .wouldBlock
-                finished = !isBlocked
+                isStalled = outcome == .wouldBlock
+                hasFailed = !isStalled
                 break
             }
             if batch.wasWritten(count) { batchWasWritten() }
         }
-        isWriting = false
-        lastWriteEnded = WallClock.now()
-        let isBlocked = isBlocked
+        writer.writeEnded(at: WallClock.now(), isStalled: isStalled)
         let hasSaidGoodbye = farewell.hasLeft
         let woken = takeWoken()
         let tellUnconfirmed = takeUnconfirmed()
         lock.unlock()
         for body in woken { body() }
         tellUnconfirmed?()
-        if isBlocked {
+        if isStalled {
             // Strong until then: weak references to an object make every counted one of it dearer. A link that ends lets go of its stream.
             stream.whenWritable { [self] in
-                lock.withLock { self.isBlocked = false }
+                lock.withLock { writer.streamTakesMore() }
                 pump()
             }
-        } else if hasSaidGoodbye || finished {
+        } else if hasSaidGoodbye || hasFailed {
             // After a failed write the reader learns what happened; it may still find frames that arrived before.
             stream.finishWriting()
         }

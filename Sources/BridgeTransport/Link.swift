@@ -83,9 +83,7 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var held: [UInt64] = []
 
     // Writing.
-    @exclusivity(unchecked) var isWriting = false
-    @exclusivity(unchecked) var isBlocked = false
-    @exclusivity(unchecked) var isFlushScheduled = false
+    @exclusivity(unchecked) var writer = WriterState()
     @exclusivity(unchecked) var areEventsReleased = false
     /// No event leaves for now: what could not be handled has filled the dead letters' store.
     @exclusivity(unchecked) var isPaused = false
@@ -97,9 +95,6 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var isTickSet = false
     /// The event that was in its handlers at the last look.
     @exclusivity(unchecked) var watched: UInt64 = 0
-    @exclusivity(unchecked) var lastWriteEnded: UInt64 = 0
-    /// When events that had gathered were last written.
-    @exclusivity(unchecked) var lastGathered: UInt64 = 0
     /// What is being written, and what is queued for the next write beside events.
     @exclusivity(unchecked) var batch = WriteBatch()
     /// Why the link is broken off: the peer takes nothing in, and what is to be said to it has come to its limit.
@@ -199,7 +194,7 @@ package final class Link: @unchecked Sendable {
             self.takesOver = takesOver
             demandWaiter = nil
             // In which encoding a worker is answered shows in its first byte.
-            isBlocked = isHost
+            writer.streamCame(peerSpeaksFirst: isHost)
             let mapping = isHost ? stream.memory?.mapForReading() : nil
             copies = peerMemory(of: stream).map { FrameCopies($0, mapping: mapping) }
             peerOutbox = mapping.flatMap(OutboxProgress.init)
@@ -241,7 +236,7 @@ package final class Link: @unchecked Sendable {
             if let ownSource { self.ownSource = ownSource }
             self.peerSource = peerSource
             // It has spoken, or is known without that.
-            isBlocked = false
+            writer.streamTakesMore()
             self.ownIncarnation = ownIncarnation
             peerIncarnation = peerSource.incarnation
             // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both ways.

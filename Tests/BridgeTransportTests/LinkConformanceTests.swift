@@ -174,7 +174,7 @@ struct LinkConformanceTests {
         )
         let stream = try #require(watched.value)
         for number in 1...3 { pair.worker.put(number, from: LinkPair.workerSource) }
-        pair.worker.flush(at: pair.worker.lock.withLock { pair.worker.lastWriteEnded } + 1)
+        pair.worker.flush(at: pair.worker.lock.withLock { pair.worker.writer.lastWriteEnded } + 1)
         #expect(pair.hostDelegate.events.wait { $0.count == 3 })
         #expect(stream.writes.value.last !== WatchedStream.currentThread)
         pair.shutDown()

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BridgeTransport
+@testable import BridgeProtocol
 
 @Suite("How long the events of a flood gather")
 struct FloodTests {

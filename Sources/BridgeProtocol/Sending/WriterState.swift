@@ -1,0 +1,116 @@
+/// Who writes to a link's stream, and when.
+///
+/// An idle line is written by the thread that has something to say. While a write is under way, or has only just ended,
+/// events gather and leave together: the line is busy then, and one thread is told to look after it in a moment. A
+/// stream that takes no more is stalled until it says that it does.
+///
+/// Times are in nanoseconds; those of writes are of one clock, which may jump: that only makes one event leave a little
+/// earlier or later.
+package struct WriterState: Sendable, Hashable {
+    private enum Activity: Sendable, Hashable {
+        case idle
+        case writing
+        /// The stream takes no more, or the peer has to speak first.
+        case stalled
+    }
+
+    private var activity = Activity.idle
+    /// Whether a thread was told to write what gathers.
+    private var isGathering = false
+    package private(set) var lastWriteEnded: UInt64 = 0
+    /// When the last write ended after which a thread had looked at what had gathered.
+    private var lastGathered: UInt64 = 0
+
+    /// A write that ended this short a time ago makes the line busy: what comes now is gathered by another thread.
+    private static let busyNanoseconds: UInt64 = 2_000
+
+    package init() {}
+
+    /// Who writes what was enqueued just now.
+    package enum Flush: Sendable, Hashable {
+        /// The thread that has enqueued it.
+        case now
+        /// The thread that looks after a busy line, which is to be told.
+        case soon
+        /// A thread that writes already, or will once it can.
+        case byOthers
+    }
+
+    // MARK: - The stream
+
+    /// There is a stream.
+    ///
+    /// - Parameter peerSpeaksFirst: whether nothing is written before ``streamTakesMore()``.
+    package mutating func streamCame(peerSpeaksFirst: Bool) {
+        if peerSpeaksFirst {
+            activity = .stalled
+        } else {
+            streamTakesMore()
+        }
+    }
+
+    /// The stream has room again, or the peer has spoken.
+    package mutating func streamTakesMore() {
+        if activity == .stalled { activity = .idle }
+    }
+
+    // MARK: - Flushing
+
+    /// Whether a write has just ended, so that what comes now is gathered.
+    package func isBusy(at now: UInt64) -> Bool { now &- lastWriteEnded < Self.busyNanoseconds }
+
+    /// Something was enqueued.
+    ///
+    /// - Parameters:
+    ///   - isGathered: whether it leaves with the next batch though the line is idle.
+    ///   - mayLeave: whether the window lets anything out; asked only where it matters.
+    package mutating func enqueued(at now: UInt64, isGathered: Bool, mayLeave: @autoclosure () -> Bool) -> Flush {
+        if activity != .idle || isGathering { return .byOthers }
+        // The thread that reads the acknowledgement which opens the window writes.
+        if !mayLeave() { return .byOthers }
+        if !isGathered, !isBusy(at: now) { return .now }
+        isGathering = true
+        return .soon
+    }
+
+    /// The thread that looks after a busy line begins to write what has gathered.
+    package mutating func gatheredBegins() { isGathering = false }
+
+    /// It has written what had gathered.
+    ///
+    /// - Parameters:
+    ///   - gathered: for how long that had gathered; 0 if not at all.
+    ///   - events: how many left.
+    ///   - isOver: whether nothing leaves any more.
+    /// - Returns: After how long it looks again, so that threads which publish in a flood wake none; nil if it does
+    ///   not.
+    package mutating func gatheredLeft(after gathered: UInt64, brought events: UInt64, isOver: Bool) -> UInt64? {
+        let isRepeated = lastWriteEnded &- lastGathered < Flood.repeatNanoseconds
+        lastGathered = lastWriteEnded
+        guard !isGathering, activity != .stalled, !isOver else { return nil }
+        let next = Flood.gathering(after: gathered, brought: events, isRepeated: isRepeated)
+        isGathering = next != nil
+        return next
+    }
+
+    // MARK: - Writing
+
+    /// Whether no thread writes.
+    package var isResting: Bool { activity != .writing }
+
+    /// A thread has something to write; it does so if this says so, and then no other thread does until
+    /// ``writeEnded(at:isStalled:)``.
+    package mutating func begin() -> Bool {
+        guard activity == .idle else { return false }
+        activity = .writing
+        return true
+    }
+
+    /// The thread that writes has come to an end.
+    ///
+    /// - Parameter isStalled: whether the stream takes no more for now.
+    package mutating func writeEnded(at now: UInt64, isStalled: Bool) {
+        activity = isStalled ? .stalled : .idle
+        lastWriteEnded = now
+    }
+}
