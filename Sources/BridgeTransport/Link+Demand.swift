@@ -9,7 +9,7 @@ extension Link {
     package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
         let isDemanded = lock.withLock {
             if end != nil || isDemandedNow { return true }
-            demandWaiter = body
+            waiters.waitForDemand(body)
             return false
         }
         if isDemanded { body() }
@@ -20,7 +20,7 @@ extension Link {
 
     /// Tells whoever waits for it that something lies here.
     func demandArose() {
-        let waiter = lock.withLock { isDemandedNow ? demandWaiter.take() : nil }
+        let waiter = lock.withLock { isDemandedNow ? waiters.takeDemand() : nil }
         waiter?()
     }
 

@@ -277,7 +277,7 @@ extension Link {
     /// Whether something may wait for an event that has just arrived.
     ///
     /// With the lock held.
-    private var mayOthersGoOn: Bool { !pendingAcknowledgements.isEmpty || hasWaiters }
+    private var mayOthersGoOn: Bool { !pendingAcknowledgements.isEmpty || !waiters.isEmpty }
 
     /// A peer without shared memory may have its own events arrive behind those that it has handled, but not put that off for ever.
     ///
@@ -371,7 +371,7 @@ extension Link {
             self.stream = nil
             reader = nil
             forgetPeerMemory()
-            let demanded = demandWaiter.take()
+            let demanded = waiters.takeDemand()
             return (takeWoken() + (demanded.map { [$0] } ?? []), takeUnconfirmed(), self.delegate)
         }
         for body in woken { body() }

@@ -20,7 +20,7 @@ extension Link {
     /// Not for whoever comes while others wait.
     ///
     /// With the lock held.
-    var hasRoomNow: Bool { keptBytes < limits.outboxBytes && roomWaiters.isEmpty && !isBackedUp }
+    var hasRoomNow: Bool { keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }
 
     /// What the outbox holds, in charged bytes and in events.
     package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (keptBytes, keptEvents) } }
@@ -69,17 +69,14 @@ extension Link {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 let isReady = lock.withLock {
                     if isBeyondWaiting || hasRoomNow || Task.isCancelled { return true }
-                    roomWaiters.append(RoomWaiter(id: id) { continuation.resume() })
+                    waiters.waitForRoom(id) { continuation.resume() }
                     return false
                 }
                 if isReady { continuation.resume() } else { isWaiting() }
             }
         } onCancel: {
-            let waiter = lock.withLock {
-                let index = roomWaiters.firstIndex { $0.id == id }
-                return index.map { roomWaiters.remove(at: $0) }
-            }
-            waiter?.resume()
+            let wake = lock.withLock { waiters.cancelWait(for: id) }
+            wake?()
         }
         try Task.checkCancellation()
     }
@@ -90,7 +87,7 @@ extension Link {
     package func whenRoom(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
             guard end == nil, isCrowded else { return false }
-            crowdWaiters.append(body)
+            waiters.waitWhileCrowded(body)
             return true
         }
     }
@@ -104,7 +101,7 @@ extension Link {
     package func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
             guard end == nil, isBackedUp else { return false }
-            backlogWaiters.append(body)
+            waiters.waitWhileBackedUp(body)
             return true
         }
     }
@@ -124,7 +121,7 @@ extension Link {
     package func whenQuiet(_ body: @escaping @Sendable () -> Void) {
         let isReady = lock.withLock {
             if end != nil || isQuietNow { return true }
-            quietWaiters.append(body)
+            waiters.waitForQuiet(body)
             if receiveWindow.hasUnannounced { acknowledging.acknowledgementIsDue() }
             return false
         }
@@ -142,67 +139,24 @@ extension Link {
 
     /// Sends everybody who waits for room or quiet to look again.
     package func wakeWaiters() {
-        let woken = lock.withLock {
-            defer {
-                roomWaiters = []
-                crowdWaiters = []
-                backlogWaiters = []
-                quietWaiters = []
-                demandWaiter = nil
-            }
-            return roomWaiters.map(\.resume) + crowdWaiters + backlogWaiters + quietWaiters
-                + (demandWaiter.map { [$0] } ?? [])
-        }
+        let woken = lock.withLock { waiters.takeAll() }
         for body in woken { body() }
-    }
-
-    /// Those whose turn it is: for others' events, all if the link is not crowded; of those who wait for room, the longest waiting, as
-    /// many as would fill it with events like those that lie here.
-    ///
-    /// The turn of the rest comes with later acknowledgements; with the last of all at the latest, when the outbox is empty.
-    ///
-    /// With the lock held.
-    private func takeThoseWithRoom() -> [@Sendable () -> Void] {
-        var woken: [@Sendable () -> Void] = []
-        if end != nil || !isCrowded { swap(&woken, &crowdWaiters) }
-        let isBackedUp = end == nil && isBackedUp
-        if !isBackedUp {
-            woken += backlogWaiters
-            backlogWaiters = []
-        }
-        guard !roomWaiters.isEmpty, !isBackedUp else { return woken }
-        var places = roomWaiters.count
-        if end == nil, !isEmpty {
-            let free = limits.outboxBytes - keptBytes
-            guard free > 0 else { return woken }
-            places = min(places, free / max(keptBytes / keptEvents, LinkLimits.minimumCharge) + 1)
-        }
-        woken += roomWaiters.prefix(places).map(\.resume)
-        roomWaiters.removeFirst(places)
-        return woken
-    }
-
-    /// With the lock held.
-    var hasWaiters: Bool {
-        !roomWaiters.isEmpty || !crowdWaiters.isEmpty || !backlogWaiters.isEmpty || !quietWaiters.isEmpty
     }
 
     /// Those whose wait is over, to be called without the lock.
     ///
     /// With the lock held.
-    func takeWoken() -> [@Sendable () -> Void] {
-        guard hasWaiters else { return [] }
-        var woken = takeThoseWithRoom()
-        if end != nil || isQuietNow {
-            woken += quietWaiters
-            quietWaiters = []
-        }
-        return woken
+    func takeWoken() -> [LinkWaiters.Wake] {
+        if waiters.isEmpty { return [] }
+        let standing = LinkWaiters.Standing(
+            hasEnded: end != nil,
+            isCrowded: isCrowded,
+            isBackedUp: isBackedUp,
+            isQuiet: isQuietNow,
+            keptBytes: keptBytes,
+            keptEvents: keptEvents,
+            outboxBytes: limits.outboxBytes
+        )
+        return waiters.takeWoken(standing)
     }
-}
-
-/// Somebody who waits until the outbox has room.
-struct RoomWaiter {
-    let id: UInt64
-    let resume: @Sendable () -> Void
 }

@@ -33,7 +33,7 @@ extension Link {
 
     /// With the lock held; what it says is to be done without.
     func wayToFlush(at now: UInt64, isGathered: Bool = false) -> Flush {
-        if stream == nil, demandWaiter != nil { return .byNextPeer }
+        if stream == nil, waiters.isDemandAwaited { return .byNextPeer }
         if stream == nil || farewell.hasLeft { return .byLink(.byOthers) }
         return .byLink(writer.enqueued(at: now, isGathered: isGathered, mayLeave: hasWritable))
     }
@@ -158,7 +158,7 @@ extension Link {
             acknowledging.acknowledgementIsDue()
             return .now
         case .soon:
-            if !quietWaiters.isEmpty {
+            if waiters.isQuietAwaited {
                 acknowledging.acknowledgementIsDue()
                 return .now
             }
@@ -208,7 +208,7 @@ extension Link {
     package func pump() {
         lock.lock()
         guard end == nil, !isReadToEnd, let stream, writer.begin() else {
-            let isDemanded = demandWaiter != nil
+            let isDemanded = waiters.isDemandAwaited
             lock.unlock()
             if isDemanded { demandArose() }
             return

@@ -135,17 +135,8 @@ package final class Link: @unchecked Sendable {
     var breaches: UInt64 = 0
     /// What the policies have done.
     @exclusivity(unchecked) var overflowTally: (dropped: UInt64, coalesced: UInt64) = (0, 0)
-    /// Those who wait for room in the outbox.
-    @exclusivity(unchecked) var roomWaiters: [RoomWaiter] = []
-    /// Called once when the link is not crowded any more.
-    @exclusivity(unchecked) var crowdWaiters: [@Sendable () -> Void] = []
-    /// Called once when the peer is not backed up any more.
-    @exclusivity(unchecked) var backlogWaiters: [@Sendable () -> Void] = []
-    /// Called once when the link is quiet.
-    @exclusivity(unchecked) var quietWaiters: [@Sendable () -> Void] = []
-
-    /// Called once when something lies here, while there is no stream.
-    @exclusivity(unchecked) var demandWaiter: (@Sendable () -> Void)?
+    /// Those who wait for something here.
+    @exclusivity(unchecked) var waiters = LinkWaiters()
 
     /// When the reading thread last read something, on the monotonic clock; 0 while it is busy with what it read.
     let lastRead = Atomic<UInt64>(0)
@@ -192,7 +183,7 @@ package final class Link: @unchecked Sendable {
             self.stream = stream
             self.delegate = delegate
             self.takesOver = takesOver
-            demandWaiter = nil
+            waiters.forgetDemand()
             // In which encoding a worker is answered shows in its first byte.
             writer.streamCame(peerSpeaksFirst: isHost)
             let mapping = isHost ? stream.memory?.mapForReading() : nil

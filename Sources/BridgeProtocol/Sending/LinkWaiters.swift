@@ -1,0 +1,135 @@
+/// Those who wait for a link: for room in its outbox, for a peer that keeps up, for quiet, for demand.
+///
+/// Each is called once, when its wait is over, and by the one that has taken it out: without the lock under which the
+/// link stands.
+package struct LinkWaiters: Sendable {
+    package typealias Wake = @Sendable () -> Void
+
+    /// A publisher that takes its turn.
+    private struct Sender {
+        let id: UInt64
+        let wake: Wake
+    }
+
+    /// Those who publish and wait for room, in the order of their turns.
+    private var senders: [Sender] = []
+    /// Those who have others' events for a peer that is crowded.
+    private var crowd: [Wake] = []
+    /// Those who have events for a peer whose own do not get through.
+    private var backlog: [Wake] = []
+    private var quiet: [Wake] = []
+    /// That starts the peer when something lies there for it.
+    private var demand: Wake?
+
+    package init() {}
+
+    /// How a link stands, as far as it matters to those who wait.
+    package struct Standing: Sendable, Hashable {
+        /// Whether it has ended: nothing is left to wait for.
+        package let hasEnded: Bool
+        package let isCrowded: Bool
+        package let isBackedUp: Bool
+        package let isQuiet: Bool
+        /// What its outbox holds, in charged bytes and in events.
+        package let keptBytes: Int
+        package let keptEvents: Int
+        /// Where waiting for room begins, in charged bytes.
+        package let outboxBytes: Int
+
+        package init(
+            hasEnded: Bool,
+            isCrowded: Bool,
+            isBackedUp: Bool,
+            isQuiet: Bool,
+            keptBytes: Int,
+            keptEvents: Int,
+            outboxBytes: Int
+        ) {
+            self.hasEnded = hasEnded
+            self.isCrowded = isCrowded
+            self.isBackedUp = isBackedUp
+            self.isQuiet = isQuiet
+            self.keptBytes = keptBytes
+            self.keptEvents = keptEvents
+            self.outboxBytes = outboxBytes
+        }
+
+        /// How many more events like those that lie there would fill it; as many as wait if nothing lies there.
+        fileprivate func places(for waiting: Int) -> Int {
+            if hasEnded || keptEvents == 0 { return waiting }
+            let free = outboxBytes - keptBytes
+            guard free > 0 else { return 0 }
+            return min(waiting, free / max(keptBytes / keptEvents, LinkLimits.minimumCharge) + 1)
+        }
+    }
+
+    // MARK: - Who waits
+
+    /// Whether any waits but for demand.
+    package var isEmpty: Bool { senders.isEmpty && crowd.isEmpty && backlog.isEmpty && quiet.isEmpty }
+
+    /// Whether a publisher waits for room: it takes it before one that comes just then.
+    package var areSendersWaiting: Bool { !senders.isEmpty }
+
+    package var isQuietAwaited: Bool { !quiet.isEmpty }
+
+    package var isDemandAwaited: Bool { demand != nil }
+
+    package mutating func waitForRoom(_ id: UInt64, _ wake: @escaping Wake) {
+        senders.append(Sender(id: id, wake: wake))
+    }
+
+    /// A publisher waits no longer.
+    ///
+    /// - Returns: What wakes it; nil if it is awake.
+    package mutating func cancelWait(for id: UInt64) -> Wake? {
+        senders.firstIndex { $0.id == id }.map { senders.remove(at: $0).wake }
+    }
+
+    package mutating func waitWhileCrowded(_ wake: @escaping Wake) { crowd.append(wake) }
+
+    package mutating func waitWhileBackedUp(_ wake: @escaping Wake) { backlog.append(wake) }
+
+    package mutating func waitForQuiet(_ wake: @escaping Wake) { quiet.append(wake) }
+
+    /// In the place of the one that waited for it before.
+    package mutating func waitForDemand(_ wake: @escaping Wake) { demand = wake }
+
+    // MARK: - Whose wait is over
+
+    /// Takes out those whose wait is over: all that waited for what has come; of those who wait for room the longest
+    /// waiting, as many as would fill it with events like those that lie there.
+    ///
+    /// The turn of the rest comes with later acknowledgements; with the last of all at the latest, when the outbox is
+    /// empty.
+    package mutating func takeWoken(_ standing: Standing) -> [Wake] {
+        var woken: [Wake] = []
+        let isBackedUp = standing.isBackedUp && !standing.hasEnded
+        if standing.hasEnded || !standing.isCrowded { swap(&woken, &crowd) }
+        if !isBackedUp {
+            woken += backlog
+            backlog = []
+            let places = standing.places(for: senders.count)
+            woken += senders.prefix(places).map(\.wake)
+            senders.removeFirst(places)
+        }
+        if standing.hasEnded || standing.isQuiet {
+            woken += quiet
+            quiet = []
+        }
+        return woken
+    }
+
+    /// Takes out the one that waits for demand.
+    package mutating func takeDemand() -> Wake? { demand.take() }
+
+    /// There is a peer: its start is not waited for.
+    package mutating func forgetDemand() { demand = nil }
+
+    /// Takes out all, to look again.
+    package mutating func takeAll() -> [Wake] {
+        let all = senders.map(\.wake) + crowd + backlog + quiet + (demand.map { [$0] } ?? [])
+        self = LinkWaiters()
+        return all
+    }
+}
