@@ -44,7 +44,7 @@ extension Link {
         lock.withLock {
             keepsEvents = true
             // One that stands only behind what does not leave any more would never stand.
-            if receiveWindow.lastReceived > 0 { acknowledging.lastMayNeverStand() }
+            receiving.lastAcknowledgementMayNeverStand()
         }
         pump()
     }

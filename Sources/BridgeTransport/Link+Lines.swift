@@ -13,7 +13,7 @@ extension Link {
     /// - Returns: What to read from in the place of `stream`, with nothing left in the reader if it is another one.
     func begin(_ stream: any ByteStream, with reader: FrameReader) -> any ByteStream {
         reader.hasBegun = true
-        guard phase.role == .host else { return stream }
+        guard role == .host else { return stream }
         guard reader.buffer.readable.first == LinesTranslator.firstByte else {
             lock.withLock { writer.streamTakesMore() }
             return stream
@@ -28,7 +28,7 @@ extension Link {
         lock.withLock {
             self.stream = lines
             isInLines = true
-            receiveWindow = LinesTranslator.window(limits)
+            receiving.beginLines(limits)
             writer.streamTakesMore()
         }
         return lines

@@ -22,7 +22,7 @@ extension Link {
     package var loss: Loss? {
         lock.withLock {
             guard let end else { return nil }
-            let arrived = receiveWindow.lastReceived + UInt64(found?.events ?? 0)
+            let arrived = receiving.lastReceived + UInt64(found?.events ?? 0)
             if let found {
                 return found.damage.map { damage in
                     let count = found.isMissingKnown ? found.missing : nil

@@ -14,7 +14,7 @@ extension Link {
 
     /// The memory in which the peer's events lie; nil if it shares none.
     func peerMemory(of stream: any ByteStream) -> MemoryFile? {
-        phase.role == .host ? stream.memory : stream.shelf
+        role == .host ? stream.memory : stream.shelf
     }
 
     /// An event lies in the memory that the peer shares: it is taken out, and then it is like any other.
@@ -23,7 +23,7 @@ extension Link {
         for delegate: any LinkDelegate,
         behind last: inout Handled
     ) throws {
-        try lock.withLock { () throws(LinkViolation) in try phase.frameReceived(.placed) }
+        try lock.withLock { () throws(LinkViolation) in try receiving.placeReceived() }
         let placed = try PlacedFrame(decoding: body)
         guard let copies else {
             throw LinkViolation("event \(placed.sequence) was placed in memory, though none is shared")

@@ -79,7 +79,7 @@ extension Link {
                 if let end = try frameReceived(frame, for: delegate, behind: &last) { return .ended(end) }
                 if inlineLane.isLost(turn) { return .handedOver }
                 reader.finishFrame()
-                if reader.decoder.limit != limits.frameBytes, lock.withLock({ phase.phase == .established }) {
+                if reader.decoder.limit != limits.frameBytes, lock.withLock({ receiving.isEstablished }) {
                     reader.decoder.limit = limits.frameBytes
                 }
             }
@@ -121,7 +121,7 @@ extension Link {
                 reason: Goodbye.Reason.violation.rawValue,
                 text: text.shortened(),
                 lastWritten: outbox.lastWritten,
-                handledMark: receiveWindow.mark
+                handledMark: receiving.mark
             )
             batch.queue(.goodbye(goodbye))
         }
@@ -154,8 +154,7 @@ extension Link {
         let decoded = try ControlMessage(decoding: body, limits: limits)
         let now = MonotonicClock.now()
         try lock.withLock { () throws(LinkViolation) in
-            if let decoded { try phase.frameReceived(decoded.kind) }
-            try controlAllowance.received(decoded?.kind, events: outbox.lastComposed, now: now)
+            try receiving.messageReceived(decoded?.kind, eventsSent: outbox.lastComposed, now: now)
         }
         guard let message = decoded else { return nil }
         switch message {
@@ -187,8 +186,7 @@ extension Link {
         let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
         let (sequence, settled, starts, urgency) = try lock.withLock {
             () throws(LinkViolation) -> (UInt64, [@Sendable () -> Void]?, Bool, ReceiveWindow.Urgency) in
-            try phase.frameReceived(.event)
-            let sequence = try receiveWindow.eventReceived(sequence: head.sequence, frameLength: frameLength)
+            let sequence = try receiving.eventReceived(sequence: head.sequence, frameLength: frameLength)
             let starts = setTick(watching: sequence)
             var urgency = ReceiveWindow.Urgency.none
             if last.sequence != 0 {
@@ -206,8 +204,7 @@ extension Link {
         do {
             disposition = try delegate.link(self, received: head, payload: payload)
         } catch {
-            // It stays unacknowledged: another incarnation of the sender may do better with it.
-            lock.withLock { breaches += 1 }
+            lock.withLock { receiving.eventBroke() }
             throw error
         }
         switch disposition {
@@ -220,17 +217,13 @@ extension Link {
 
     private func gapReceived(_ gap: GapFrame, frameLength: Int) throws {
         let (sequence, settled) = try lock.withLock { () throws(LinkViolation) in
-            try phase.frameReceived(.gap)
-            let sequence = try receiveWindow.eventReceived(sequence: gap.sequence, frameLength: frameLength)
-            gapsReceived += 1
-            gapsInHand += 1
+            let sequence = try receiving.gapReceived(sequence: gap.sequence, frameLength: frameLength)
             return (sequence, mayOthersGoOn ? settlePending() : [])
         }
         for body in settled { body() }
         try delegate?.link(self, received: gap)
         let urgency = lock.withLock {
-            gapsInHand -= 1
-            return note(handled: sequence)
+            noted(sequence, receiving.gapHandled(sequence, isQuietAwaited: waiters.isQuietAwaited))
         }
         act(on: urgency)
     }
@@ -247,15 +240,7 @@ extension Link {
             let checked = try outbox.credit(acknowledgement)
             settling.acknowledged(checked, at: now)
             trace?.acknowledged(checked, at: now)
-            expectedArrival = checked.after
-            if isSafe(checked.after) {
-                _ = outbox.settle(checked)
-            } else if pendingAcknowledgements.count < 2 {
-                pendingAcknowledgements.append(checked)
-            } else {
-                // The oldest stands soonest and the newest says most; those between add nothing.
-                pendingAcknowledgements[1] = checked
-            }
+            if receiving.acknowledged(checked, accepted: peerOutbox?.accepted) { _ = outbox.settle(checked) }
             try checkOwed()
             return (takeWoken(), hasWritable)
         }
@@ -271,13 +256,10 @@ extension Link {
         throw LinkViolation("it settles an event, but said in its handshake that it acknowledges nothing")
     }
 
-    /// The newest event of the peer, whichever way it came; with the lock held.
-    var lastArrived: UInt64 { max(receiveWindow.lastReceived, lastTakenOver) }
-
     /// Whether something may wait for an event that has just arrived.
     ///
     /// With the lock held.
-    private var mayOthersGoOn: Bool { !pendingAcknowledgements.isEmpty || !waiters.isEmpty }
+    private var mayOthersGoOn: Bool { receiving.hasPending || !waiters.isEmpty }
 
     /// A peer without shared memory may have its own events arrive behind those that it has handled, but not put that off for ever.
     ///
@@ -289,30 +271,20 @@ extension Link {
         let owed = outbox.creditedBytes
         let isWritten = outbox.lastComposed == outbox.lastWritten
         let limit = 2 * limits.outboxHardBytes + (isWritten ? 0 : limits.windowBytes)
-        guard phase.role == .host, owed > limit else { return }
+        guard role == .host, owed > limit else { return }
         throw LinkViolation(
             """
-            it has handled \(owed) bytes of events and acknowledges them only behind event \(expectedArrival) of its own, which \
+            it has handled \(owed) bytes of events and acknowledges them only behind event \(receiving.expectedArrival) of its own, which \
             does not come; the limit is \(limit) bytes
             """
         )
-    }
-
-    /// Whether this event of the peer is here, or lies in memory that outlives the peer.
-    ///
-    /// With the lock held.
-    private func isSafe(_ sequence: UntrustedNumber) -> Bool {
-        sequence <= lastArrived || peerOutbox.map { sequence <= $0.accepted } ?? false
     }
 
     /// Lets go of what acknowledgements settle whose condition is met by now.
     ///
     /// With the lock held.
     func settlePending() -> [@Sendable () -> Void] {
-        while let oldest = pendingAcknowledgements.first, isSafe(oldest.after) {
-            _ = outbox.settle(oldest)
-            pendingAcknowledgements.removeFirst()
-        }
+        while let standing = receiving.takeStanding(peerOutbox?.accepted) { _ = outbox.settle(standing) }
         return takeWoken()
     }
 

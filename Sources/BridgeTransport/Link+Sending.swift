@@ -136,7 +136,7 @@ extension Link {
     ///
     /// With the lock held.
     var closed: Enqueued? {
-        if isClosedHere, phase.role == .worker { return .ended }
+        if isClosedHere, role == .worker { return .ended }
         if farewell.hasLeft, sharedHead != nil { return nil }
         if end != nil { return .ended }
         return farewell.hasLeft ? .finished : nil
@@ -163,10 +163,10 @@ extension Link {
     private var backlogBytes: Int {
         guard let peerOutbox else { return outbox.creditedBytes }
         // More than this many of either is too much, whatever the peer says.
-        let (limit, arrived) = (UInt64(limits.outboxBytes) * 4, lastArrived)
+        let (limit, arrived) = (UInt64(limits.outboxBytes) * 4, receiving.lastArrived)
         let events = peerOutbox.accepted.clamped(to: arrived + limit)
         if events <= arrived { return 0 }
-        let received = receiveWindow.receivedBytes
+        let received = receiving.receivedBytes
         let bytes = max(received, peerOutbox.acceptedBytes.clamped(to: received + limit))
         return Int(max((events - arrived) * UInt64(LinkLimits.minimumCharge), bytes - received))
     }

@@ -27,7 +27,7 @@ extension Link {
         var found = TakeOver()
         var gaps: UInt64 = 0
         found.isTorn = state.isTorn
-        let received = lock.withLock { receiveWindow.lastReceived }
+        let received = lock.withLock { receiving.lastReceived }
         var remainder = OutboxRemainder(memory, state: state, limits: limits)
         do {
             try remainder.forEach(after: received) { sequence, record in
@@ -55,7 +55,7 @@ extension Link {
     private func takeOver(_ sequence: UInt64, _ record: OutboxRemainder.Record) throws -> EventDisposition? {
         let (settled, delegate) = try lock.withLock { () throws(LinkViolation) in
             guard peerSource != nil else { throw LinkViolation("there are events in it from before the handshake") }
-            lastTakenOver = sequence
+            receiving.tookOver(sequence)
             return (settlePending(), self.delegate)
         }
         for body in settled { body() }

@@ -30,7 +30,7 @@ extension Link {
         let now = inlineLane.blockingNow
         let (isSlow, starts) = lock.withLock {
             isTickSet = false
-            if receiveWindow.hasUnannounced { acknowledging.acknowledgementIsDue() }
+            receiving.acknowledgementIsDue()
             let isSlow = now != 0 && now == watched
             return (isSlow, now != 0 && setTick(watching: now))
         }

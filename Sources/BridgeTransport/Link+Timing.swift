@@ -10,7 +10,7 @@ extension Link {
     /// - Parameter last: the one before them.
     func eventsLeave(after last: UInt64) {
         if trace != nil { trace?.left(through: outbox.lastComposed, at: MonotonicClock.now()) }
-        guard settling.isIdle, phase.role == .host, !acknowledgesNothing, !outbox.isGap(last &+ 1) else { return }
+        guard settling.isIdle, role == .host, !acknowledgesNothing, !outbox.isGap(last &+ 1) else { return }
         settling.began(last &+ 1, at: MonotonicClock.now())
     }
 }

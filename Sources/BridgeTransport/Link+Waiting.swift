@@ -39,15 +39,15 @@ extension Link {
     }
 
     /// With the lock held.
-    var activityNow: UInt64 { outbox.lastSequence &+ max(receiveWindow.lastReceived, lastTakenOver) }
+    var activityNow: UInt64 { outbox.lastSequence &+ receiving.lastArrived }
 
     /// With the lock held.
     var isQuietNow: Bool {
-        isSettled && receiveWindow.unhandledEvents == 0 && (!isReadToEnd || end != nil)
+        isSettled && receiving.unhandledEvents == 0 && (!isReadToEnd || end != nil)
             // What the peer's handlers published is on its way still.
-            && expectedArrival <= lastArrived
+            && receiving.hasExpected
             // So is what the peer has accepted and not written, as far as its memory tells.
-            && (end != nil || peerOutbox.map { $0.accepted <= lastArrived } ?? true)
+            && (end != nil || peerOutbox.map { $0.accepted <= receiving.lastArrived } ?? true)
     }
 
     /// With the lock held.
@@ -122,7 +122,7 @@ extension Link {
         let isReady = lock.withLock {
             if end != nil || isQuietNow { return true }
             waiters.waitForQuiet(body)
-            if receiveWindow.hasUnannounced { acknowledging.acknowledgementIsDue() }
+            receiving.acknowledgementIsDue()
             return false
         }
         if isReady { body() } else { pump() }

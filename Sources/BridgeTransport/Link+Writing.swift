@@ -78,7 +78,7 @@ extension Link {
         let brokenStream = lock.withLock { () -> (any ByteStream)? in
             guard end == nil, !isReadToEnd, !farewell.hasLeft, brokenOff == nil else { return nil }
             let waiting = batch.queue(message)
-            if case .reject = message { phase.peerWasRejected() }
+            if case .reject = message { receiving.peerWasRejected() }
             guard waiting > LinkLimits.waitingControlBytes else { return nil }
             self.brokenOff = """
                 it takes nothing in: \(waiting) bytes of control messages wait for it; the limit is \
@@ -140,8 +140,7 @@ extension Link {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
             // Of a peer that is gone nobody would take this out again.
             if !isReadToEnd { batch.queue(.refuse(refusal)) }
-            refusals += 1
-            return note(handled: sequence)
+            return noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited))
         }
         act(on: urgency)
         pump()
@@ -151,19 +150,19 @@ extension Link {
     ///
     /// Says whether to write now, to set the timer, or neither.
     func note(handled sequence: UInt64, wasUnwanted: Bool = false) -> ReceiveWindow.Urgency {
+        let isQuietAwaited = waiters.isQuietAwaited
+        return noted(
+            sequence,
+            receiving.handled(sequence, wasUnwanted: wasUnwanted, isQuietAwaited: isQuietAwaited)
+        )
+    }
+
+    /// With the lock held.
+    ///
+    /// - Parameter urgency: with which the peer is to be told.
+    func noted(_ sequence: UInt64, _ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
         sharedHead?.closed(sequence)
-        switch receiveWindow.eventHandled(sequence: sequence, wasUnwanted: wasUnwanted) {
-        case .none: return .none
-        case .now:
-            acknowledging.acknowledgementIsDue()
-            return .now
-        case .soon:
-            if waiters.isQuietAwaited {
-                acknowledging.acknowledgementIsDue()
-                return .now
-            }
-            return setTick(watching: 0) ? .soon : .none
-        }
+        return urgency == .soon && !setTick(watching: 0) ? .none : urgency
     }
 
     func act(on urgency: ReceiveWindow.Urgency) {
@@ -176,7 +175,7 @@ extension Link {
 
     /// Acknowledges all that is handled without waiting for a ride.
     package func acknowledgeNow() {
-        lock.withLock { if receiveWindow.hasUnannounced { acknowledging.acknowledgementIsDue() } }
+        lock.withLock { receiving.acknowledgementIsDue() }
         pump()
     }
 
@@ -261,7 +260,7 @@ extension Link {
         }
         let isLast = farewell.mayLeave(behind: remainder)
         acknowledge(isLast: isLast)
-        if isLast, let goodbye = farewell.leaves(behind: outbox.lastComposed, handled: receiveWindow.mark) {
+        if isLast, let goodbye = farewell.leaves(behind: outbox.lastComposed, handled: receiving.mark) {
             batch.queue(.goodbye(goodbye))
         }
         return batch.close()
@@ -289,15 +288,9 @@ extension Link {
             queued: queue.count,
             isHeldBack: isPaused || keepsEvents
         )
-        let ride = acknowledging.batchLeaves(
-            leaving,
-            hasUnannounced: receiveWindow.hasUnannounced,
-            mayRide: receiveWindow.mayRide
-        )
-        guard let ride,
-            let acknowledgement = receiveWindow.takeAcknowledgement(after: ride.after, isRepeated: ride.isRepeated)
-        else { return }
-        batch.queue(.acknowledge(acknowledgement, incarnation: ownIncarnation))
+        if let acknowledgement = receiving.batchLeaves(leaving) {
+            batch.queue(.acknowledge(acknowledgement, incarnation: ownIncarnation))
+        }
     }
 
     /// With the lock held.

@@ -28,10 +28,10 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var queue = OverflowQueue()
     /// Room for events that go into all outboxes or into none.
     @exclusivity(unchecked) var reservedBytes = 0
-    @exclusivity(unchecked) var receiveWindow: ReceiveWindow
-    @exclusivity(unchecked) var phase: LinkPhaseMachine
+    /// What the peer sends, and what becomes of it.
+    @exclusivity(unchecked) var receiving: ReceiveState
+    let role: LinkPhaseMachine.Role
     @exclusivity(unchecked) var peerInterest: InterestTable
-    @exclusivity(unchecked) var controlAllowance: ControlAllowance
     @exclusivity(unchecked) private(set) var peerSource: EventSource?
     /// The incarnation under which this side acknowledges, and the one that the peer's acknowledgements must carry.
     @exclusivity(unchecked) var ownIncarnation: UInt64 = 0
@@ -47,8 +47,6 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var isPeerGone = false
     /// The stream has nothing more to say; what the peer has left in memory may follow before the end.
     @exclusivity(unchecked) var isReadToEnd = false
-    /// The newest event that was found in the peer's memory; 0 if none was.
-    @exclusivity(unchecked) var lastTakenOver: UInt64 = 0
     /// Told when the peer's process has ended, or this side has closed the link.
     let peerWent: Condition
     /// Whether the stream's memory holds the peer's outbox, to be read after its death.
@@ -89,8 +87,6 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var isPaused = false
     /// No event leaves any more, as the peer is let go: see `Link+Demand.swift`.
     @exclusivity(unchecked) var keepsEvents = false
-    /// When it is said what is handled.
-    @exclusivity(unchecked) var acknowledging = AcknowledgementPlan()
     /// Whether the link is looked after in a moment: see `Link+Ticking.swift`.
     @exclusivity(unchecked) var isTickSet = false
     /// The event that was in its handlers at the last look.
@@ -121,18 +117,6 @@ package final class Link: @unchecked Sendable {
     /// Nil unless somebody wants to know how events get on.
     @exclusivity(unchecked) var trace: LinkTrace?
 
-    /// Acknowledgements that stand once an event of the peer has arrived, or is safe in its outbox.
-    @exclusivity(unchecked) var pendingAcknowledgements: [CheckedAcknowledgement] = []
-    /// The newest event of the peer that its handlers had published by its last acknowledgement.
-    @exclusivity(unchecked) var expectedArrival: UntrustedNumber = 0
-    /// Events of the peer that were refused.
-    @exclusivity(unchecked) var refusals: UInt64 = 0
-    /// Gaps among what the peer has sent.
-    @exclusivity(unchecked) var gapsReceived: UInt64 = 0
-    /// Of these, what the reading thread has in hand: 1 at the most.
-    @exclusivity(unchecked) var gapsInHand = 0
-    /// Events that broke the protocol, 1 at the most: refused together with the peer, to which nothing is said of them any more.
-    var breaches: UInt64 = 0
     /// What the policies have done.
     @exclusivity(unchecked) var overflowTally: (dropped: UInt64, coalesced: UInt64) = (0, 0)
     /// Those who wait for something here.
@@ -158,10 +142,9 @@ package final class Link: @unchecked Sendable {
         lock = Lock()
         peerWent = Condition(lock: lock)
         outbox = Outbox(limits: limits, memory: .pages)
-        receiveWindow = ReceiveWindow(windowBytes: limits.windowBytes, windowEvents: limits.windowEvents)
-        phase = LinkPhaseMachine(role: role)
+        self.role = role
+        receiving = ReceiveState(role: role, limits: limits, now: MonotonicClock.now())
         peerInterest = InterestTable(limits: limits)
-        controlAllowance = ControlAllowance(perSecond: limits.controlMessages, from: MonotonicClock.now())
         maximumPeerFrame = limits.frameBytes
     }
 
@@ -177,7 +160,7 @@ package final class Link: @unchecked Sendable {
         takesOver: Bool = false
     ) throws(SystemError) {
         // Memory that cannot be mapped is no reason not to work: the outbox is this process's own then.
-        let isHost = phase.role == .host
+        let isHost = role == .host
         let memory = isHost ? nil : try? stream.memory?.map()
         lock.withLock {
             self.stream = stream
@@ -231,7 +214,7 @@ package final class Link: @unchecked Sendable {
             self.ownIncarnation = ownIncarnation
             peerIncarnation = peerSource.incarnation
             // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both ways.
-            let ownLimit = phase.role == .host ? limits.frameBytes : 1 << 30
+            let ownLimit = role == .host ? limits.frameBytes : 1 << 30
             maximumPeerFrame = peerFrameBytes.clamped(to: 0...min(ownLimit, 1 << 30))
             outbox.grant(
                 windowBytes: peerWindowBytes.clamped(to: 0...(1 << 40)),

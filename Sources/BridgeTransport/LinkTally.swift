@@ -73,16 +73,15 @@ extension Link {
             tally.sentBytes = outbox.composedBytes
             tally.settling = settling.histogram
             let takenOver = UInt64(found?.events ?? 0)
-            tally.arrived = receiveWindow.lastReceived - gapsReceived + takenOver
-            tally.arrivedUnwanted = receiveWindow.unwantedEvents
-            tally.arrivedRefused = refusals + breaches
+            tally.arrived = receiving.receivedEvents + takenOver
+            tally.arrivedUnwanted = receiving.unwantedEvents
+            tally.arrivedRefused = receiving.refusedEvents + receiving.brokenEvents
             // Of those taken over nobody waits to hear: they were routed like all others.
-            let inHand = UInt64(receiveWindow.unhandledEvents - gapsInHand)
             tally.arrivedHandled = tally.arrived
-                .saturating(minus: inHand)
-                .saturating(minus: receiveWindow.unwantedEvents + refusals)
+                .saturating(minus: UInt64(receiving.openEvents))
+                .saturating(minus: receiving.unwantedEvents + receiving.refusedEvents)
             tally.missing = found?.missing ?? 0
-            tally.arrivedBytes = receiveWindow.receivedBytes
+            tally.arrivedBytes = receiving.receivedBytes
             return (tally, outbox.unsettledEvents + UInt64(queue.events), keptBytes)
         }
     }

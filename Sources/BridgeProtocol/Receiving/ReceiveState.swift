@@ -1,0 +1,210 @@
+/// What one side of a link knows of what its peer sends: whether it may, what has arrived, what of it is handled, and
+/// what is said of that.
+///
+/// A pure machine around the window: frames and the ends of handlers come in, acknowledgements come out. Also the other
+/// way around: what the peer acknowledges stands only once the peer's own events have arrived that it names, and waits
+/// here until then.
+package struct ReceiveState: Sendable {
+    private var phase: LinkPhaseMachine
+    private var window: ReceiveWindow
+    private var allowance: ControlAllowance
+    private var plan = AcknowledgementPlan()
+
+    /// The newest event that was found in the peer's memory; 0 if none was.
+    private var lastTakenOver: UInt64 = 0
+    /// How many of those that arrived were gaps.
+    private var gaps: UInt64 = 0
+    /// Of these, what the reading thread has in hand: 1 at the most.
+    private var gapsInHand = 0
+    /// How many events were refused.
+    package private(set) var refusedEvents: UInt64 = 0
+    /// How many events broke the protocol, 1 at the most: it ends the link, and nothing is said of it any more.
+    package private(set) var brokenEvents: UInt64 = 0
+
+    /// Acknowledgements of the peer that stand once an event of the peer has arrived.
+    private var pending: [CheckedAcknowledgement] = []
+    /// The newest event of the peer that its handlers had published by its last acknowledgement.
+    package private(set) var expectedArrival: UntrustedNumber = 0
+
+    /// - Parameter now: nanoseconds of a monotonic clock.
+    package init(role: LinkPhaseMachine.Role, limits: LinkLimits, now: UInt64) {
+        phase = LinkPhaseMachine(role: role)
+        window = ReceiveWindow(windowBytes: limits.windowBytes, windowEvents: limits.windowEvents)
+        allowance = ControlAllowance(perSecond: limits.controlMessages, from: now)
+    }
+
+    /// Whether the handshake is done and the peer has not said goodbye.
+    package var isEstablished: Bool { phase.phase == .established }
+
+    // MARK: - Frames
+
+    /// The peer speaks in lines: it knows of no window, so there is another one.
+    ///
+    /// Only before the first frame.
+    package mutating func beginLines(_ limits: LinkLimits) { window = LinesTranslator.window(limits) }
+
+    /// An event has arrived.
+    ///
+    /// - Parameters:
+    ///   - announced: the link sequence that the frame says it has.
+    ///   - frameLength: in bytes.
+    /// - Returns: The event's sequence.
+    package mutating func eventReceived(
+        sequence announced: UntrustedNumber,
+        frameLength: Int
+    ) throws(LinkViolation) -> UInt64 {
+        try phase.frameReceived(.event)
+        return try window.eventReceived(sequence: announced, frameLength: frameLength)
+    }
+
+    /// The place of an event in memory has arrived; the event itself is received after that.
+    package mutating func placeReceived() throws(LinkViolation) { try phase.frameReceived(.placed) }
+
+    /// A gap has arrived, and is in hand until ``gapHandled(_:isQuietAwaited:)``.
+    package mutating func gapReceived(
+        sequence announced: UntrustedNumber,
+        frameLength: Int
+    ) throws(LinkViolation) -> UInt64 {
+        try phase.frameReceived(.gap)
+        let sequence = try window.eventReceived(sequence: announced, frameLength: frameLength)
+        gaps += 1
+        gapsInHand += 1
+        return sequence
+    }
+
+    /// A control message has arrived.
+    ///
+    /// - Parameters:
+    ///   - kind: nil if it is not known, and skipped.
+    ///   - sent: how many events have been sent to the peer.
+    package mutating func messageReceived(
+        _ kind: FrameKind?,
+        eventsSent sent: UInt64,
+        now: @autoclosure () -> UInt64
+    ) throws(LinkViolation) {
+        if let kind { try phase.frameReceived(kind) }
+        try allowance.received(kind, events: sent, now: now())
+    }
+
+    /// The peer was rejected: nothing that it sends is acted upon any more.
+    package mutating func peerWasRejected() { phase.peerWasRejected() }
+
+    /// An event was found in the memory that the peer has left.
+    package mutating func tookOver(_ sequence: UInt64) { lastTakenOver = sequence }
+
+    // MARK: - Handling
+
+    /// The last handler of an event has returned.
+    ///
+    /// - Parameter isQuietAwaited: whether the link's quiet is waited for, to which this is news.
+    /// - Returns: When the peer is to be told.
+    package mutating func handled(
+        _ sequence: UInt64,
+        wasUnwanted: Bool = false,
+        isQuietAwaited: Bool
+    ) -> ReceiveWindow.Urgency {
+        let urgency = window.eventHandled(sequence: sequence, wasUnwanted: wasUnwanted)
+        if urgency == .none || urgency == .soon && !isQuietAwaited { return urgency }
+        plan.acknowledgementIsDue()
+        return .now
+    }
+
+    /// An event is refused, which settles it.
+    package mutating func refused(_ sequence: UInt64, isQuietAwaited: Bool) -> ReceiveWindow.Urgency {
+        refusedEvents += 1
+        return handled(sequence, isQuietAwaited: isQuietAwaited)
+    }
+
+    /// What is missing has been told.
+    package mutating func gapHandled(_ sequence: UInt64, isQuietAwaited: Bool) -> ReceiveWindow.Urgency {
+        gapsInHand -= 1
+        return handled(sequence, isQuietAwaited: isQuietAwaited)
+    }
+
+    /// An event broke the protocol: it stays unacknowledged, as another incarnation of its sender may do better with
+    /// it.
+    package mutating func eventBroke() { brokenEvents += 1 }
+
+    // MARK: - Acknowledging
+
+    /// The next batch acknowledges what is handled, even alone.
+    package mutating func acknowledgementIsDue() { if window.hasUnannounced { plan.acknowledgementIsDue() } }
+
+    /// The last acknowledgement may stand behind what does not leave any more: the next batch says it again.
+    package mutating func lastAcknowledgementMayNeverStand() {
+        if window.lastReceived > 0 { plan.lastMayNeverStand() }
+    }
+
+    /// A batch leaves.
+    ///
+    /// - Returns: The acknowledgement that it carries; nil for none.
+    package mutating func batchLeaves(_ batch: AcknowledgementPlan.Batch) -> Acknowledgement? {
+        let ride = plan.batchLeaves(batch, hasUnannounced: window.hasUnannounced, mayRide: window.mayRide)
+        return ride.flatMap { window.takeAcknowledgement(after: $0.after, isRepeated: $0.isRepeated) }
+    }
+
+    // MARK: - What the peer acknowledges
+
+    /// The peer has acknowledged events.
+    ///
+    /// - Parameter accepted: what the peer's memory says that it has accepted, which outlives the peer; nil if it
+    ///   shares none.
+    /// - Returns: Whether the acknowledgement stands; otherwise ``takeStanding(_:)`` gives it back.
+    package mutating func acknowledged(
+        _ acknowledgement: CheckedAcknowledgement,
+        accepted: @autoclosure () -> UntrustedNumber?
+    ) -> Bool {
+        expectedArrival = acknowledgement.after
+        if isSafe(acknowledgement.after, accepted()) { return true }
+        if pending.count < 2 {
+            pending.append(acknowledgement)
+        } else {
+            // The oldest stands soonest and the newest says most; those between add nothing.
+            pending[1] = acknowledgement
+        }
+        return false
+    }
+
+    /// Whether an acknowledgement waits for an event of the peer.
+    package var hasPending: Bool { !pending.isEmpty }
+
+    /// Takes out the oldest acknowledgement that waits, if it stands by now.
+    package mutating func takeStanding(_ accepted: @autoclosure () -> UntrustedNumber?) -> CheckedAcknowledgement? {
+        guard let oldest = pending.first, isSafe(oldest.after, accepted()) else { return nil }
+        return pending.removeFirst()
+    }
+
+    /// Whether this event of the peer is here, or lies in memory that outlives the peer.
+    private func isSafe(_ sequence: UntrustedNumber, _ accepted: @autoclosure () -> UntrustedNumber?) -> Bool {
+        sequence <= lastArrived || accepted().map { sequence <= $0 } ?? false
+    }
+
+    /// Whether what the peer's handlers had published has arrived too.
+    package var hasExpected: Bool { expectedArrival <= lastArrived }
+
+    // MARK: - What is known
+
+    /// The newest event that came over the stream.
+    package var lastReceived: UInt64 { window.lastReceived }
+
+    /// The newest event of the peer, whichever way it came.
+    package var lastArrived: UInt64 { max(window.lastReceived, lastTakenOver) }
+
+    /// Every event up to this one is handled.
+    package var mark: UInt64 { window.mark }
+
+    /// How many events and gaps have come over the stream and are not handled yet.
+    package var unhandledEvents: Int { window.unhandledEvents }
+
+    /// How many events have come over the stream, without gaps.
+    package var receivedEvents: UInt64 { window.lastReceived - gaps }
+
+    /// Of these, how many are not handled yet.
+    package var openEvents: Int { window.unhandledEvents - gapsInHand }
+
+    /// How many events found no handler when they arrived.
+    package var unwantedEvents: UInt64 { window.unwantedEvents }
+
+    /// How many bytes the frames have had that came over the stream.
+    package var receivedBytes: UInt64 { window.receivedBytes }
+}
