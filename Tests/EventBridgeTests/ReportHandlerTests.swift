@@ -172,8 +172,8 @@ struct ReportHandlerTests {
                 workers: (0..<4).map { InMemoryWorker("w\($0)") { _ in [] } }
             )
             let subscription = publisher.subscribe(to: WorkerExited.self) { exit in
-                // Behind the supervisor by far.
-                for _ in 0..<1_000 { yieldThread() }
+                // The first is told when all have ended, so that most reports come behind the supervisor.
+                while !bridge.status.allSatisfy({ $0.state == .stopped }) { yieldThread() }
                 exits.add(exit.worker)
             }
             await bridge.shutdown()
