@@ -8,7 +8,7 @@ extension Link {
     /// For a link without a stream: its peer is down. In the place of what waited before.
     package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
         let isDemanded = lock.withLock {
-            if end != nil || isDemandedNow { return true }
+            if ending.hasEnded || isDemandedNow { return true }
             waiters.waitForDemand(body)
             return false
         }
@@ -16,7 +16,7 @@ extension Link {
     }
 
     /// With the lock held.
-    private var isDemandedNow: Bool { !isEmpty && !isPaused }
+    private var isDemandedNow: Bool { !isEmpty && !gate.isPaused }
 
     /// Tells whoever waits for it that something lies here.
     func demandArose() {
@@ -31,8 +31,8 @@ extension Link {
     /// - Returns: Whether it is so.
     package func keepEventsIfIdle(since activity: UInt64) -> Bool {
         lock.withLock {
-            guard end == nil, !isReadToEnd, isEmpty, isQuietNow, activityNow == activity else { return false }
-            keepsEvents = true
+            guard ending.isWritable, isEmpty, isQuietNow, activityNow == activity else { return false }
+            gate.keep()
             return true
         }
     }
@@ -42,7 +42,7 @@ extension Link {
     /// What has left it may still acknowledge, and what it publishes is still acknowledged.
     package func keepEvents() {
         lock.withLock {
-            keepsEvents = true
+            gate.keep()
             // One that stands only behind what does not leave any more would never stand.
             receiving.lastAcknowledgementMayNeverStand()
         }

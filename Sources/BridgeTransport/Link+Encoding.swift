@@ -30,15 +30,15 @@ extension Link {
         }
         var head = EventHead(
             sequence: outbox.lastSequence &+ 1,
-            id: wireID(context.id),
+            id: parties.written(context.id),
             nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
             name: peerNumber(of: name, number: number).map(WireName.number) ?? .text(name)
         )
         head.attempt = UntrustedNumber(attempt)
         head.wantsReceipt = wantsReceipt
         if let cause = context.cause {
-            head.cause = wireID(cause)
-            if context.root != cause { head.root = wireID(context.root) }
+            head.cause = parties.written(cause)
+            if context.root != cause { head.root = parties.written(context.root) }
         }
         head.traceparent = context.traceparent?.description
         head.settledBelow = settledMark(before: context.id).map { UntrustedNumber($0) }
@@ -72,7 +72,7 @@ extension Link {
         number: UInt64,
         payload: UnsafeRawBufferPointer
     ) -> Bool? {
-        guard context.cause == nil, context.traceparent == nil, context.id.source === ownSource,
+        guard context.cause == nil, context.traceparent == nil, context.id.source === parties.own,
             let peerNumber = peerNumber(of: name, number: number), !isSettledMarkDue
         else { return nil }
         eventsSinceSettledMark += 1
@@ -83,7 +83,7 @@ extension Link {
             name: peerNumber
         )
         let frameLength = head.length + payload.count
-        guard let frame = outbox.append(frameLength: frameLength, source: ownSource, number: context.id.number) else {
+        guard let frame = outbox.append(frameLength: frameLength, source: parties.own, number: context.id.number) else {
             return false
         }
         head.encode(at: frame, payloadBytes: payload.count)
@@ -111,8 +111,6 @@ extension Link {
     func forgetPeerNumbers() {
         peerNumbers = Array(repeating: (0, 0), count: Self.knownNumbers)
     }
-
-    func wireID(_ id: EventID) -> WireID { WireID(id, sender: ownSource, receiver: peerSource) }
 
     /// Below which number the receiver may forget this origin's events: told when nothing is open, or now and then.
     private func settledMark(before id: EventID) -> UInt64? {
@@ -143,7 +141,7 @@ extension Link {
     ///
     /// With the lock held.
     func context(of head: EventHead, sender: EventSource, number: UInt64) -> EventContext {
-        let written = context(of: head, sender: ownSource, receiver: peerSource ?? ownSource)
+        let written = parties.written(head)
         return EventContext(
             id: EventID(source: sender, number: number),
             nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,

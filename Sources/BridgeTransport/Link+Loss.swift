@@ -21,7 +21,7 @@ extension Link {
     /// Nil if nothing is gone, as far as this side can tell, and before the link's end.
     package var loss: Loss? {
         lock.withLock {
-            guard let end else { return nil }
+            guard let end = ending.end else { return nil }
             let arrived = receiving.lastReceived + UInt64(found?.events ?? 0)
             if let found {
                 return found.damage.map { damage in
@@ -31,7 +31,7 @@ extension Link {
             }
             // Before the handshake a peer accepts nothing.
             // What a lines worker has published it has written: it keeps nothing.
-            guard peerSource != nil, !isInLines || end.isViolation, let reason = end.reasonToExpectLoss else {
+            guard parties.peer != nil, !isInLines || end.isViolation, let reason = end.reasonToExpectLoss else {
                 return nil
             }
             return Loss(arrived: arrived, count: nil, reason: reason)

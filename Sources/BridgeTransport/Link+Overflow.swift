@@ -182,13 +182,13 @@ extension Link {
             name: peerInterest.number(of: gap.name).map(WireName.number) ?? .text(gap.name),
             count: gap.count.asWritten,
             reason: gap.reason,
-            ranges: gap.ranges.map { GapFrame.Range(first: wireID($0.first), last: $0.last.asWritten) }
+            ranges: gap.ranges.map { GapFrame.Range(first: parties.written($0.first), last: $0.last.asWritten) }
         )
         headBuffer.removeAll()
         frame.encode(into: headBuffer)
         let bytes = headBuffer.bytes
         guard
-            let place = outbox.append(frameLength: bytes.count, source: ownSource, number: 0, isGap: true),
+            let place = outbox.append(frameLength: bytes.count, source: parties.own, number: 0, isGap: true),
             let start = bytes.baseAddress
         else { return false }
         place.copyMemory(from: start, byteCount: bytes.count)
@@ -218,29 +218,14 @@ extension Link {
     func gap(of body: UnsafeRawBufferPointer) -> Gap? {
         // Our own frame; it decodes.
         guard let frame = try? GapFrame(decoding: body, limits: limits) else { return nil }
-        let peerSource = peerSource ?? ownSource
-        return Gap(frame, name: name(of: frame.name), sender: ownSource, receiver: peerSource)
+        return parties.written(frame, name: name(of: frame.name))
     }
 
     // MARK: - Gaps of the peer
 
     /// What the peer says is missing; nil before the handshake.
     package func gap(_ frame: GapFrame, named name: String) -> Gap? {
-        let (ownSource, known) = lock.withLock { (self.ownSource, self.peerSource) }
-        return known.map { Gap(frame, name: name, sender: $0, receiver: ownSource) }
-    }
-}
-
-extension Gap {
-    fileprivate init(_ frame: GapFrame, name: String, sender: EventSource, receiver: EventSource) {
-        self.init(
-            name: name,
-            reason: frame.reason,
-            count: frame.count,
-            ranges: frame.ranges.map {
-                Range(first: EventID($0.first, sender: sender, receiver: receiver), last: $0.last)
-            }
-        )
+        lock.withLock { parties }.received(frame, name: name)
     }
 }
 

@@ -97,9 +97,11 @@ extension Link {
     }
 
     private func endOfStream(_ stream: any ByteStream, _ reader: FrameReader) -> LinkEnd {
-        let (isClosedHere, brokenOff) = lock.withLock { (self.isClosedHere, self.brokenOff) }
-        if isClosedHere { return .closed }
-        if let brokenOff { return violated(brokenOff) }
+        switch lock.withLock({ ending.cause }) {
+        case .closedHere: return .closed
+        case .brokenOff(let text): return violated(text)
+        case nil: break
+        }
         switch stream.finding {
         case .violation(let text): return violated(text)
         case .torn(let text): return .failed(text)
@@ -235,7 +237,7 @@ extension Link {
     ) throws(LinkViolation) {
         let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
             // From the dead: says nothing about what this incarnation has handled.
-            guard incarnation == peerIncarnation else { return ([], false) }
+            guard incarnation == parties.peerIncarnation else { return ([], false) }
             try checkMaySettle()
             let checked = try outbox.credit(acknowledgement)
             settling.acknowledged(checked, at: now)
@@ -319,7 +321,7 @@ extension Link {
     /// Ends the link from this side; the reading thread reports it.
     package func close() {
         let stream = lock.withLock {
-            isClosedHere = true
+            ending.closedHere()
             peerWent.broadcast()
             return self.stream
         }
@@ -338,7 +340,7 @@ extension Link {
         let (woken, tellUnconfirmed, delegate) = lock.withLock {
             // Nobody can know what of it has arrived, and it is not to arrive twice.
             if acknowledgesNothing { settleUnconfirmed() }
-            end = ending
+            self.ending.ended(ending)
             // The socket goes as soon as the last writer has let go of it, and the shared memory, however long the link is kept.
             self.stream = nil
             reader = nil
@@ -353,49 +355,17 @@ extension Link {
 
     /// The identity and causes of an event that the peer sent.
     ///
-    /// Only on the thread that reads: it has set by whom events are offered, and nobody else does.
-    package func context(of head: EventHead) -> EventContext? {
-        guard let peerSource else { return nil }
-        if case .sender(let number) = head.id, head.attempt == 1, head.cause == nil, head.root == nil,
-            head.traceparent == nil
-        {
-            return EventContext(
-                id: EventID(source: peerSource, number: number),
-                nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
-                settledBelow: head.settledBelow?.asWritten
-            )
-        }
-        return context(of: head, sender: peerSource, receiver: ownSource)
-    }
+    /// Only on the thread that reads: it has set by whom events are offered, and no other thread does.
+    package func context(of head: EventHead) -> EventContext? { parties.received(head) }
 
     /// The identity and causes of an event that this side sent.
-    package func sentContext(of head: EventHead) -> EventContext {
-        let (ownSource, peerSource) = lock.withLock { (self.ownSource, self.peerSource) }
-        return context(of: head, sender: ownSource, receiver: peerSource ?? ownSource)
-    }
+    package func sentContext(of head: EventHead) -> EventContext { lock.withLock { parties }.written(head) }
 
     /// The name of an event that this side sent.
     package func eventName(of head: EventHead) -> String { lock.withLock { name(of: head.name) } }
 
     /// The identity that the peer has spelled; nil before the handshake.
-    package func eventID(of id: WireID) -> EventID? {
-        let (ownSource, known) = lock.withLock { (self.ownSource, self.peerSource) }
-        return known.map { EventID(id, sender: $0, receiver: ownSource) }
-    }
-
-    func context(of head: EventHead, sender: EventSource, receiver: EventSource) -> EventContext {
-        EventContext(
-            id: EventID(head.id, sender: sender, receiver: receiver),
-            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
-            // One more is added now and then: far from the end of the numbers, whatever a peer says.
-            attempt: head.attempt.clamped(to: 1...Int(UInt32.max)),
-            cause: head.cause.map { EventID($0, sender: sender, receiver: receiver) },
-            root: head.root.map { EventID($0, sender: sender, receiver: receiver) },
-            // What is no trace context is to be ignored, not answered for.
-            traceparent: head.traceparent.flatMap { Traceparent($0) },
-            settledBelow: head.settledBelow?.asWritten
-        )
-    }
+    package func eventID(of id: WireID) -> EventID? { lock.withLock { parties }.received(id) }
 }
 
 extension ControlMessage {

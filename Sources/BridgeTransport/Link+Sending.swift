@@ -83,7 +83,7 @@ extension Link {
             )
         else { return .full(limit: limits.outboxHardBytes) }
         acceptedEvents += 1
-        if isHeld { held.append(outbox.lastSequence) }
+        if isHeld { gate.hold(outbox.lastSequence) }
         return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded || isBackedUp)
     }
 
@@ -100,7 +100,7 @@ extension Link {
         ifThereIsRoom: Bool
     ) -> Enqueued {
         lock.lock()
-        if ifThereIsRoom, end == nil, !hasRoomNow {
+        if ifThereIsRoom, !ending.hasEnded, !hasRoomNow {
             lock.unlock()
             return .crowded
         }
@@ -136,9 +136,9 @@ extension Link {
     ///
     /// With the lock held.
     var closed: Enqueued? {
-        if isClosedHere, role == .worker { return .ended }
+        if ending.isClosed, role == .worker { return .ended }
         if farewell.hasLeft, sharedHead != nil { return nil }
-        if end != nil { return .ended }
+        if ending.hasEnded { return .ended }
         return farewell.hasLeft ? .finished : nil
     }
 
@@ -177,12 +177,12 @@ extension Link {
     /// - Returns: Whether the line is busy.
     package func release(_ sequence: UInt64, at now: UInt64) -> Bool {
         lock.withLock {
-            held.removeAll { $0 == sequence }
+            gate.release(sequence)
             queue.release(sequence)
             return writer.isBusy(at: now)
         }
     }
 
     /// Whether somebody has put an event in here, of a link that has ended, and not yet into all other outboxes that it goes to.
-    package var isHolding: Bool { lock.withLock { !held.isEmpty } }
+    package var isHolding: Bool { lock.withLock { gate.isHolding } }
 }

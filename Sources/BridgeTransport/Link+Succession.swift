@@ -18,7 +18,7 @@ extension Link {
     /// - Returns: The event that was left out; nil if it is not in the outbox, or none was to be.
     package func retire(movingTo next: Link, without sequence: UInt64? = nil) -> UndeliveredEvent? {
         lock.withLock {
-            end = .closed
+            ending.ended(.closed)
             return move(to: next, without: sequence)
         }
     }
@@ -28,7 +28,7 @@ extension Link {
     /// Whoever waits for this link has to be woken afterwards. Gaps are left out.
     package func retireForGood() -> [UndeliveredEvent] {
         lock.withLock {
-            end = .closed
+            ending.ended(.closed)
             var left: [UndeliveredEvent] = []
             outbox.forEachUnsettled { record in
                 let body = UnsafeRawBufferPointer(rebasing: record.frame[FrameDecoder.headBytes...])
@@ -73,7 +73,7 @@ extension Link {
     ///
     /// With the lock held.
     private func leaveQueue() {
-        held += queue.held
+        gate.hold(contentsOf: queue.held)
         queue = OverflowQueue()
     }
 
@@ -143,7 +143,7 @@ extension Link {
 
     /// Keeps events from leaving, or lets them leave again; ``pauseChanged()`` then acts on it.
     package func setPaused(_ isPaused: Bool) {
-        lock.withLock { self.isPaused = isPaused }
+        lock.withLock { gate.setPaused(isPaused) }
     }
 
     /// Writes what may leave now, and wakes who waits for the link to be quiet.

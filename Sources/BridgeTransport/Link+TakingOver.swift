@@ -12,7 +12,7 @@ extension Link {
     ///
     /// On the reading thread, when the stream was read to its end.
     func stopWriting() {
-        lock.withLock { isReadToEnd = true }
+        lock.withLock { ending.streamWasReadToEnd() }
     }
 
     /// Takes over what the peer's outbox holds, once its process is gone; at once if this side has closed the link.
@@ -20,8 +20,8 @@ extension Link {
     /// On the reading thread, when the stream was read to its end.
     func takeOver(from memory: MemoryFile) {
         let isOurs = lock.withLock {
-            while !isPeerGone, !isClosedHere { peerWent.wait() }
-            return !isClosedHere
+            while ending.awaitsPeersEnd { peerWent.wait() }
+            return !ending.isClosed
         }
         guard isOurs, let state = OutboxState(memory) else { return }
         var found = TakeOver()
@@ -54,7 +54,7 @@ extension Link {
     /// - Returns: What became of it, if it is an event: for a peer that waits to hear of it, and nobody does here.
     private func takeOver(_ sequence: UInt64, _ record: OutboxRemainder.Record) throws -> EventDisposition? {
         let (settled, delegate) = try lock.withLock { () throws(LinkViolation) in
-            guard peerSource != nil else { throw LinkViolation("there are events in it from before the handshake") }
+            guard parties.peer != nil else { throw LinkViolation("there are events in it from before the handshake") }
             receiving.tookOver(sequence)
             return (settlePending(), self.delegate)
         }

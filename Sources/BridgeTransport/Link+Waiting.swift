@@ -15,7 +15,7 @@ extension Link {
     /// Whether no room will come that could be waited for: nothing is taken, or what is taken stays here.
     ///
     /// With the lock held.
-    private var isBeyondWaiting: Bool { end != nil || closed != nil }
+    private var isBeyondWaiting: Bool { ending.hasEnded || closed != nil }
 
     /// Not for whoever comes while others wait.
     ///
@@ -43,17 +43,17 @@ extension Link {
 
     /// With the lock held.
     var isQuietNow: Bool {
-        isSettled && receiving.unhandledEvents == 0 && (!isReadToEnd || end != nil)
+        isSettled && receiving.unhandledEvents == 0 && (!ending.isReadToEnd || ending.hasEnded)
             // What the peer's handlers published is on its way still.
             && receiving.hasExpected
             // So is what the peer has accepted and not written, as far as its memory tells.
-            && (end != nil || peerOutbox.map { $0.accepted <= receiving.lastArrived } ?? true)
+            && (ending.hasEnded || peerOutbox.map { $0.accepted <= receiving.lastArrived } ?? true)
     }
 
     /// With the lock held.
     private var isSettled: Bool {
         if let drainMark, outbox.firstSequence > drainMark { return true }
-        return isEmpty || (isPaused && outbox.hasNothingInFlight)
+        return isEmpty || (gate.isPaused && outbox.hasNothingInFlight)
     }
 
     // MARK: - Waiting for room
@@ -86,21 +86,21 @@ extension Link {
     /// - Returns: False if it is so already; `body` is not called then.
     package func whenRoom(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
-            guard end == nil, isCrowded else { return false }
+            guard !ending.hasEnded, isCrowded else { return false }
             waiters.waitWhileCrowded(body)
             return true
         }
     }
 
     /// Whether what the peer has published piles up in the peer's own outbox.
-    package var hasBacklog: Bool { lock.withLock { end == nil && isBackedUp } }
+    package var hasBacklog: Bool { lock.withLock { !ending.hasEnded && isBackedUp } }
 
     /// Calls `body` once, when what the peer has published gets through again, or the link has ended.
     ///
     /// - Returns: False if it is so already; `body` is not called then.
     package func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
-            guard end == nil, isBackedUp else { return false }
+            guard !ending.hasEnded, isBackedUp else { return false }
             waiters.waitWhileBackedUp(body)
             return true
         }
@@ -112,15 +112,15 @@ extension Link {
     /// person takes.
     package var isOverfull: Bool {
         lock.withLock {
-            let isUp = peerSource != nil && end == nil
-            return !isPaused && keptBytes >= limits.outboxHardBytes * (isUp ? 1 : 2)
+            let isUp = parties.peer != nil && !ending.hasEnded
+            return !gate.isPaused && keptBytes >= limits.outboxHardBytes * (isUp ? 1 : 2)
         }
     }
 
     /// Calls `body` when the peer has acknowledged everything and everything of it is handled, or the link has ended.
     package func whenQuiet(_ body: @escaping @Sendable () -> Void) {
         let isReady = lock.withLock {
-            if end != nil || isQuietNow { return true }
+            if ending.hasEnded || isQuietNow { return true }
             waiters.waitForQuiet(body)
             receiving.acknowledgementIsDue()
             return false
@@ -149,7 +149,7 @@ extension Link {
     func takeWoken() -> [LinkWaiters.Wake] {
         if waiters.isEmpty { return [] }
         let standing = LinkWaiters.Standing(
-            hasEnded: end != nil,
+            hasEnded: ending.hasEnded,
             isCrowded: isCrowded,
             isBackedUp: isBackedUp,
             isQuiet: isQuietNow,

@@ -59,7 +59,7 @@ extension Link {
         }
         pump()
         let next = lock.withLock {
-            writer.gatheredLeft(after: gathered, brought: outbox.lastComposed - before, isOver: end != nil)
+            writer.gatheredLeft(after: gathered, brought: outbox.lastComposed - before, isOver: ending.hasEnded)
         }
         // Whoever publishes in a flood wakes nobody: events gather, and are looked for after a moment.
         if let next { poller.schedule(after: next) { self.flushScheduled(after: next) } }
@@ -76,14 +76,16 @@ extension Link {
     /// Queues a message; the next batch takes it along.
     package func queue(_ message: ControlMessage) {
         let brokenStream = lock.withLock { () -> (any ByteStream)? in
-            guard end == nil, !isReadToEnd, !farewell.hasLeft, brokenOff == nil else { return nil }
+            guard ending.takesMessages, !farewell.hasLeft else { return nil }
             let waiting = batch.queue(message)
             if case .reject = message { receiving.peerWasRejected() }
             guard waiting > LinkLimits.waitingControlBytes else { return nil }
-            self.brokenOff = """
+            ending.breakOff(
+                """
                 it takes nothing in: \(waiting) bytes of control messages wait for it; the limit is \
                 \(LinkLimits.waitingControlBytes)
                 """
+            )
             return stream
         }
         // The reading thread finds what has arrived before, and then this.
@@ -98,7 +100,7 @@ extension Link {
     /// Shows that this side is alive; left out when the last sign of life has not even left.
     package func sendHeartbeat() {
         let isQueued = lock.withLock {
-            guard end == nil, !isReadToEnd, !farewell.hasLeft, !batch.isControlWaiting else { return false }
+            guard ending.isWritable, !farewell.hasLeft, !batch.isControlWaiting else { return false }
             batch.queue(.heartbeat)
             return true
         }
@@ -108,7 +110,7 @@ extension Link {
     /// Reads what has arrived to its end and no further: the peer's process is known to be gone, whoever else holds its socket.
     package func peerIsGone() {
         let stream = lock.withLock {
-            isPeerGone = true
+            ending.peerWent()
             peerWent.broadcast()
             return self.stream
         }
@@ -139,7 +141,7 @@ extension Link {
         let urgency = lock.withLock {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
             // Of a peer that is gone nobody would take this out again.
-            if !isReadToEnd { batch.queue(.refuse(refusal)) }
+            if !ending.isReadToEnd { batch.queue(.refuse(refusal)) }
             return noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited))
         }
         act(on: urgency)
@@ -191,7 +193,7 @@ extension Link {
         passedOnTo: [String] = []
     ) {
         let receipt = Receipt(
-            id: lock.withLock { wireID(id) },
+            id: lock.withLock { parties.written(id) },
             process: process,
             outcome: outcome.rawValue,
             handlers: UInt64(clamping: handlers),
@@ -206,7 +208,7 @@ extension Link {
     /// Writes until nothing is left, the stream takes no more, or somebody else is at it already.
     package func pump() {
         lock.lock()
-        guard end == nil, !isReadToEnd, let stream, writer.begin() else {
+        guard ending.isWritable, let stream, writer.begin() else {
             let isDemanded = waiters.isDemandAwaited
             lock.unlock()
             if isDemanded { demandArose() }
@@ -251,11 +253,10 @@ extension Link {
     private func composeBatch() -> Bool {
         guard !farewell.hasLeft else { return false }
         batch.begin()
-        if areEventsReleased, !isPaused, !keepsEvents {
+        if gate.isOpen {
             promote(atMost: Self.batchBytes)
             let before = outbox.lastComposed
-            let last = held.first.map { $0 - 1 } ?? .max
-            batch.takeEvents(from: &outbox, maximumBytes: Self.batchBytes, through: last)
+            batch.takeEvents(from: &outbox, maximumBytes: Self.batchBytes, through: gate.last)
             if outbox.lastComposed > before { eventsLeave(after: before) }
         }
         let isLast = farewell.mayLeave(behind: remainder)
@@ -286,10 +287,10 @@ extension Link {
             lastComposed: outbox.lastComposed,
             lastSequence: outbox.lastSequence,
             queued: queue.count,
-            isHeldBack: isPaused || keepsEvents
+            isHeldBack: gate.holdsBack
         )
         if let acknowledgement = receiving.batchLeaves(leaving) {
-            batch.queue(.acknowledge(acknowledgement, incarnation: ownIncarnation))
+            batch.queue(.acknowledge(acknowledgement, incarnation: parties.ownIncarnation))
         }
     }
 

@@ -17,8 +17,7 @@ package final class Link: @unchecked Sendable {
 
     /// The peer's name, for messages to people.
     package let peerName: String
-    /// Who offers the events that this side publishes.
-    @exclusivity(unchecked) private(set) var ownSource: EventSource
+    @exclusivity(unchecked) var parties: LinkParties
     let limits: LinkLimits
     let poller: Poller
 
@@ -32,21 +31,12 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var receiving: ReceiveState
     let role: LinkPhaseMachine.Role
     @exclusivity(unchecked) var peerInterest: InterestTable
-    @exclusivity(unchecked) private(set) var peerSource: EventSource?
-    /// The incarnation under which this side acknowledges, and the one that the peer's acknowledgements must carry.
-    @exclusivity(unchecked) var ownIncarnation: UInt64 = 0
-    @exclusivity(unchecked) var peerIncarnation: UInt64 = 0
     @exclusivity(unchecked) var maximumPeerFrame: Int
 
     @exclusivity(unchecked) var stream: (any ByteStream)?
     /// For a further thread that takes over the reading.
     @exclusivity(unchecked) var reader: FrameReader?
-    @exclusivity(unchecked) var end: LinkEnd?
-    @exclusivity(unchecked) var isClosedHere = false
-    /// The peer's process has ended, whoever else holds its socket.
-    @exclusivity(unchecked) var isPeerGone = false
-    /// The stream has nothing more to say; what the peer has left in memory may follow before the end.
-    @exclusivity(unchecked) var isReadToEnd = false
+    @exclusivity(unchecked) var ending = LinkEnding()
     /// Told when the peer's process has ended, or this side has closed the link.
     let peerWent: Condition
     /// Whether the stream's memory holds the peer's outbox, to be read after its death.
@@ -75,26 +65,19 @@ package final class Link: @unchecked Sendable {
     /// Of these, what somebody waits to hear of and has not been told.
     @exclusivity(unchecked) var unconfirmedAwaited: [EventID] = []
 
-    /// Events that wait until they lie in other links' outboxes too, ascending.
-    ///
-    /// Where policies act on them the queue holds them, and this only those that were moved to another link meanwhile.
-    @exclusivity(unchecked) var held: [UInt64] = []
-
     // Writing.
     @exclusivity(unchecked) var writer = WriterState()
-    @exclusivity(unchecked) var areEventsReleased = false
-    /// No event leaves for now: what could not be handled has filled the dead letters' store.
-    @exclusivity(unchecked) var isPaused = false
-    /// No event leaves any more, as the peer is let go: see `Link+Demand.swift`.
-    @exclusivity(unchecked) var keepsEvents = false
+    /// Which events leave.
+    ///
+    /// Where policies act on events the queue holds those that wait for other links' outboxes, and this only those that were moved to
+    /// another link meanwhile.
+    @exclusivity(unchecked) var gate = SendingGate()
     /// Whether the link is looked after in a moment: see `Link+Ticking.swift`.
     @exclusivity(unchecked) var isTickSet = false
     /// The event that was in its handlers at the last look.
     @exclusivity(unchecked) var watched: UInt64 = 0
     /// What is being written, and what is queued for the next write beside events.
     @exclusivity(unchecked) var batch = WriteBatch()
-    /// Why the link is broken off: the peer takes nothing in, and what is to be said to it has come to its limit.
-    @exclusivity(unchecked) var brokenOff: String?
     /// What this side says last.
     @exclusivity(unchecked) var farewell = Farewell()
     /// What lay in the outbox when this side was asked to end: see `Link+Waiting.swift`.
@@ -136,7 +119,7 @@ package final class Link: @unchecked Sendable {
         poller: Poller
     ) {
         self.peerName = peerName
-        self.ownSource = ownSource
+        parties = LinkParties(own: ownSource)
         self.limits = limits
         self.poller = poller
         lock = Lock()
@@ -207,12 +190,9 @@ package final class Link: @unchecked Sendable {
         peerFeatures: LinkFeatures = []
     ) {
         lock.withLock {
-            if let ownSource { self.ownSource = ownSource }
-            self.peerSource = peerSource
+            parties.established(own: ownSource, peer: peerSource, ownIncarnation: ownIncarnation)
             // It has spoken, or is known without that.
             writer.streamTakesMore()
-            self.ownIncarnation = ownIncarnation
-            peerIncarnation = peerSource.incarnation
             // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both ways.
             let ownLimit = role == .host ? limits.frameBytes : 1 << 30
             maximumPeerFrame = peerFrameBytes.clamped(to: 0...min(ownLimit, 1 << 30))
@@ -229,7 +209,7 @@ package final class Link: @unchecked Sendable {
 
     /// Lets events leave from now on: the peer has said what it wants.
     package func releaseEvents() {
-        lock.withLock { areEventsReleased = true }
+        lock.withLock { gate.peerIsReady() }
         pump()
     }
 
@@ -237,10 +217,10 @@ package final class Link: @unchecked Sendable {
     package var takenOver: TakeOver? { lock.withLock { found } }
 
     /// Whether nothing more comes over the stream: nobody waits for acknowledgements.
-    package var wasReadToEnd: Bool { lock.withLock { isReadToEnd } }
+    package var wasReadToEnd: Bool { lock.withLock { ending.isReadToEnd } }
 
     /// Whether the link has ended.
-    package var hasEnded: Bool { lock.withLock { end != nil } }
+    package var hasEnded: Bool { lock.withLock { ending.hasEnded } }
 
     /// The name that the peer gave one of its numbers.
     package func peerInterestName(of number: UInt64) -> String? { lock.withLock { peerInterest.name(of: number) } }
@@ -271,7 +251,7 @@ package final class Link: @unchecked Sendable {
     }
 
     /// Whether this is the process that offers the events of `source`.
-    package func isPeer(_ source: EventSource) -> Bool { lock.withLock { end == nil && peerSource == source } }
+    package func isPeer(_ source: EventSource) -> Bool { lock.withLock { !ending.hasEnded && parties.peer == source } }
 
     /// The events of which somebody waits to hear from the peer, and which it has not settled.
     package var awaitedEvents: [EventID] {

@@ -1,0 +1,97 @@
+package import DomainEvents
+
+/// The two processes that a link connects, as each of them offers events, and under which incarnations they acknowledge.
+///
+/// Frames name events briefly: an event of the one that writes by its number alone, one of the reader by that it is the reader's.
+/// So what a frame means depends on which of the two has written it.
+package struct LinkParties: Sendable {
+    /// Who offers the events that this side publishes.
+    package private(set) var own: EventSource
+    /// The same of the peer; nil before the handshake.
+    package private(set) var peer: EventSource?
+    /// The incarnation under which this side acknowledges; 0 before the handshake.
+    package private(set) var ownIncarnation: UInt64 = 0
+
+    package init(own: EventSource) { self.own = own }
+
+    /// The handshake is done.
+    ///
+    /// - Parameter own: who offers this side's events, where only the handshake says so.
+    package mutating func established(own: EventSource?, peer: EventSource, ownIncarnation: UInt64) {
+        if let own { self.own = own }
+        self.peer = peer
+        self.ownIncarnation = ownIncarnation
+    }
+
+    /// The incarnation that the peer's acknowledgements must carry; 0 before the handshake.
+    package var peerIncarnation: UInt64 { peer?.incarnation ?? 0 }
+
+    // MARK: - What this side writes
+
+    /// An identity as this side writes it.
+    package func written(_ id: EventID) -> WireID { WireID(id, sender: own, receiver: peer) }
+
+    /// The identity, causes and trace of an event whose head this side has written.
+    package func written(_ head: EventHead) -> EventContext {
+        EventContext(head, sender: own, receiver: peer ?? own)
+    }
+
+    /// What a gap says that this side has written.
+    package func written(_ gap: GapFrame, name: String) -> Gap {
+        Gap(gap, name: name, sender: own, receiver: peer ?? own)
+    }
+
+    // MARK: - What the peer writes
+
+    /// An identity that the peer has written; nil before the handshake.
+    package func received(_ id: WireID) -> EventID? { peer.map { EventID(id, sender: $0, receiver: own) } }
+
+    /// The identity, causes and trace of an event whose head the peer has written; nil before the handshake.
+    package func received(_ head: EventHead) -> EventContext? {
+        guard let peer else { return nil }
+        if case .sender(let number) = head.id, head.attempt == 1, head.cause == nil, head.root == nil,
+            head.traceparent == nil
+        {
+            return EventContext(
+                id: EventID(source: peer, number: number),
+                nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
+                settledBelow: head.settledBelow?.asWritten
+            )
+        }
+        return EventContext(head, sender: peer, receiver: own)
+    }
+
+    /// What a gap says that the peer has written; nil before the handshake.
+    package func received(_ gap: GapFrame, name: String) -> Gap? {
+        peer.map { Gap(gap, name: name, sender: $0, receiver: own) }
+    }
+}
+
+extension EventContext {
+    fileprivate init(_ head: EventHead, sender: EventSource, receiver: EventSource) {
+        self.init(
+            id: EventID(head.id, sender: sender, receiver: receiver),
+            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
+            // One more is added now and then: far from the end of the numbers, whatever a peer says.
+            attempt: head.attempt.clamped(to: 1...Int(UInt32.max)),
+            cause: head.cause.map { EventID($0, sender: sender, receiver: receiver) },
+            root: head.root.map { EventID($0, sender: sender, receiver: receiver) },
+            // What is no trace context is to be ignored, not answered for.
+            traceparent: head.traceparent.flatMap { Traceparent($0) },
+            settledBelow: head.settledBelow?.asWritten
+        )
+    }
+}
+
+extension Gap {
+    fileprivate init(_ frame: GapFrame, name: String, sender: EventSource, receiver: EventSource) {
+        self.init(
+            name: name,
+            reason: frame.reason,
+            count: frame.count,
+            ranges: frame.ranges.map {
+                Range(first: EventID($0.first, sender: sender, receiver: receiver), last: $0.last)
+            }
+        )
+    }
+}

@@ -1,0 +1,56 @@
+/// How far a link is on its way to its end.
+///
+/// This side closes it, the peer's process ends, the stream comes to its end, in any order; what the peer has left in memory may
+/// be read after that, and then the link has ended. No step is taken back.
+package struct LinkEnding: Sendable, Hashable {
+    /// How it has ended; nil as long as it has not.
+    package private(set) var end: LinkEnd?
+    private var isClosedHere = false
+    private var isPeerGone = false
+    /// Whether the stream has nothing more to say.
+    package private(set) var isReadToEnd = false
+    /// Why the link is broken off.
+    private var brokenOff: String?
+
+    package init() {}
+
+    /// This side closes the link.
+    package mutating func closedHere() { isClosedHere = true }
+
+    /// The peer's process has ended, whichever process still holds its socket.
+    package mutating func peerWent() { isPeerGone = true }
+
+    /// The peer takes nothing in, and what is to be said to it has come to its limit.
+    package mutating func breakOff(_ text: String) { brokenOff = text }
+
+    /// The stream has come to its end: what is queued now is for the next incarnation.
+    package mutating func streamWasReadToEnd() { isReadToEnd = true }
+
+    /// Nothing more comes from the peer, and nothing leaves for it; the first end counts.
+    package mutating func ended(_ ending: LinkEnd) { if end == nil { end = ending } }
+
+    package var hasEnded: Bool { end != nil }
+
+    /// Whether what is said to the peer can still be written.
+    package var isWritable: Bool { end == nil && !isReadToEnd }
+
+    /// Whether a message to the peer is taken.
+    package var takesMessages: Bool { isWritable && brokenOff == nil }
+
+    /// Whether a worker has closed the link: its outbox is not taken over.
+    package var isClosed: Bool { isClosedHere }
+
+    /// Whether the peer's memory is not to be read yet: its process may still write there.
+    package var awaitsPeersEnd: Bool { !isPeerGone && !isClosedHere }
+
+    /// What the end of the stream means; nil if it is the stream's own.
+    package var cause: Cause? {
+        if isClosedHere { return .closedHere }
+        return brokenOff.map { .brokenOff($0) }
+    }
+
+    package enum Cause: Sendable, Hashable {
+        case closedHere
+        case brokenOff(String)
+    }
+}
