@@ -1,11 +1,20 @@
 import Locks
 
-/// Collects values from any thread and lets a test wait for them; the test's time limit ends what never comes.
+/// Collects values from any thread and lets a test wait for them.
+///
+/// A wait for what never comes ends with the test's time limit, which cancels its task: the test then goes on with what there is.
 package final class Collected<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private var values: [Value] = []
-    private var waiters: [(isMet: ([Value]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+    private var waiters: [Waiter] = []
+    private var nextWaiter = 0
+
+    private struct Waiter {
+        let number: Int
+        let isMet: ([Value]) -> Bool
+        let continuation: CheckedContinuation<Void, Never>
+    }
 
     package init() {}
 
@@ -28,16 +37,27 @@ package final class Collected<Value: Sendable>: @unchecked Sendable {
         for continuation in ready { continuation.resume() }
     }
 
-    /// Waits until the values are as wanted.
+    /// Waits until the values are as wanted, or the task is cancelled.
     @discardableResult
     package func wait(until isMet: @escaping @Sendable ([Value]) -> Bool) async -> [Value] {
-        await withCheckedContinuation { continuation in
-            let isReady = lock.withLock {
-                if isMet(values) { return true }
-                waiters.append((isMet, continuation))
-                return false
+        let number = lock.withLock {
+            nextWaiter += 1
+            return nextWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isReady = lock.withLock {
+                    if Task.isCancelled || isMet(values) { return true }
+                    waiters.append(Waiter(number: number, isMet: isMet, continuation: continuation))
+                    return false
+                }
+                if isReady { continuation.resume() }
             }
-            if isReady { continuation.resume() }
+        } onCancel: {
+            let cancelled = lock.withLock {
+                waiters.firstIndex { $0.number == number }.map { waiters.remove(at: $0) }
+            }
+            cancelled?.continuation.resume()
         }
         return all
     }
