@@ -1,17 +1,5 @@
 package import DomainEvents
 
-extension EventID {
-    /// The identity that a frame from `sender` to `receiver` spells.
-    package init(_ id: WireID, sender: EventSource, receiver: EventSource) {
-        switch id {
-        case .sender(let number): self.init(source: sender, number: number)
-        case .receiver(let number): self.init(source: receiver, number: number)
-        case .other(let origin, let incarnation, let number):
-            self.init(origin: origin, incarnation: incarnation, number: number)
-        }
-    }
-}
-
 extension WireID {
     /// The same identity in a frame of the other direction.
     package var turned: WireID {
@@ -22,14 +10,24 @@ extension WireID {
         }
     }
 
-    /// How a frame from `sender` to `receiver` spells an identity; nil for a receiver that has not said who it is.
-    package init(_ id: EventID, sender: EventSource, receiver: EventSource?) {
-        if id.source == sender {
-            self = .sender(number: id.number)
-        } else if let receiver, id.source == receiver {
-            self = .receiver(number: id.number)
-        } else {
-            self = .other(origin: id.origin, incarnation: id.incarnation, number: id.number)
+    /// The identity that a frame from `sender` to `receiver` spells.
+    ///
+    /// Not an initializer, and neither is its reverse: one takes over what it is given, at a retain for each.
+    package func identity(from sender: EventSource, to receiver: EventSource) -> EventID {
+        switch self {
+        case .sender(let number): EventID(source: sender, number: number)
+        case .receiver(let number): EventID(source: receiver, number: number)
+        case .other(let origin, let incarnation, let number):
+            EventID(origin: origin, incarnation: incarnation, number: number)
         }
+    }
+}
+
+extension EventID {
+    /// How a frame from `sender` to `receiver` spells an identity; nil for a receiver that has not said who it is.
+    package func spelled(from sender: EventSource, to receiver: EventSource?) -> WireID {
+        if source == sender { return .sender(number: number) }
+        if let receiver, source == receiver { return .receiver(number: number) }
+        return .other(origin: origin, incarnation: incarnation, number: number)
     }
 }

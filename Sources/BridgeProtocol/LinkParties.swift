@@ -29,11 +29,11 @@ package struct LinkParties: Sendable {
     // MARK: - What this side writes
 
     /// An identity as this side writes it.
-    package func written(_ id: EventID) -> WireID { WireID(id, sender: own, receiver: peer) }
+    package func written(_ id: EventID) -> WireID { id.spelled(from: own, to: peer) }
 
     /// The identity, causes and trace of an event whose head this side has written.
     package func written(_ head: EventHead) -> EventContext {
-        EventContext(head, sender: own, receiver: peer ?? own)
+        Self.context(of: head, sender: own, receiver: peer ?? own)
     }
 
     /// What a gap says that this side has written.
@@ -44,7 +44,7 @@ package struct LinkParties: Sendable {
     // MARK: - What the peer writes
 
     /// An identity that the peer has written; nil before the handshake.
-    package func received(_ id: WireID) -> EventID? { peer.map { EventID(id, sender: $0, receiver: own) } }
+    package func received(_ id: WireID) -> EventID? { peer.map { id.identity(from: $0, to: own) } }
 
     /// The identity, causes and trace of an event whose head the peer has written; nil before the handshake.
     package func received(_ head: EventHead) -> EventContext? {
@@ -58,28 +58,27 @@ package struct LinkParties: Sendable {
                 settledBelow: head.settledBelow?.asWritten
             )
         }
-        return EventContext(head, sender: peer, receiver: own)
+        return Self.context(of: head, sender: peer, receiver: own)
+    }
+
+    /// Not an initializer of the context: one would take a copy of the head.
+    private static func context(of head: EventHead, sender: EventSource, receiver: EventSource) -> EventContext {
+        EventContext(
+            id: head.id.identity(from: sender, to: receiver),
+            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
+            // One more is added now and then: far from the end of the numbers, whatever a peer says.
+            attempt: head.attempt.clamped(to: 1...Int(UInt32.max)),
+            cause: head.cause.map { $0.identity(from: sender, to: receiver) },
+            root: head.root.map { $0.identity(from: sender, to: receiver) },
+            // What is no trace context is to be ignored, not answered for.
+            traceparent: head.traceparent.flatMap { Traceparent($0) },
+            settledBelow: head.settledBelow?.asWritten
+        )
     }
 
     /// What a gap says that the peer has written; nil before the handshake.
     package func received(_ gap: GapFrame, name: String) -> Gap? {
         peer.map { Gap(gap, name: name, sender: $0, receiver: own) }
-    }
-}
-
-extension EventContext {
-    fileprivate init(_ head: EventHead, sender: EventSource, receiver: EventSource) {
-        self.init(
-            id: EventID(head.id, sender: sender, receiver: receiver),
-            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
-            // One more is added now and then: far from the end of the numbers, whatever a peer says.
-            attempt: head.attempt.clamped(to: 1...Int(UInt32.max)),
-            cause: head.cause.map { EventID($0, sender: sender, receiver: receiver) },
-            root: head.root.map { EventID($0, sender: sender, receiver: receiver) },
-            // What is no trace context is to be ignored, not answered for.
-            traceparent: head.traceparent.flatMap { Traceparent($0) },
-            settledBelow: head.settledBelow?.asWritten
-        )
     }
 }
 
@@ -90,7 +89,7 @@ extension Gap {
             reason: frame.reason,
             count: frame.count,
             ranges: frame.ranges.map {
-                Range(first: EventID($0.first, sender: sender, receiver: receiver), last: $0.last)
+                Range(first: $0.first.identity(from: sender, to: receiver), last: $0.last)
             }
         )
     }

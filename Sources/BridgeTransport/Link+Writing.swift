@@ -259,8 +259,8 @@ extension Link {
             batch.takeEvents(from: &outbox, maximumBytes: Self.batchBytes, through: gate.last)
             if outbox.lastComposed > before { eventsLeave(after: before) }
         }
-        let isLast = farewell.mayLeave(behind: remainder)
-        acknowledge(isLast: isLast)
+        let isLast = farewell.isWaiting && farewell.mayLeave(behind: remainder)
+        if receiving.mayHaveToSay { acknowledge(isLast: isLast) }
         if isLast, let goodbye = farewell.leaves(behind: outbox.lastComposed, handled: receiving.mark) {
             batch.queue(.goodbye(goodbye))
         }

@@ -40,11 +40,11 @@ extension LinesTranslator {
 
     private func context(of head: EventHead) -> EventContext {
         EventContext(
-            id: EventID(head.id, sender: host, receiver: worker),
+            id: head.id.identity(from: host, to: worker),
             nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
             attempt: head.attempt.clamped(to: 1...Int(UInt32.max)),
-            cause: head.cause.map { EventID($0, sender: host, receiver: worker) },
-            root: head.root.map { EventID($0, sender: host, receiver: worker) },
+            cause: head.cause.map { $0.identity(from: host, to: worker) },
+            root: head.root.map { $0.identity(from: host, to: worker) },
             traceparent: head.traceparent.flatMap { Traceparent($0) }
         )
     }

@@ -181,7 +181,7 @@ package struct LinesTranslator: Sendable {
             if let event = close(sequence), event.wantsReceipt {
                 ControlMessage.receipt(
                     Receipt(
-                        id: WireID(event.id, sender: worker, receiver: host),
+                        id: event.id.spelled(from: worker, to: host),
                         process: worker.origin,
                         handlers: 1
                     )
@@ -235,10 +235,10 @@ package struct LinesTranslator: Sendable {
         )
         head.traceparent = event.traceparent
         if let cause = event.cause {
-            head.cause = WireID(cause, sender: worker, receiver: host)
+            head.cause = cause.spelled(from: worker, to: host)
             // What the worker was sent of it goes on with what it causes, as it does in a worker in Swift.
             if let known = openByID[cause].flatMap({ open[$0] }) {
-                if known.root != cause { head.root = WireID(known.root, sender: worker, receiver: host) }
+                if known.root != cause { head.root = known.root.spelled(from: worker, to: host) }
                 if head.traceparent == nil { head.traceparent = known.traceparent }
             }
         }

@@ -5,12 +5,12 @@
 /// which event that one stands.
 package struct AcknowledgementPlan: Sendable, Hashable {
     /// Whether an acknowledgement leaves with the next batch, even alone.
-    private var isDue = false
+    @usableFromInline private(set) var isDue = false
     /// Whether the last one stands only behind what may never come, as policies act on it: it is said again when
     /// nothing waits any more.
-    private var isOpen = false
+    @usableFromInline private(set) var isOpen = false
     /// Whether the last one is said again with the next batch.
-    private var isRepeated = false
+    @usableFromInline private(set) var isRepeated = false
 
     package init() {}
 

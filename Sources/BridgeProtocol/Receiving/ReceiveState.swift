@@ -6,9 +6,9 @@
 /// here until then.
 package struct ReceiveState: Sendable {
     private var phase: LinkPhaseMachine
-    private var window: ReceiveWindow
+    @usableFromInline private(set) var window: ReceiveWindow
     private var allowance: ControlAllowance
-    private var plan = AcknowledgementPlan()
+    @usableFromInline private(set) var plan = AcknowledgementPlan()
 
     /// The newest event that was found in the peer's memory; 0 if none was.
     private var lastTakenOver: UInt64 = 0
@@ -133,6 +133,11 @@ package struct ReceiveState: Sendable {
     /// The last acknowledgement may stand behind what does not leave any more: the next batch says it again.
     package mutating func lastAcknowledgementMayNeverStand() {
         if window.lastReceived > 0 { plan.lastMayNeverStand() }
+    }
+
+    /// Whether a batch may carry an acknowledgement: otherwise it need not be asked.
+    @inlinable package var mayHaveToSay: Bool {
+        window.hasUnannounced || plan.isDue || plan.isRepeated || plan.isOpen
     }
 
     /// A batch leaves.

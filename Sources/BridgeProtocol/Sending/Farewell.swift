@@ -6,6 +6,8 @@ package struct Farewell: Sendable, Hashable {
     private var mark: UInt64 = 0
     /// Whether it has been handed out for writing.
     package private(set) var hasLeft = false
+    /// Whether it was said and has not been handed out for writing.
+    package private(set) var isWaiting = false
 
     package init() {}
 
@@ -36,6 +38,7 @@ package struct Farewell: Sendable, Hashable {
         // How far it goes is known only when it leaves.
         goodbye = Goodbye(reason: reason.rawValue, text: text, lastWritten: 0, handledMark: 0)
         mark = last
+        isWaiting = true
     }
 
     /// Whether the goodbye leaves with the batch that is made: all that it is to come behind has been handed out.
@@ -43,7 +46,7 @@ package struct Farewell: Sendable, Hashable {
     /// What is put into shared memory meanwhile needs no stream, so threads that go on publishing do not put the end
     /// off.
     package func mayLeave(behind remainder: Remainder) -> Bool {
-        guard goodbye != nil, !hasLeft else { return false }
+        guard isWaiting else { return false }
         if remainder.isShared { return remainder.lastComposed >= mark }
         return remainder.lastComposed == remainder.lastSequence && remainder.isQueueEmpty
     }
@@ -57,6 +60,7 @@ package struct Farewell: Sendable, Hashable {
     package mutating func leaves(behind last: UInt64, handled mark: UInt64) -> Goodbye? {
         guard let goodbye, !hasLeft else { return nil }
         hasLeft = true
+        isWaiting = false
         return Goodbye(reason: goodbye.reason, text: goodbye.text, lastWritten: last, handledMark: mark)
     }
 }

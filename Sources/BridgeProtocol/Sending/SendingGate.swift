@@ -4,12 +4,12 @@
 /// and once the peer is let go. An event that goes to several peers is held until it lies in all of their outboxes, and
 /// with it what lies behind it.
 package struct SendingGate: Sendable, Hashable {
-    private var isReleased = false
+    @usableFromInline private(set) var isReleased = false
     /// Whether nothing leaves for now.
     package private(set) var isPaused = false
-    private var isKept = false
+    @usableFromInline private(set) var isKept = false
     /// Ascending.
-    private var held: [UInt64] = []
+    @usableFromInline private(set) var held: [UInt64] = []
 
     package init() {}
 
@@ -34,14 +34,14 @@ package struct SendingGate: Sendable, Hashable {
     package mutating func release(_ sequence: UInt64) { held.removeAll { $0 == sequence } }
 
     /// Whether any event may leave.
-    package var isOpen: Bool { isReleased && !isPaused && !isKept }
+    @inlinable package var isOpen: Bool { isReleased && !isPaused && !isKept }
 
     /// Whether what lies here may stay for as long as it likes.
-    package var holdsBack: Bool { isPaused || isKept }
+    @inlinable package var holdsBack: Bool { isPaused || isKept }
 
     /// Whether an event is held.
-    package var isHolding: Bool { !held.isEmpty }
+    @inlinable package var isHolding: Bool { !held.isEmpty }
 
     /// The newest event that may leave as far as those go that are held.
-    package var last: UInt64 { held.first.map { $0 - 1 } ?? .max }
+    @inlinable package var last: UInt64 { held.first.map { $0 - 1 } ?? .max }
 }

@@ -26,8 +26,8 @@ struct ReceiveStateTests {
         try CheckedAcknowledgement(Acknowledgement(mark: mark, after: after), lastComposed: .max)
     }
 
-    private func batch(isLast: Bool = false) -> AcknowledgementPlan.Batch {
-        .init(carriesFrames: false, isLast: isLast, lastComposed: 0, lastSequence: 0, queued: 0, isHeldBack: false)
+    private func batch(isLast: Bool = false, queued: Int = 0) -> AcknowledgementPlan.Batch {
+        .init(carriesFrames: false, isLast: isLast, lastComposed: 0, lastSequence: 0, queued: queued, isHeldBack: false)
     }
 
     @Test("events, gaps and places of events are received between the handshake and the end")
@@ -114,6 +114,7 @@ struct ReceiveStateTests {
                     #expect(state.refusedEvents == (outcome == .refused ? 1 : 0))
                     #expect(state.receivedBytes == 10)
                     // What is not said at once waits for a frame to ride on, or for the last batch.
+                    #expect(state.mayHaveToSay)
                     let acknowledgement = state.batchLeaves(batch())
                     let expected = Acknowledgement(mark: 1, unwanted: outcome == .unwanted ? 1 : 0)
                     #expect(acknowledgement == (urgency == .now ? expected : nil))
@@ -121,18 +122,36 @@ struct ReceiveStateTests {
                     #expect(last == (urgency == .now ? nil : expected))
                     // Handled once is handled.
                     #expect(state.handled(sequence, isQuietAwaited: isQuietAwaited) == .none)
+                    #expect(!state.mayHaveToSay)
                     #expect(state.batchLeaves(batch(isLast: true)) == nil)
                 }
             }
         }
     }
 
+    @Test("one behind what may never come is said again when nothing waits any more")
+    func saidAgain() throws {
+        var state = try established()
+        let first = try state.eventReceived(sequence: 1, frameLength: 1)
+        _ = state.handled(first, isQuietAwaited: true)
+        #expect(state.batchLeaves(batch(queued: 2)) == Acknowledgement(mark: 1, after: 2))
+        for _ in 0..<2 {
+            #expect(state.mayHaveToSay)
+            #expect(state.batchLeaves(batch(queued: 1)) == nil)
+        }
+        #expect(state.mayHaveToSay)
+        #expect(state.batchLeaves(batch()) == Acknowledgement(mark: 1))
+        #expect(!state.mayHaveToSay)
+    }
+
     @Test("an acknowledgement is due only if there is something to say, and said again only if anything has come")
     func wishes() throws {
         var state = try established()
         state.acknowledgementIsDue()
+        #expect(!state.mayHaveToSay)
         #expect(state.batchLeaves(batch()) == nil)
         state.lastAcknowledgementMayNeverStand()
+        #expect(!state.mayHaveToSay)
         #expect(state.batchLeaves(batch()) == nil)
         let first = try state.eventReceived(sequence: 1, frameLength: 1)
         _ = state.handled(first, isQuietAwaited: false)
@@ -140,6 +159,7 @@ struct ReceiveStateTests {
         #expect(state.batchLeaves(batch()) == Acknowledgement(mark: 1))
         #expect(state.batchLeaves(batch()) == nil)
         state.lastAcknowledgementMayNeverStand()
+        #expect(state.mayHaveToSay)
         #expect(state.batchLeaves(batch()) == Acknowledgement(mark: 1))
         #expect(state.batchLeaves(batch()) == nil)
     }

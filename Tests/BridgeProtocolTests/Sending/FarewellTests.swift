@@ -63,6 +63,7 @@ struct FarewellTests {
         for state in State.allCases {
             var said = state.farewell
             #expect(said.hasLeft == (state == .left))
+            #expect(said.isWaiting == (state == .said))
             said.said(.replaced, text: "again", behind: 9)
             if state == .staying {
                 #expect(said.mayLeave(behind: Self.remainder(9, of: 9, isShared: true)))
