@@ -21,8 +21,8 @@ extension Link {
         var turn = first
         while true {
             switch readOn(&stream, with: reader, turn) {
-            case .ended(let ending):
-                finishReading(ending, stream)
+            case .ended(let end):
+                finishReading(end, stream)
                 return
             case .handedOver:
                 inlineLane.workOff()
@@ -328,19 +328,19 @@ extension Link {
         stream?.close()
     }
 
-    private func finishReading(_ ending: LinkEnd, _ stream: any ByteStream) {
+    private func finishReading(_ end: LinkEnd, _ stream: any ByteStream) {
         stopWriting()
         // Whoever still holds the other end is not the peer that this link was made for, or has no more to say.
         stream.close()
-        lock.withLock { self.delegate }?.linkWasReadToEnd(self, ending)
+        lock.withLock { self.delegate }?.linkWasReadToEnd(self, end)
         // What has arrived is handled before anything of the next incarnation can be.
         inlineLane.close()
         // A peer that broke the protocol is not asked for more.
-        if takesOver, let memory = stream.memory, ending != .closed, !ending.isViolation { takeOver(from: memory) }
+        if takesOver, let memory = stream.memory, end != .closed, !end.isViolation { takeOver(from: memory) }
         let (woken, tellUnconfirmed, delegate) = lock.withLock {
             // Nobody can know what of it has arrived, and it is not to arrive twice.
             if acknowledgesNothing { settleUnconfirmed() }
-            self.ending.ended(ending)
+            ending.ended(end)
             // The socket goes as soon as the last writer has let go of it, and the shared memory, however long the link is kept.
             self.stream = nil
             reader = nil
@@ -350,7 +350,7 @@ extension Link {
         }
         for body in woken { body() }
         tellUnconfirmed?()
-        delegate?.linkEnded(self, ending)
+        delegate?.linkEnded(self, end)
     }
 
     /// The identity and causes of an event that the peer sent.

@@ -37,7 +37,7 @@ package struct LinkEnding: Sendable, Hashable {
     /// Whether a message to the peer is taken.
     package var takesMessages: Bool { isWritable && brokenOff == nil }
 
-    /// Whether a worker has closed the link: its outbox is not taken over.
+    /// Whether this side has closed the link: nothing of the peer is taken over, and a worker takes no more events.
     package var isClosed: Bool { isClosedHere }
 
     /// Whether the peer's memory is not to be read yet: its process may still write there.
