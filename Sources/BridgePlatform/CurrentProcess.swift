@@ -74,12 +74,10 @@ package enum CurrentProcess {
 
     /// Lets the C library give memory back to the system that is freed beyond a mebibyte, in each of its arenas.
     ///
-    /// Otherwise glibc takes the largest block that was freed for the size that is worth keeping, up to 64 MiB, and keeps as much for each
-    /// thread that allocates: a process that has got large events once stays large (`mallopt(3)`, M_MMAP_THRESHOLD). It is for a program to
-    /// decide, not for a library, at the beginning of `main`.
-    package static func keepLittleFreeMemory() {
-        _ = cbp_heap_limit(1 << 20)
-    }
+    /// Otherwise glibc takes the largest block that was freed for the size that is worth keeping, up to 64 MiB, and
+    /// keeps as much for each thread that allocates: a process that has got large events once stays large
+    /// (`mallopt(3)`, M_MMAP_THRESHOLD). It is for a program to decide, not for a library, at the beginning of `main`.
+    package static func keepLittleFreeMemory() { cbp_heap_limit(1 << 20) }
 
     /// How many bytes of the heap are in use; nil where nobody counts them, as under a sanitizer.
     package static func heapBytesInUse() -> Int? {

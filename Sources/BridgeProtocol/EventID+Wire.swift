@@ -31,3 +31,22 @@ extension EventID {
         return .other(origin: origin, incarnation: incarnation, number: number)
     }
 }
+
+extension EventHead {
+    /// The identity, causes and trace of the event in a frame from `sender` to `receiver`.
+    ///
+    /// Not an initializer of the context, which would take a copy of the head.
+    package func context(from sender: EventSource, to receiver: EventSource) -> EventContext {
+        EventContext(
+            id: id.identity(from: sender, to: receiver),
+            nanosecondsSinceEpoch: nanosecondsSinceEpoch.asWritten,
+            // One more is added now and then: far from the end of the numbers, whatever a peer says.
+            attempt: attempt.clamped(to: 1...Int(UInt32.max)),
+            cause: cause.map { $0.identity(from: sender, to: receiver) },
+            root: root.map { $0.identity(from: sender, to: receiver) },
+            // What is no trace context is to be ignored, not answered for.
+            traceparent: traceparent.flatMap { Traceparent($0) },
+            settledBelow: settledBelow?.asWritten
+        )
+    }
+}

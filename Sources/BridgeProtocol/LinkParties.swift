@@ -1,9 +1,10 @@
 package import DomainEvents
 
-/// The two processes that a link connects, as each of them offers events, and under which incarnations they acknowledge.
+/// The two processes that a link connects, as each of them offers events, and under which incarnations they
+/// acknowledge.
 ///
-/// Frames name events briefly: an event of the one that writes by its number alone, one of the reader by that it is the reader's.
-/// So what a frame means depends on which of the two has written it.
+/// Frames name events briefly: an event of the one that writes by its number alone, one of the reader by that it is the
+/// reader's. So what a frame means depends on which of the two has written it.
 package struct LinkParties: Sendable {
     /// Who offers the events that this side publishes.
     package private(set) var own: EventSource
@@ -33,7 +34,7 @@ package struct LinkParties: Sendable {
 
     /// The identity, causes and trace of an event whose head this side has written.
     package func written(_ head: EventHead) -> EventContext {
-        Self.context(of: head, sender: own, receiver: peer ?? own)
+        head.context(from: own, to: peer ?? own)
     }
 
     /// What a gap says that this side has written.
@@ -58,22 +59,7 @@ package struct LinkParties: Sendable {
                 settledBelow: head.settledBelow?.asWritten
             )
         }
-        return Self.context(of: head, sender: peer, receiver: own)
-    }
-
-    /// Not an initializer of the context: one would take a copy of the head.
-    private static func context(of head: EventHead, sender: EventSource, receiver: EventSource) -> EventContext {
-        EventContext(
-            id: head.id.identity(from: sender, to: receiver),
-            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
-            // One more is added now and then: far from the end of the numbers, whatever a peer says.
-            attempt: head.attempt.clamped(to: 1...Int(UInt32.max)),
-            cause: head.cause.map { $0.identity(from: sender, to: receiver) },
-            root: head.root.map { $0.identity(from: sender, to: receiver) },
-            // What is no trace context is to be ignored, not answered for.
-            traceparent: head.traceparent.flatMap { Traceparent($0) },
-            settledBelow: head.settledBelow?.asWritten
-        )
+        return head.context(from: peer, to: own)
     }
 
     /// What a gap says that the peer has written; nil before the handshake.

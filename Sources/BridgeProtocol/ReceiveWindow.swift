@@ -35,7 +35,7 @@ package struct ReceiveWindow: Sendable {
     private var openEvents = 0
     /// Handled and not yet acknowledged to the peer.
     private var unannouncedBytes = 0
-    @usableFromInline private(set) var unannouncedEvents = 0
+    private var unannouncedEvents = 0
     /// Of these, what no range was left for when the peer was told last.
     private var unsaidBytes = 0
     private var unsaidEvents = 0
@@ -139,7 +139,7 @@ package struct ReceiveWindow: Sendable {
     }
 
     /// Whether there is something to acknowledge.
-    @inlinable package var hasUnannounced: Bool { unannouncedEvents > 0 }
+    package var hasUnannounced: Bool { unannouncedEvents > 0 }
 
     /// Whether to acknowledge along with whatever leaves: not while there are holes, as finding them takes a look at the whole window.
     package var mayRide: Bool { unannouncedEvents > 0 && handledAboveMark == 0 }

@@ -276,8 +276,8 @@ extension Link {
         guard role == .host, owed > limit else { return }
         throw LinkViolation(
             """
-            it has handled \(owed) bytes of events and acknowledges them only behind event \(receiving.expectedArrival) of its own, which \
-            does not come; the limit is \(limit) bytes
+            it has handled \(owed) bytes of events and acknowledges them only behind event \
+            \(receiving.expectedArrival) of its own, which does not come; the limit is \(limit) bytes
             """
         )
     }

@@ -136,7 +136,7 @@ extension Link {
     ///
     /// With the lock held.
     var closed: Enqueued? {
-        if ending.isClosed, role == .worker { return .ended }
+        if ending.isClosedHere, role == .worker { return .ended }
         if farewell.hasLeft, sharedHead != nil { return nil }
         if ending.hasEnded { return .ended }
         return farewell.hasLeft ? .finished : nil

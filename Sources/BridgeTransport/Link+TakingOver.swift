@@ -21,7 +21,7 @@ extension Link {
     func takeOver(from memory: MemoryFile) {
         let isOurs = lock.withLock {
             while ending.awaitsPeersEnd { peerWent.wait() }
-            return !ending.isClosed
+            return !ending.isClosedHere
         }
         guard isOurs, let state = OutboxState(memory) else { return }
         var found = TakeOver()

@@ -69,8 +69,8 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var writer = WriterState()
     /// Which events leave.
     ///
-    /// Where policies act on events the queue holds those that wait for other links' outboxes, and this only those that were moved to
-    /// another link meanwhile.
+    /// Where policies act on events the queue holds those that wait for other links' outboxes, and this only those that
+    /// were moved to another link meanwhile.
     @exclusivity(unchecked) var gate = SendingGate()
     /// Whether the link is looked after in a moment: see `Link+Ticking.swift`.
     @exclusivity(unchecked) var isTickSet = false

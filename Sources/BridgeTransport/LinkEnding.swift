@@ -1,11 +1,12 @@
 /// How far a link is on its way to its end.
 ///
-/// This side closes it, the peer's process ends, the stream comes to its end, in any order; what the peer has left in memory may
-/// be read after that, and then the link has ended. No step is taken back.
+/// This side closes it, the peer's process ends, the stream comes to its end, in any order; what the peer has left in
+/// memory may be read after that, and then the link has ended. No step is taken back.
 package struct LinkEnding: Sendable, Hashable {
     /// How it has ended; nil as long as it has not.
     package private(set) var end: LinkEnd?
-    private var isClosedHere = false
+    /// Whether this side has closed the link: nothing of the peer is taken over, and a worker takes no more events.
+    package private(set) var isClosedHere = false
     private var isPeerGone = false
     /// Whether the stream has nothing more to say.
     package private(set) var isReadToEnd = false
@@ -36,9 +37,6 @@ package struct LinkEnding: Sendable, Hashable {
 
     /// Whether a message to the peer is taken.
     package var takesMessages: Bool { isWritable && brokenOff == nil }
-
-    /// Whether this side has closed the link: nothing of the peer is taken over, and a worker takes no more events.
-    package var isClosed: Bool { isClosedHere }
 
     /// Whether the peer's memory is not to be read yet: its process may still write there.
     package var awaitsPeersEnd: Bool { !isPeerGone && !isClosedHere }

@@ -362,12 +362,12 @@ void cbp_memory_file_give_back(void *address, size_t size) {
 #endif
 }
 
-int cbp_heap_limit(int bytes) {
+void cbp_heap_limit(int bytes) {
 #ifdef __GLIBC__
-    return mallopt(M_MMAP_THRESHOLD, bytes) & mallopt(M_TRIM_THRESHOLD, bytes);
+    mallopt(M_MMAP_THRESHOLD, bytes);
+    mallopt(M_TRIM_THRESHOLD, bytes);
 #else
     (void)bytes;
-    return 0;
 #endif
 }
 

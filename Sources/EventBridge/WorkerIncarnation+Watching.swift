@@ -77,9 +77,11 @@ extension WorkerIncarnation {
         }
     }
 
-    /// Looks several times within a second whether the worker's process ends too, now that its link has ended without a goodbye.
+    /// Looks several times within a second whether the worker's process ends too, now that its link has ended without a
+    /// goodbye.
     ///
-    /// A crash ends both at once; only a worker that has closed its link and lives on takes longer, and that is its fault.
+    /// A crash ends both at once; only a worker that has closed its link and lives on takes longer, and that is its
+    /// fault.
     func watchExit(_ fault: String) { look(ProgressWatch(deadline: .seconds(1), from: .onMonotonicClock), fault) }
 
     private func look(_ watch: ProgressWatch, _ fault: String) {

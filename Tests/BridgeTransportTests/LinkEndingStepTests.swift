@@ -28,7 +28,7 @@ struct LinkEndingStepTests {
         #expect(ending.isWritable == isWritable, "\(steps)")
         #expect(ending.takesMessages == (isWritable && !steps.contains(.brokeOff)), "\(steps)")
         #expect(ending.isReadToEnd == steps.contains(.readToEnd), "\(steps)")
-        #expect(ending.isClosed == steps.contains(.closedHere), "\(steps)")
+        #expect(ending.isClosedHere == steps.contains(.closedHere), "\(steps)")
         #expect(ending.awaitsPeersEnd == steps.isDisjoint(with: [.closedHere, .peerWent]), "\(steps)")
         #expect(ending.hasEnded == steps.contains(.ended), "\(steps)")
         #expect(ending.end == (steps.contains(.ended) ? .endOfStream : nil), "\(steps)")

@@ -2,7 +2,8 @@ import Locks
 
 /// Collects values from any thread and lets a test wait for them.
 ///
-/// A wait for what never comes ends with the test's time limit, which cancels its task: the test then goes on with what there is.
+/// A wait for what never comes ends with the test's time limit, which cancels its task: the test then goes on with what
+/// there is.
 package final class Collected<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()

@@ -26,7 +26,7 @@ extension LinesTranslator {
     ) throws {
         let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
         let sequence = try sequenceWasSent(head.sequence, frameLength: body.count + FrameDecoder.headBytes)
-        let context = context(of: head)
+        let context = head.context(from: host, to: worker)
         eventWasSent(sequence, head, context)
         CloudEvent(
             name: name(head.name),
@@ -36,17 +36,6 @@ extension LinesTranslator {
             payload: ShownPayload(UnsafeRawBufferPointer(rebasing: body[payloadOffset...]))
         ).write(to: &lines)
         lines.append(UInt8(ascii: "\n"))
-    }
-
-    private func context(of head: EventHead) -> EventContext {
-        EventContext(
-            id: head.id.identity(from: host, to: worker),
-            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
-            attempt: head.attempt.clamped(to: 1...Int(UInt32.max)),
-            cause: head.cause.map { $0.identity(from: host, to: worker) },
-            root: head.root.map { $0.identity(from: host, to: worker) },
-            traceparent: head.traceparent.flatMap { Traceparent($0) }
-        )
     }
 
     private func name(_ name: WireName) -> String {

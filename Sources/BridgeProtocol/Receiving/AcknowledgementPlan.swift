@@ -5,12 +5,12 @@
 /// which event that one stands.
 package struct AcknowledgementPlan: Sendable, Hashable {
     /// Whether an acknowledgement leaves with the next batch, even alone.
-    @usableFromInline private(set) var isDue = false
+    private var isDue = false
     /// Whether the last one stands only behind what may never come, as policies act on it: it is said again when
     /// nothing waits any more.
-    @usableFromInline private(set) var isOpen = false
+    private var isOpen = false
     /// Whether the last one is said again with the next batch.
-    @usableFromInline private(set) var isRepeated = false
+    private var isRepeated = false
 
     package init() {}
 
@@ -69,6 +69,9 @@ package struct AcknowledgementPlan: Sendable, Hashable {
             self.isRepeated = isRepeated
         }
     }
+
+    /// Whether an acknowledgement may leave though nothing is handled that the peer has not been told of.
+    var isPending: Bool { isDue || isOpen || isRepeated }
 
     /// So much is handled, or something waits to hear of it, that the next batch says so, even alone.
     package mutating func acknowledgementIsDue() { isDue = true }

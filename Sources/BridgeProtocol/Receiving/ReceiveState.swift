@@ -6,9 +6,9 @@
 /// here until then.
 package struct ReceiveState: Sendable {
     private var phase: LinkPhaseMachine
-    @usableFromInline private(set) var window: ReceiveWindow
+    private var window: ReceiveWindow
     private var allowance: ControlAllowance
-    @usableFromInline private(set) var plan = AcknowledgementPlan()
+    private var plan = AcknowledgementPlan()
 
     /// The newest event that was found in the peer's memory; 0 if none was.
     private var lastTakenOver: UInt64 = 0
@@ -136,9 +136,7 @@ package struct ReceiveState: Sendable {
     }
 
     /// Whether a batch may carry an acknowledgement: otherwise it need not be asked.
-    @inlinable package var mayHaveToSay: Bool {
-        window.hasUnannounced || plan.isDue || plan.isRepeated || plan.isOpen
-    }
+    package var mayHaveToSay: Bool { window.hasUnannounced || plan.isPending }
 
     /// A batch leaves.
     ///

@@ -7,6 +7,8 @@ package struct Farewell: Sendable, Hashable {
     /// Whether it has been handed out for writing.
     package private(set) var hasLeft = false
     /// Whether it was said and has not been handed out for writing.
+    ///
+    /// Kept beside the goodbye: each batch asks, and a getter of another module gets a copy of all of this.
     package private(set) var isWaiting = false
 
     package init() {}

@@ -65,55 +65,35 @@ package struct LinkWaiters: Sendable {
 
     // MARK: - Who waits
 
-    // Kept beside the queues: each frame asks, and a getter of another module gets a copy of them all.
+    /// Whether any waits but for demand.
+    package var isEmpty: Bool { senders.isEmpty && crowd.isEmpty && backlog.isEmpty && quiet.isEmpty }
 
-    /// Whether none waits but for demand.
-    package private(set) var isEmpty = true
     /// Whether a publisher waits for room: it takes it before one that comes just then.
-    package private(set) var areSendersWaiting = false
-    package private(set) var isQuietAwaited = false
-    package private(set) var isDemandAwaited = false
+    package var areSendersWaiting: Bool { !senders.isEmpty }
 
-    private mutating func changed() {
-        areSendersWaiting = !senders.isEmpty
-        isQuietAwaited = !quiet.isEmpty
-        isDemandAwaited = demand != nil
-        isEmpty = senders.isEmpty && crowd.isEmpty && backlog.isEmpty && quiet.isEmpty
-    }
+    package var isQuietAwaited: Bool { !quiet.isEmpty }
+
+    package var isDemandAwaited: Bool { demand != nil }
 
     package mutating func waitForRoom(_ id: UInt64, _ wake: @escaping Wake) {
         senders.append(Sender(id: id, wake: wake))
-        changed()
     }
 
     /// A publisher waits no longer.
     ///
     /// - Returns: What wakes it; nil if it is awake.
     package mutating func cancelWait(for id: UInt64) -> Wake? {
-        defer { changed() }
-        return senders.firstIndex { $0.id == id }.map { senders.remove(at: $0).wake }
+        senders.firstIndex { $0.id == id }.map { senders.remove(at: $0).wake }
     }
 
-    package mutating func waitWhileCrowded(_ wake: @escaping Wake) {
-        crowd.append(wake)
-        changed()
-    }
+    package mutating func waitWhileCrowded(_ wake: @escaping Wake) { crowd.append(wake) }
 
-    package mutating func waitWhileBackedUp(_ wake: @escaping Wake) {
-        backlog.append(wake)
-        changed()
-    }
+    package mutating func waitWhileBackedUp(_ wake: @escaping Wake) { backlog.append(wake) }
 
-    package mutating func waitForQuiet(_ wake: @escaping Wake) {
-        quiet.append(wake)
-        changed()
-    }
+    package mutating func waitForQuiet(_ wake: @escaping Wake) { quiet.append(wake) }
 
     /// In the place of the one that waited for it before.
-    package mutating func waitForDemand(_ wake: @escaping Wake) {
-        demand = wake
-        changed()
-    }
+    package mutating func waitForDemand(_ wake: @escaping Wake) { demand = wake }
 
     // MARK: - Whose wait is over
 
@@ -137,21 +117,14 @@ package struct LinkWaiters: Sendable {
             woken += quiet
             quiet = []
         }
-        changed()
         return woken
     }
 
     /// Takes out the one that waits for demand.
-    package mutating func takeDemand() -> Wake? {
-        defer { changed() }
-        return demand.take()
-    }
+    package mutating func takeDemand() -> Wake? { demand.take() }
 
     /// There is a peer: its start is not waited for.
-    package mutating func forgetDemand() {
-        demand = nil
-        changed()
-    }
+    package mutating func forgetDemand() { demand = nil }
 
     /// Takes out all, to look again.
     package mutating func takeAll() -> [Wake] {

@@ -1,15 +1,17 @@
 /// Whether events leave, and up to which: a side's own reasons, beside which the peer's window has its say.
 ///
-/// None leaves before the peer has said what it wants, while what could not be handled has filled the dead letters' store,
-/// and once the peer is let go. An event that goes to several peers is held until it lies in all of their outboxes, and
-/// with it what lies behind it.
+/// None leaves before the peer has said what it wants, while what could not be handled has filled the dead letters'
+/// store, and once the peer is let go. An event that goes to several peers is held until it lies in all of their
+/// outboxes, and with it what lies behind it.
 package struct SendingGate: Sendable, Hashable {
-    @usableFromInline private(set) var isReleased = false
+    /// Whether the peer has said what it wants.
+    private var isReleased = false
     /// Whether nothing leaves for now.
     package private(set) var isPaused = false
-    @usableFromInline private(set) var isKept = false
-    /// Ascending.
-    @usableFromInline private(set) var held: [UInt64] = []
+    /// Whether nothing leaves any more.
+    private var isKept = false
+    /// Events that stay until they are released, ascending.
+    private var held: [UInt64] = []
 
     package init() {}
 
@@ -34,14 +36,14 @@ package struct SendingGate: Sendable, Hashable {
     package mutating func release(_ sequence: UInt64) { held.removeAll { $0 == sequence } }
 
     /// Whether any event may leave.
-    @inlinable package var isOpen: Bool { isReleased && !isPaused && !isKept }
+    package var isOpen: Bool { isReleased && !isPaused && !isKept }
 
     /// Whether what lies here may stay for as long as it likes.
-    @inlinable package var holdsBack: Bool { isPaused || isKept }
+    package var holdsBack: Bool { isPaused || isKept }
 
     /// Whether an event is held.
-    @inlinable package var isHolding: Bool { !held.isEmpty }
+    package var isHolding: Bool { !held.isEmpty }
 
     /// The newest event that may leave as far as those go that are held.
-    @inlinable package var last: UInt64 { held.first.map { $0 - 1 } ?? .max }
+    package var last: UInt64 { held.first.map { $0 - 1 } ?? .max }
 }

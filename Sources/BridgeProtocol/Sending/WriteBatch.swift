@@ -11,8 +11,8 @@ package struct WriteBatch: ~Copyable {
     private var control = CBORBuffer(minimumCapacity: 512)
     private var controlInFlight = CBORBuffer(minimumCapacity: 512)
 
-    @usableFromInline private(set) var pieces: [UnsafeRawBufferPointer] = []
-    @usableFromInline private(set) var firstPiece = 0
+    private var pieces: [UnsafeRawBufferPointer] = []
+    private var firstPiece = 0
 
     package init() {}
 
@@ -73,12 +73,10 @@ package struct WriteBatch: ~Copyable {
     // MARK: - Writing it
 
     /// Whether something of the batch is not written.
-    @inlinable package var isUnderWay: Bool { firstPiece < pieces.count }
+    package var isUnderWay: Bool { firstPiece < pieces.count }
 
     /// What is not written.
-    @inlinable package var remainder: [UnsafeRawBufferPointer] {
-        firstPiece == 0 ? pieces : Array(pieces[firstPiece...])
-    }
+    package var remainder: [UnsafeRawBufferPointer] { firstPiece == 0 ? pieces : Array(pieces[firstPiece...]) }
 
     /// The stream has taken so many bytes of what remained.
     ///

@@ -68,8 +68,8 @@ int cbp_memory_file_unmap(void *_Nonnull address, size_t size);
 void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
 
 /// malloc gives back to the system what is freed beyond so many bytes at the end of an arena, and takes larger blocks
-/// straight from the system; returns 0 where malloc has no such limits.
-int cbp_heap_limit(int bytes);
+/// straight from the system; does nothing where malloc has no such limits.
+void cbp_heap_limit(int bytes);
 /// How many bytes malloc has handed out and not got back; -1 where nobody counts them.
 int64_t cbp_heap_bytes_in_use(void);
 /// How much memory of a process lies in RAM, shared memory with it; -1 where nobody says.
