@@ -9,7 +9,7 @@ import time
 
 from wire import (
     ACKNOWLEDGE, DRAIN, EVENT, GAP, GOODBYE, HEARTBEAT, INTEREST, LARGEST, MORE_TIME, PLACED, READY, RECEIPT, REFUSE, REJECT,
-    WELCOME, Raw, Wide, frame, framed, encoded,
+    WELCOME, ENDINGS, Raw, Wide, elements, frame, framed, encoded,
 )
 
 EDGES = [
@@ -150,6 +150,20 @@ class Session:
             data[0:4] = int(self.number(64)).to_bytes(8, "big")[4:]
         return bytes(data)
 
+    @staticmethod
+    def ends_others(link, data):
+        """Whether a client's frames, as the road has left them, name a command that ends what the others measure by."""
+        while len(data) > 4:
+            length = int.from_bytes(data[:4], "big")
+            body, data = data[4 : 4 + length], data[4 + length :]
+            message = elements(body)
+            name = message[4] if len(message) > 4 and message[0] == EVENT else None
+            # A number that the host has not told yet may be that of any of its own names.
+            is_untold = isinstance(name, int) and not link.is_told_names and 0 < name < 4096
+            if is_untold or isinstance(name, (int, str)) and name in link.endings | ENDINGS:
+                return True
+        return False
+
     def run(self, link):
         if self.some(0.95):
             features = self.random.choice([0, 0, 1, 2, 3, 3, LARGEST])
@@ -171,7 +185,8 @@ class Session:
                 self.random.shuffle(batch)
             data = b"".join(batch)
             if self.some(0.03):
-                data = self.spoiled(data)
+                spoiled = self.spoiled(data)
+                data = data if self.ends_others(link, spoiled) else spoiled
             if self.some(0.01) and not self.is_worker:
                 self.pass_descriptor(link)
             if not link.send(data):

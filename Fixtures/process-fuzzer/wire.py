@@ -97,10 +97,11 @@ def decoded(body, offset=0):
 
 def elements(body):
     """Those of a frame's array, up to the first that cannot be read: a host passes payloads on that are no CBOR."""
-    found, count, offset = [], body[0] & 31, 1
-    if count == 24:
-        count, offset = body[1], 2
+    found = []
     try:
+        count, offset = body[0] & 31, 1
+        if count == 24:
+            count, offset = body[1], 2
         for _ in range(count):
             element, offset = decoded(body, offset)
             found.append(element)
