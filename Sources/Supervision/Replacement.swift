@@ -34,24 +34,17 @@ struct Replacement: Sendable {
     let request: ReplacementRequest
     /// The number of its start.
     let incarnation: Int
-    let launchedAt: Duration
+    /// How long it has for its start.
+    var time: TimeLimit
     var phase = Phase.spawning
     var pid: Int32?
     /// What it comes to, once that is decided: set when the process is only to end.
     var outcome: ReplacementOutcome?
-    /// How long after its launch it has to be ready; grows when it asks for time.
-    var readinessAllowance = Duration.zero
-    /// When the timer of its start fires.
-    var deadline = Duration.zero
-    /// Until when it has asked for time.
-    var promisedUntil = Duration.zero
-    /// What it has said that it is at.
-    var excuse: String?
 
     init(_ request: ReplacementRequest, incarnation: Int, launchedAt: Duration) {
         self.request = request
         self.incarnation = incarnation
-        self.launchedAt = launchedAt
+        time = TimeLimit(launchedAt: launchedAt)
     }
 
     enum Phase: Hashable, Sendable {

@@ -18,16 +18,9 @@ struct SupervisedChild: Sendable {
     var saidGoodbye = false
     /// Whether a process of it was ever started: then its program was there once.
     var hasRun = false
-    var launchedAt = Duration.zero
+    /// How long its present process has for its start or its drain.
+    var time = TimeLimit(launchedAt: .zero)
     var readySince: Duration?
-    /// How long after its launch it has to be ready; grows when it asks for time.
-    var readinessAllowance = Duration.zero
-    /// When the timer of its start or drain fires.
-    var deadline = Duration.zero
-    /// Until when it has asked for time.
-    var promisedUntil = Duration.zero
-    /// What it has said that it is at.
-    var excuse: String?
     /// Failures in a row, for the back-off.
     var failures = 0
     var restarts = 0

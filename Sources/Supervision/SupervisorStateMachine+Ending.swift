@@ -27,7 +27,7 @@ extension SupervisorStateMachine {
         case .drain(let grace)?:
             actions.append(.sendDrain(index: index, within: grace.clampedToAllowed))
             stopping.timer = startTimer(after: grace.clampedToAllowed)
-            children[index].deadline = now + grace.clampedToAllowed
+            children[index].time.drainBegan(within: grace.clampedToAllowed, at: now)
         case .signal(let signal, let grace)?:
             actions.append(.signal(index: index, signal))
             stopping.timer = startTimer(after: grace.clampedToAllowed)

@@ -72,10 +72,8 @@ extension SupervisorStateMachine {
         children[index].verdict = nil
         children[index].saidGoodbye = false
         children[index].hasRun = true
-        children[index].launchedAt = next.launchedAt
+        children[index].time = TimeLimit(launchedAt: next.time.launchedAt)
         children[index].readySince = now
-        children[index].excuse = nil
-        children[index].promisedUntil = .zero
         children[index].failures = 0
         children[index].window.clear()
         children[index].wasReady = true

@@ -42,9 +42,7 @@ extension SupervisorStateMachine {
         children[index].verdict = nil
         children[index].saidGoodbye = false
         children[index].readySince = nil
-        children[index].excuse = nil
-        children[index].promisedUntil = .zero
-        children[index].launchedAt = now
+        children[index].time = TimeLimit(launchedAt: now)
         actions.append(.spawn(index: index, incarnation: children[index].incarnation))
     }
 
@@ -64,8 +62,7 @@ extension SupervisorStateMachine {
             beginEnding(index, by: ending)
         } else {
             let timeout = children[index].specification.handshakeTimeout.clampedToAllowed
-            children[index].readinessAllowance = timeout
-            children[index].deadline = now + timeout
+            children[index].time.startBegan(within: timeout, at: now)
             children[index].phase = .starting(startTimer(after: timeout))
             // One that is quick may have asked for more before.
             keepPromise(index)
@@ -79,8 +76,7 @@ extension SupervisorStateMachine {
             cancelTimer(of: index)
             children[index].phase = .ready
             children[index].readySince = now
-            children[index].excuse = nil
-            children[index].promisedUntil = .zero
+            children[index].time.becameReady()
             children[index].wasReady = true
             children[index].hasRun = true
         case .idle, .queued, .ready, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
@@ -89,26 +85,21 @@ extension SupervisorStateMachine {
 
     /// A child that is slow to come up or to drain asks for time, counted from now, or says what it is at.
     mutating func extend(_ index: Int, by more: Duration, because reason: String) {
-        if !reason.isEmpty { children[index].excuse = reason }
-        let promised = now + more.clampedToAllowed
-        children[index].promisedUntil = max(children[index].promisedUntil, promised)
+        children[index].time.askedForTime(more, because: reason, at: now)
         keepPromise(index)
     }
 
     /// Moves the deadline of a child's phase to the time that it has asked for, if that is later.
     mutating func keepPromise(_ index: Int) {
-        let promised = children[index].promisedUntil
-        guard promised > children[index].deadline else { return }
         switch children[index].phase {
         case .starting:
+            guard let left = children[index].time.keepPromise(at: now) else { return }
             cancelTimer(of: index)
-            children[index].deadline = promised
-            children[index].readinessAllowance = promised - children[index].launchedAt
-            children[index].phase = .starting(startTimer(after: promised - now))
+            children[index].phase = .starting(startTimer(after: left))
         case .stopping(var stopping) where stopping.isDraining && !children[index].saidGoodbye:
+            guard let left = children[index].time.keepPromise(at: now) else { return }
             cancelTimer(of: index)
-            children[index].deadline = promised
-            stopping.timer = startTimer(after: promised - now)
+            stopping.timer = startTimer(after: left)
             children[index].phase = .stopping(stopping)
         case .idle, .queued, .spawning, .ready, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }

@@ -36,8 +36,7 @@ extension SupervisorStateMachine {
         guard let next = children[index].replacement, next.phase == .spawning else { return }
         if next.outcome != nil { return endSuccessor(index, by: .unready) }
         let timeout = next.request.specification.handshakeTimeout.clampedToAllowed
-        children[index].replacement?.readinessAllowance = timeout
-        children[index].replacement?.deadline = now + timeout
+        children[index].replacement?.time.startBegan(within: timeout, at: now)
         let timer = startTimer(after: timeout)
         children[index].replacement?.phase = .starting(timer)
         keepPromiseOfSuccessor(index)
@@ -56,19 +55,16 @@ extension SupervisorStateMachine {
     }
 
     private mutating func extendSuccessor(_ index: Int, by more: Duration, because reason: String) {
-        guard let next = children[index].replacement else { return }
-        if !reason.isEmpty { children[index].replacement?.excuse = reason }
-        children[index].replacement?.promisedUntil = max(next.promisedUntil, now + more.clampedToAllowed)
+        children[index].replacement?.time.askedForTime(more, because: reason, at: now)
         keepPromiseOfSuccessor(index)
     }
 
     private mutating func keepPromiseOfSuccessor(_ index: Int) {
-        guard let next = children[index].replacement, next.promisedUntil > next.deadline, case .starting = next.phase
+        guard case .starting? = children[index].replacement?.phase,
+            let left = children[index].replacement?.time.keepPromise(at: now)
         else { return }
         cancelTimerOfSuccessor(index)
-        children[index].replacement?.deadline = next.promisedUntil
-        children[index].replacement?.readinessAllowance = next.promisedUntil - next.launchedAt
-        let timer = startTimer(after: next.promisedUntil - now)
+        let timer = startTimer(after: left)
         children[index].replacement?.phase = .starting(timer)
     }
 
@@ -150,10 +146,10 @@ extension SupervisorStateMachine {
         case .starting:
             children[index].replacement?.phase = .starting(nil)
             let allowance = next.request.specification.handshakeTimeout
-            if stoodStill(beyond: next.deadline, of: allowance) {
+            if stoodStill(beyond: next.time.deadline, of: allowance) {
                 return extendSuccessor(index, by: allowance, because: "")
             }
-            failSuccessor(index, .handshakeTimedOut(after: next.readinessAllowance, saying: next.excuse))
+            failSuccessor(index, .handshakeTimedOut(after: next.time.readiness, saying: next.time.excuse))
         case .stopping(var stopping):
             stopping.timer = nil
             children[index].replacement?.phase = .stopping(stopping)

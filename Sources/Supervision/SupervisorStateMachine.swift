@@ -202,16 +202,16 @@ package struct SupervisorStateMachine: Sendable {
         case .starting:
             children[index].phase = .starting(nil)
             let child = children[index]
-            if stoodStill(beyond: child.deadline, of: child.specification.handshakeTimeout) {
+            if stoodStill(beyond: child.time.deadline, of: child.specification.handshakeTimeout) {
                 return extend(index, by: child.specification.handshakeTimeout, because: "")
             }
-            endForFault(index, .handshakeTimedOut(after: child.readinessAllowance, saying: child.excuse))
+            endForFault(index, .handshakeTimedOut(after: child.time.readiness, saying: child.time.excuse))
         case .backingOff: comeBack(index)
         case .stopping(var stopping):
             stopping.timer = nil
             children[index].phase = .stopping(stopping)
             if case .drain(let grace) = stopping.current, !children[index].saidGoodbye,
-                stoodStill(beyond: children[index].deadline, of: grace)
+                stoodStill(beyond: children[index].time.deadline, of: grace)
             {
                 return extend(index, by: grace, because: "")
             }

@@ -1,0 +1,43 @@
+/// How long a process has for its start or its drain, and what it has said of that.
+struct TimeLimit: Sendable, Hashable {
+    /// When it was asked for.
+    let launchedAt: Duration
+    /// How long after its launch it has to be ready; grows when it asks for time.
+    private(set) var readiness = Duration.zero
+    /// When the timer of its start or drain fires.
+    private(set) var deadline = Duration.zero
+    /// Until when it has asked for time.
+    private var promisedUntil = Duration.zero
+    /// What it has said that it is at.
+    private(set) var excuse: String?
+
+    init(launchedAt: Duration) { self.launchedAt = launchedAt }
+
+    /// There is a process, which is to be ready within that time.
+    mutating func startBegan(within limit: Duration, at now: Duration) {
+        readiness = limit
+        deadline = now + limit
+    }
+
+    /// It is to finish what it has within that time.
+    mutating func drainBegan(within limit: Duration, at now: Duration) { deadline = now + limit }
+
+    /// It asks for so much time from now, or says what it is at.
+    mutating func askedForTime(_ more: Duration, because reason: String, at now: Duration) {
+        if !reason.isEmpty { excuse = reason }
+        promisedUntil = max(promisedUntil, now + more.clampedToAllowed)
+    }
+
+    /// Moves the deadline to the time that it has asked for.
+    ///
+    /// - Returns: How long that is from now; nil if it is no later than the deadline.
+    mutating func keepPromise(at now: Duration) -> Duration? {
+        guard promisedUntil > deadline else { return nil }
+        deadline = promisedUntil
+        readiness = promisedUntil - launchedAt
+        return promisedUntil - now
+    }
+
+    /// It has started: what it has asked for until now counts no more.
+    mutating func becameReady() { (promisedUntil, excuse) = (.zero, nil) }
+}
