@@ -7,15 +7,12 @@ import Supervision
 extension HostCore {
     /// The workers that were not removed, a pool's members together.
     var presentWorkers: [WorkerChanges.Present] {
-        // Before the routes, of which there are only ever more.
-        let indices = indices
-        let routes = routes
         var names: [String] = []
         var members: [String: [WorkerSpecification]] = [:]
-        for index in indices {
-            let name = routes[index].pool?.name ?? routes[index].peerName
+        for worker in lock.withLock({ workers.filter { !$0.isRemoved } }) {
+            let name = worker.route.pool?.name ?? worker.route.peerName
             if members[name] == nil { names.append(name) }
-            members[name, default: []].append(specification(index))
+            members[name, default: []].append(worker.specification)
         }
         return names.map { WorkerChanges.Present(name: $0, pool: pool(named: $0), members: members[$0] ?? []) }
     }
@@ -26,7 +23,7 @@ extension HostCore {
         let gone = changes.removed.flatMap(indices(of:))
         let new = append(changes.added)
         supervisor?.childrenAdded(new.map { specification($0).child })
-        router.exchange(adding: new.map { routes[$0] }, leaving: gone.map { routes[$0] })
+        router.exchange(adding: new.map { worker($0).route }, leaving: gone.map { worker($0).route })
 
         await remove(gone, finishingWithin: limit)
         applied.stopped = changes.removed
@@ -47,7 +44,7 @@ extension HostCore {
         await withTaskGroup { group in
             for index in gone {
                 group.addTask {
-                    let route = self.routes[index]
+                    let route = self.worker(index).route
                     await self.settle(route, within: limit)
                     self.router.forgetInterest(of: route)
                     await self.removeChild(index)
@@ -61,7 +58,7 @@ extension HostCore {
     /// Starts them and returns when each is ready, on demand, or has failed for the first time.
     private func startAdded(_ new: Range<Int>) async -> [AppliedChanges.Failure] {
         for index in new { supervisor?.startChildRequested(index: index) }
-        let names = new.map { routes[$0].peerName }
+        let names = new.map { worker($0).route.peerName }
         guard !names.isEmpty else { return [] }
         var last: WorkerStatusUpdate?
         // Ends with the bridge.

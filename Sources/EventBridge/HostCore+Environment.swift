@@ -12,8 +12,9 @@ extension HostCore: SupervisorEnvironment {
     func drain(index: Int, within grace: Duration) { present(index)?.drain(grace: grace) }
 
     func watchDemand(index: Int) {
-        router.forgetInterest(of: routes[index])
-        routes[index].whenDemanded { [weak self, poller] in
+        let route = worker(index).route
+        router.forgetInterest(of: route)
+        route.whenDemanded { [weak self, poller] in
             // Whoever publishes does not start processes. A poller that takes nothing is at its end, and so is the bridge.
             poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
         }
@@ -22,7 +23,7 @@ extension HostCore: SupervisorEnvironment {
     func signal(index: Int, _ signal: ChildSignal) { present(index)?.signal(signal) }
 
     func isBeingDebugged(index: Int, incarnation: Int) -> Bool {
-        lock.withLock { incarnations[index][incarnation] }?.isBeingDebugged ?? false
+        worker(index).starts[incarnation]?.isBeingDebugged ?? false
     }
 
     func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer {
@@ -32,10 +33,66 @@ extension HostCore: SupervisorEnvironment {
     func automaticShutdownBegan(index: Int) {
         // Nothing new is taken: nobody is started again for it.
         router.closeIntake()
-        reports.publish(BridgeEnding(worker: routes[index].peerName))
+        reports.publish(BridgeEnding(worker: worker(index).route.peerName))
         Task(executorPreference: Simulation.taskExecutor) { [self] in
             await settle(within: Self.drainingTime)
             supervisor?.stopRequested()
+        }
+    }
+
+    // MARK: - What becomes of the workers
+
+    /// Tells what has become of a worker: on the status board, and by events.
+    func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
+        let (route, output) = lock.withLock { (workers[index].route, workers[index].output) }
+        // Before anybody is told: who hears that a worker is down finds that it takes nothing.
+        if case .gaveUp(let why) = status.state {
+            route.close(because: "it was given up: \(why)", isGivenUp: true)
+            router.peerIsUnavailable(route)
+        } else if status.state == .stopped {
+            route.close(because: "it was stopped")
+            router.peerIsUnavailable(route)
+        }
+        route.setStartsByItself(status.startsByItself)
+        let before = statusBoard.changed(index, to: filled(status, of: index))
+        if let reason {
+            let incarnation = lock.withLock { status.deaths.last.flatMap { workers[index].starts[$0.incarnation] } }
+            let ending = incarnation?.ending
+            output.tell()
+            reports.publish(
+                WorkerExited(
+                    worker: status.name,
+                    pid: incarnation?.pid,
+                    reason: reason.description,
+                    next: status.state.description,
+                    wasAsked: status.deaths.last?.wasAsked ?? false,
+                    outbox: incarnation?.takenOver.map(WorkerExited.Outbox.init),
+                    exit: ending?.exit.flatMap(WorkerExited.Exit.init),
+                    usage: ending?.usage
+                )
+            )
+            lock.withLock { workers[index].starts.forgetFormer() }
+        }
+        // What only the process beside it has changed was said before.
+        guard before.state != status.state || before.starts != status.starts || before.pid != status.pid else { return }
+        switch status.state {
+        case .stopping:
+            if reason == nil, let pid = status.pid, case .unresponsive(let silence, let busyWith)? = status.fault {
+                reports.publish(
+                    WorkerUnresponsive(
+                        worker: status.name,
+                        pid: pid,
+                        silentMilliseconds: silence.milliseconds,
+                        busyWith: busyWith
+                    )
+                )
+            }
+        case .ready:
+            if let pid = status.pid {
+                reports.publish(WorkerReady(worker: status.name, pid: pid, start: status.starts))
+            }
+        case .gaveUp(let why): reports.publish(WorkerGaveUp(worker: status.name, reason: why))
+        default: break
         }
     }
 }
@@ -46,5 +103,21 @@ private struct ScheduledTimer: SupervisorTimer {
     func cancel() {
         // May be called from inside another timer's call; one that fires late is recognised by its token.
         timer.cancelWithoutWaiting()
+    }
+}
+
+extension ChildStatus {
+    /// Whether it runs, or is started without anybody else's end.
+    ///
+    /// Not one that was added and whose start is yet to be asked for, that waits for those before it in a start in sequence, or whose group
+    /// is still going down.
+    var startsByItself: Bool {
+        switch state {
+        case .idle: false
+        // Of one that waits the last start is over.
+        case .starting: starts > deaths.last?.incarnation ?? 0
+        case .backingOff(_, let until): until != nil
+        case .ready, .draining, .stopping, .dormant, .stopped, .gaveUp: true
+        }
     }
 }

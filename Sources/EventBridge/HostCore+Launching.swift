@@ -8,23 +8,24 @@ import Supervision
 /// Starts workers, and tells the supervisor what has become of that.
 extension HostCore {
     /// What the worker's next start goes by.
-    func specification(_ index: Int) -> WorkerSpecification { lock.withLock { specifications[index] } }
+    func specification(_ index: Int) -> WorkerSpecification { worker(index).specification }
 
     /// The worker's present start, or its last one.
-    func present(_ index: Int) -> WorkerIncarnation? { lock.withLock { incarnations[index].present } }
+    func present(_ index: Int) -> WorkerIncarnation? { worker(index).starts.present }
 
     func launch(index: Int, incarnation number: Int) {
+        let (specification, route) = (specification(index), worker(index).route)
         let incarnation = WorkerIncarnation(
             index: index,
             number: number,
-            specification: specification(index),
-            route: routes[index],
+            specification: specification,
+            route: route,
             poller: poller,
             owner: self
         )
-        lock.withLock { incarnations[index].launch(incarnation) }
-        routes[index].reopen()
-        start(incarnation)
+        lock.withLock { workers[index].starts.launch(incarnation) }
+        route.reopen()
+        start(incarnation, isSuccessor: false)
     }
 
     /// Starts a process beside the present one.
@@ -34,28 +35,30 @@ extension HostCore {
             return replacements[request]?.specification
         }
         guard let specification else { return }
+        let route = worker(index).route
         let incarnation = WorkerIncarnation(
             index: index,
             number: number,
             specification: specification,
-            route: routes[index],
-            succeedingOver: routes[index].makeSuccessor(),
+            route: route,
+            succeedingOver: route.makeSuccessor(),
             poller: poller,
             owner: self
         )
-        lock.withLock { incarnations[index].launch(successor: incarnation) }
-        start(incarnation)
+        lock.withLock { workers[index].starts.launch(successor: incarnation) }
+        start(incarnation, isSuccessor: true)
     }
 
-    private func start(_ incarnation: WorkerIncarnation) {
+    private func start(_ incarnation: WorkerIncarnation, isSuccessor: Bool) {
         let specification = incarnation.specification
         let order = LaunchOrder(
             specification: specification.child,
+            isSuccessor: isSuccessor,
             box: specification.box,
             cookie: incarnation.cookie,
             limits: specification.limits.link,
             poller: poller,
-            output: { [gate = outputs[incarnation.index]] line, isError in gate.take(line, isError: isError) },
+            output: { [gate = worker(incarnation.index).output] line, isError in gate.take(line, isError: isError) },
             leftBehind: { [reports] pid, found in
                 reports.publish(WorkerLeftBehind(worker: specification.name, pid: pid, found))
             }

@@ -41,26 +41,26 @@ extension HostCore {
     }
 
     func signalSuccessor(index: Int, _ signal: ChildSignal) {
-        lock.withLock { incarnations[index].successor }?.signal(signal)
+        worker(index).starts.successor?.signal(signal)
     }
 
     func adoptSpecification(index: Int, request: Int) {
         let adopted = lock.withLock {
             let adopted = replacements[request]?.specification
-            if let adopted { specifications[index] = adopted }
+            if let adopted { workers[index].specification = adopted }
             return adopted
         }
-        if let adopted { router.adopt(adopted.subscribes, for: routes[index]) }
+        if let adopted { router.adopt(adopted.subscribes, for: worker(index).route) }
     }
 
     func keepEvents(index: Int) {
         // Before what the next process wants counts: the present one has no handler for it. One that was never ready has not gone by its own.
-        if present(index)?.keepEvents() == true { router.successorTakesOver(routes[index]) }
+        if present(index)?.keepEvents() == true { router.successorTakesOver(worker(index).route) }
     }
 
     func takeOver(index: Int, incarnation: Int) {
-        let next = lock.withLock { incarnations[index].takeOver() }
-        router.successorTookOver(routes[index])
+        let next = lock.withLock { workers[index].starts.takeOver() }
+        router.successorTookOver(worker(index).route)
         next?.takeOver()
     }
 
@@ -78,13 +78,14 @@ extension HostCore {
     }
 
     private func forgetSuccessor(_ index: Int) {
-        router.successorEnded(routes[index])
+        let route = worker(index).route
+        router.successorEnded(route)
         let link = lock.withLock {
-            defer { incarnations[index].forgetSuccessor() }
-            return incarnations[index].successor?.link
+            defer { workers[index].starts.forgetSuccessor() }
+            return workers[index].starts.successor?.link
         }
         // Where no process was started nobody else tells of the link's end.
-        if let link { routes[index].forgetSuccessor(link) }
+        if let link { route.forgetSuccessor(link) }
     }
 }
 

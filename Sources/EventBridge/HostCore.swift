@@ -25,18 +25,18 @@ final class HostCore: @unchecked Sendable {
     /// One change of the workers at a time.
     let changes = ChangeTurns()
     /// Gets what workers print; nil if it is published.
-    private let output: (@Sendable (WorkerOutput) -> Void)?
+    fileprivate let output: (@Sendable (WorkerOutput) -> Void)?
 
     let lock = Lock()
-    // By the supervisor's index; what was removed keeps its place, in which ``vacancy`` stands for it.
-    private var routesNow: [Route] = []
-    private var outputsNow: [OutputGate] = []
-    var specifications: [WorkerSpecification] = []
-    var incarnations: [IncarnationTable] = []
-    /// Those of which nothing is left.
-    private var removed: Set<Int> = []
-    /// Stands in the places of all removed workers: a host whose workers come and go does not grow by what each of them had.
-    private lazy var vacancy = makeVacancy()
+    /// By the supervisor's index; one that was removed keeps its place.
+    var workers: [HostedWorker] = []
+    /// Stands in the places of all removed workers.
+    private lazy var vacancy = HostedWorker(
+        WorkerSpecification("removed", executable: .path("")),
+        of: nil,
+        in: self,
+        closedBecause: "it was removed"
+    )
     /// By name, of those specifications that have one.
     private var pools: [String: WorkerPool] = [:]
     /// Those who wait for the end of a worker that is removed.
@@ -44,8 +44,6 @@ final class HostCore: @unchecked Sendable {
     /// Those who wait to hear what has become of a replacement, by the number of their request.
     var replacements: [Int: PendingReplacement] = [:]
     var lastReplacement = 0
-    /// The workers that were stopped one by one, by request.
-    private var stoppedOnRequest: Set<String> = []
     private var startWaiter: CheckedContinuation<Result<Void, StartupFailure>?, Never>?
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
     private var startRequest = StartRequest.outstanding
@@ -90,7 +88,7 @@ final class HostCore: @unchecked Sendable {
         )
         append(workers)
         supervisorBox = Supervisor(
-            specifications: specifications.map(\.child),
+            specifications: self.workers.map(\.specification.child),
             strategy: strategy,
             intensity: intensity,
             automaticShutdown: automaticShutdown,
@@ -102,12 +100,13 @@ final class HostCore: @unchecked Sendable {
     var supervisor: Supervisor? { lock.withLock { supervisorBox } }
 
     /// The way to each worker, by index, also to those that were removed.
-    var routes: [Route] { lock.withLock { routesNow } }
+    var routes: [Route] { lock.withLock { workers.map(\.route) } }
 
-    var outputs: [OutputGate] { lock.withLock { outputsNow } }
+    /// The worker with this index, as it is now.
+    func worker(_ index: Int) -> HostedWorker { lock.withLock { workers[index] } }
 
     /// The workers that were not removed.
-    var indices: [Int] { lock.withLock { routesNow.indices.filter { !removed.contains($0) } } }
+    var indices: [Int] { lock.withLock { workers.indices.filter { !workers[$0].isRemoved } } }
 
     var hostIncarnation: UInt64 { publisher.source.incarnation }
 
@@ -122,8 +121,8 @@ final class HostCore: @unchecked Sendable {
     /// The status of the worker with this index, with what supervision does not know of it.
     func filled(_ status: ChildStatus, of index: Int) -> ChildStatus {
         var status = usages.filling(in: status, of: index)
-        if status.ended != nil, let incarnation = lock.withLock({ incarnations[index][status.starts] }) {
-            status.waitsFor = router.whatKeeps(incarnation.link, of: routes[index])
+        if status.ended != nil, let incarnation = lock.withLock({ workers[index].starts[status.starts] }) {
+            status.waitsFor = router.whatKeeps(incarnation.link, of: worker(index).route)
         }
         return status
     }
@@ -139,9 +138,9 @@ final class HostCore: @unchecked Sendable {
     /// Of the worker of this name, or of all members of the pool.
     func indices(of worker: String) -> [Int] {
         lock.withLock {
-            routesNow.indices.filter { index in
-                let route = routesNow[index]
-                return !removed.contains(index) && (route.peerName == worker || route.pool?.name == worker)
+            workers.indices.filter { index in
+                let route = workers[index].route
+                return !workers[index].isRemoved && (route.peerName == worker || route.pool?.name == worker)
             }
         }
     }
@@ -155,51 +154,19 @@ final class HostCore: @unchecked Sendable {
     ///
     /// - Returns: Their indices: those that the supervisor gives them.
     @discardableResult
-    func append(_ workers: [WorkerSpecification]) -> Range<Int> {
-        var made: [(specification: WorkerSpecification, route: Route, output: OutputGate)] = []
-        for worker in workers {
-            let pool = worker.routePool
-            for member in worker.members { made.append((member, route(to: member, pool), gate(for: member))) }
+    func append(_ added: [WorkerSpecification]) -> Range<Int> {
+        var made: [HostedWorker] = []
+        for specification in added {
+            let pool = specification.routePool
+            made += specification.members.map { HostedWorker($0, of: pool, in: self) }
         }
         statusBoard.add(made.map(\.specification.name))
         return lock.withLock {
-            let first = routesNow.count
-            for (specification, route, output) in made {
-                specifications.append(specification)
-                routesNow.append(route)
-                outputsNow.append(output)
-                incarnations.append(IncarnationTable())
-            }
-            for worker in workers { pools[worker.name] = worker.pool }
-            return first..<routesNow.count
+            let first = workers.count
+            workers += made
+            for specification in added { pools[specification.name] = specification.pool }
+            return first..<workers.count
         }
-    }
-
-    private func route(to worker: WorkerSpecification, _ pool: RoutePool?) -> Route {
-        let route = Route(
-            peerName: worker.name,
-            role: .host,
-            ownSource: publisher.source,
-            limits: worker.limits.link,
-            specified: EventName.set(worker.subscribes),
-            strikes: worker.limits.strikes,
-            isRenewed: true,
-            poller: poller
-        )
-        route.pool = pool
-        // Until it is told otherwise: it is not started yet.
-        route.setStartsByItself(false)
-        return route
-    }
-
-    private func gate(for worker: WorkerSpecification) -> OutputGate {
-        OutputGate(
-            worker: worker.name,
-            rate: worker.limits.output,
-            reports: reports,
-            poller: poller,
-            closure: output
-        )
     }
 
     /// Asks the supervisor for the end of a worker for good, and returns when nothing is left of it.
@@ -211,28 +178,18 @@ final class HostCore: @unchecked Sendable {
     }
 
     func childRemoved(index: Int) {
-        let route = routes[index]
+        let (route, output) = lock.withLock { (workers[index].route, workers[index].output) }
         route.close(because: "it was removed")
         router.retire(route)
-        outputs[index].tell()
+        output.tell()
         statusBoard.remove(index)
         usages.forget(index)
         let waiter = lock.withLock {
-            removed.insert(index)
-            stoppedOnRequest.remove(route.peerName)
             pools[route.pool?.name ?? route.peerName] = nil
-            incarnations[index] = IncarnationTable()
-            (routesNow[index], outputsNow[index], specifications[index]) = vacancy
+            workers[index].remove(leaving: vacancy)
             return removalWaiters.removeValue(forKey: index)
         }
         waiter?.resume()
-    }
-
-    private func makeVacancy() -> (Route, OutputGate, WorkerSpecification) {
-        let specification = WorkerSpecification("removed", executable: .path(""))
-        let route = route(to: specification, nil)
-        route.close(because: "it was removed")
-        return (route, gate(for: specification), specification)
     }
 
     // MARK: - Requests
@@ -287,7 +244,7 @@ final class HostCore: @unchecked Sendable {
         await withCheckedContinuation { continuation in
             if !poller.perform({ continuation.resume() }) { continuation.resume() }
         }
-        for output in outputs { output.tell() }
+        for output in lock.withLock({ workers.map(\.output) }) { output.tell() }
         await reports.passed()
     }
 
@@ -317,9 +274,11 @@ final class HostCore: @unchecked Sendable {
     }
 
     func restart(_ index: Int) {
-        let name = routes[index].peerName
-        lock.withLock { _ = stoppedOnRequest.remove(name) }
-        routes[index].forgetDeadLetters()
+        let route = lock.withLock {
+            workers[index].wasStoppedOnRequest = false
+            return workers[index].route
+        }
+        route.forgetDeadLetters()
         supervisor?.restartRequested(index: index)
     }
 
@@ -327,19 +286,21 @@ final class HostCore: @unchecked Sendable {
         // One that has come to rest by itself, or is removed, is stopped by nobody. One that was added and not started yet is.
         let isStopped = status(at: index).map { !$0.state.isAtRest || $0.state == .idle } ?? false
         lock.withLock {
-            if isStopped, !removed.contains(index) { stoppedOnRequest.insert(routesNow[index].peerName) }
+            if isStopped, !workers[index].isRemoved { workers[index].wasStoppedOnRequest = true }
         }
         supervisor?.stopChildRequested(index: index)
     }
 
     /// Whether somebody has stopped a worker who may ask for it again; at the end of all nobody may.
-    var hasStoppedOnRequest: Bool { !router.hasClosedIntake && lock.withLock { !stoppedOnRequest.isEmpty } }
+    var hasStoppedOnRequest: Bool {
+        !router.hasClosedIntake && lock.withLock { workers.contains(where: \.wasStoppedOnRequest) }
+    }
 
     /// Ends everything at once: nobody holds the bridge any more.
     func abandon() {
         router.stop()
         statusBoard.finish()
-        for incarnation in lock.withLock({ incarnations.flatMap(\.all) }) { incarnation.abandon() }
+        for incarnation in starts { incarnation.abandon() }
         poller.stop()
     }
 
@@ -351,7 +312,28 @@ final class HostCore: @unchecked Sendable {
     var statistics: [WorkerStatistics] { presentRoutes.map { WorkerStatistics(worker: $0.peerName, $0.statistics) } }
 
     private var presentRoutes: [Route] {
-        lock.withLock { routesNow.indices.filter { !removed.contains($0) }.map { routesNow[$0] } }
+        lock.withLock { workers.filter { !$0.isRemoved }.map(\.route) }
+    }
+
+    /// All starts of workers that may have a process.
+    private var starts: [WorkerIncarnation] { lock.withLock { workers.flatMap(\.starts.all) } }
+
+    // MARK: - Processes
+
+    /// The worker that a process is, or descends from, if its specification does not let it control this host; nil if there
+    /// is none.
+    func workerWithoutControl(behind process: Int32) -> String? {
+        let (line, group) = (ProcessDescent.line(of: process), ProcessDescent.group(of: process))
+        for start in starts where start.ending.exit == nil {
+            guard let pid = start.pid, line.contains(pid) || group == pid else { continue }
+            return start.specification.allowsControl ? nil : start.specification.name
+        }
+        // Its parents may have ended, and it may have a group of its own, as daemons do.
+        guard let name = launcher.worker(markedOn: process) else { return nil }
+        let isAllowed = lock.withLock {
+            workers.contains { $0.specification.name == name && $0.specification.allowsControl }
+        }
+        return isAllowed ? nil : name.isEmpty ? "(one that has ended)" : name
     }
 
     // MARK: - What the supervisor concludes
@@ -374,5 +356,40 @@ final class HostCore: @unchecked Sendable {
             }
             for waiter in waiters { waiter.resume() }
         }
+    }
+}
+
+extension HostedWorker {
+    /// - Parameters:
+    ///   - pool: the one of which it is a member; nil if it is none of any.
+    ///   - reason: why nothing is to be taken for it from the beginning; nil if events are.
+    fileprivate init(
+        _ specification: WorkerSpecification,
+        of pool: RoutePool?,
+        in host: HostCore,
+        closedBecause reason: String? = nil
+    ) {
+        self.specification = specification
+        route = Route(
+            peerName: specification.name,
+            role: .host,
+            ownSource: host.publisher.source,
+            limits: specification.limits.link,
+            specified: EventName.set(specification.subscribes),
+            strikes: specification.limits.strikes,
+            isRenewed: true,
+            poller: host.poller
+        )
+        output = OutputGate(
+            worker: specification.name,
+            rate: specification.limits.output,
+            reports: host.reports,
+            poller: host.poller,
+            closure: host.output
+        )
+        route.pool = pool
+        // Until it is told otherwise: it is not started yet.
+        route.setStartsByItself(false)
+        if let reason { route.close(because: reason) }
     }
 }

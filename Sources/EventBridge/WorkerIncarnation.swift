@@ -49,17 +49,13 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     private let router: EventRouter
 
     let lock = Lock()
-    private var process: (any WorkerProcess)?
-    private var processIdentifier: Int32?
-    private var lacks: [String] = []
-    /// On the monotonic clock, in nanoseconds.
-    private var processBegan: UInt64?
+    /// Nil before there is a process.
+    private var started: Started?
     /// Whether the link has nothing more to say; handlers of what came over it may still run.
     private var isReadToEnd = false
     private var hasToldProcessEnd = false
     private var isLinkEnded = false
     private(set) var exit: ExitReason?
-    private var resourceUsage: ResourceUsage?
     /// Who asked for its end, or what led to it, as far as that is known.
     var end = EndRecord()
     /// Whether it waits for the end of the process before it: until then it gets no events.
@@ -72,6 +68,19 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     /// What its specification lets it publish, and what its runtime reports of that; nil for anything.
     private let publishable: Set<EventName>?
+
+    /// A process, also after it has ended.
+    private struct Started {
+        /// Nil once it has ended.
+        var process: (any WorkerProcess)?
+        let identifier: Int32
+        /// On the monotonic clock, in nanoseconds.
+        let began = MonotonicClock.now()
+        /// What its box is without, as the system lacks it.
+        let missingFromBox: [String]
+        /// What it had used at its end.
+        var usage: ResourceUsage?
+    }
 
     /// How much of what a worker says that it is at is worth repeating, in scalars.
     private static let longestReason = 200
@@ -108,12 +117,12 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// There is a process, which can be signalled from now on.
     func spawned(_ worker: LaunchedWorker) {
         let process = worker.process
-        lock.withLock {
-            self.process = process
-            lacks = worker.missingFromBox
-            processIdentifier = process.processIdentifier
-            processBegan = MonotonicClock.now()
-        }
+        let made = Started(
+            process: process,
+            identifier: process.processIdentifier,
+            missingFromBox: worker.missingFromBox
+        )
+        lock.withLock { started = made }
     }
 
     /// Takes over what the launcher has started, behind ``spawned(_:)``.
@@ -129,19 +138,19 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     /// Whether a debugger holds its process.
-    var isBeingDebugged: Bool { lock.withLock { process }?.isBeingDebugged ?? false }
+    var isBeingDebugged: Bool { lock.withLock { started?.process }?.isBeingDebugged ?? false }
 
     /// The number of its process, also after that has ended.
-    var pid: Int32? { lock.withLock { processIdentifier } }
+    var pid: Int32? { lock.withLock { started?.identifier } }
 
     /// What its box is without, as the system lacks it.
-    var missingFromBox: [String] { lock.withLock { lacks } }
+    var missingFromBox: [String] { lock.withLock { started?.missingFromBox ?? [] } }
 
     /// For how long there has been a process, in nanoseconds; nil if none was started.
-    var age: UInt64? { lock.withLock { processBegan }.map { MonotonicClock.now() - $0 } }
+    var age: UInt64? { lock.withLock { started?.began }.map { MonotonicClock.now() - $0 } }
 
     /// How its process has ended, and what it had used; nil before its end, and where there was none.
-    var ending: (exit: ExitReason?, usage: ResourceUsage?) { lock.withLock { (exit, resourceUsage) } }
+    var ending: (exit: ExitReason?, usage: ResourceUsage?) { lock.withLock { (exit, started?.usage) } }
 
     /// What it has left in the memory that it shared; nil before its end, and if there was none.
     var takenOver: TakeOver? { link.takenOver }
@@ -149,7 +158,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     func signal(_ signal: ChildSignal) {
         let process = lock.withLock {
             end.signalWasSent()
-            return self.process
+            return started?.process
         }
         process?.signal(signal)
     }
@@ -260,11 +269,11 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     private func processExited(_ reason: ExitReason) {
-        let usage = lock.withLock { process }?.usage
+        let usage = lock.withLock { started?.process }?.usage
         let reason = specification.box?.explanation(of: reason, usage) ?? reason
         lock.withLock {
             exit = reason
-            resourceUsage = usage
+            started?.usage = usage
         }
         tellProcessEnd()
         // What it wrote is still read to the end; somebody else who holds the socket cannot delay that.
@@ -287,7 +296,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             guard isLinkEnded, let exit, !hasReported else { return nil }
             hasReported = true
             // Nothing is left of it to be signalled.
-            process = nil
+            started?.process = nil
             return (exit, end, !isSuccessor)
         }
         guard let ended, let owner else { return }

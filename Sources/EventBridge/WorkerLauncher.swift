@@ -30,6 +30,8 @@ extension WorkerLauncher {
 /// What a launcher has to know.
 package struct LaunchOrder: Sendable {
     package let specification: ChildSpecification
+    /// Whether it comes up beside the worker's present process, whose place it takes when that has ended.
+    package let isSuccessor: Bool
     /// What the worker may use up and touch; nil for whatever this process may.
     package let box: WorkerBox?
     /// By which the worker shows that it is the one that was started.
