@@ -24,8 +24,8 @@ extension EventRouter: InterestObserver {
     package func announceInterest(to route: Route, over link: Link, keepsWishes: Bool = false) {
         lock.withLock {
             let told = LinkInterest(link)
-            if keepsWishes, let wishes = route.interest?.asked { told.asked = wishes }
-            if route.isSuccessor(link) { route.nextInterest = told } else { route.interest = told }
+            if keepsWishes, let wishes = route.interest.present?.asked { told.asked = wishes }
+            route.interest.begins(told, ofSuccessor: route.isSuccessor(link))
             var interest = Interest()
             for name in watchedNames.map(\.text).sorted() { _ = named(name) }
             if wantsEverything {
@@ -52,7 +52,7 @@ extension EventRouter: InterestObserver {
         replacesWishes: Bool = false
     ) throws {
         let isPresent = try lock.withLock {
-            guard let told = route.toldInterest(over: link) else { return false }
+            guard let told = route.interest.told(over: link) else { return false }
             if replacesWishes { told.asked = [] }
             for number in interest.unwanted {
                 if let name = link.peerInterestName(of: number) { told.asked.remove(EventName(name)) }
@@ -61,7 +61,7 @@ extension EventRouter: InterestObserver {
                 told.asked.insert(EventName(wanted.name))
                 if wanted.name != EventName.everything.text { _ = try named(wanted.name, broughtBy: route) }
             }
-            return told === route.interest
+            return told === route.interest.present
         }
         guard isPresent else { return }
         if replacesWishes || interest.wanted.contains(where: { $0.name == EventName.everything.text })
@@ -76,8 +76,8 @@ extension EventRouter: InterestObserver {
     /// A peer is down until something comes for it that its specification subscribes to: what else it had asked for is nothing to it.
     package func forgetInterest(of route: Route) {
         let hadAny = lock.withLock {
-            defer { route.interest?.asked = [] }
-            return route.interest?.asked.isEmpty == false
+            defer { route.interest.present?.asked = [] }
+            return route.interest.present?.asked.isEmpty == false
         }
         if hadAny { updateTargets() }
     }
@@ -85,7 +85,7 @@ extension EventRouter: InterestObserver {
     /// Whether the peer has asked for all of these, and if not, for which it has not.
     package func missingInterest(of route: Route, in names: [String], over link: Link) -> [String] {
         lock.withLock {
-            let asked = route.toldInterest(over: link)?.asked ?? []
+            let asked = route.interest.told(over: link)?.asked ?? []
             return asked.contains(EventName.everything) ? [] : names.filter { !asked.contains(EventName($0)) }
         }
     }
@@ -127,8 +127,8 @@ extension EventRouter: InterestObserver {
         var touched: [Link] = []
         for route in routes {
             // Before it has been told everything, a link is not told of changes.
-            for told in [route.interest, route.nextInterest, route.formerInterest] {
-                guard let told, !told.link.hasEnded, let interest = change(of: entries, for: route, told) else {
+            for told in route.interest.all {
+                guard !told.link.hasEnded, let interest = change(of: entries, for: route, told) else {
                     continue
                 }
                 told.link.queue(.interest(interest))
@@ -187,15 +187,5 @@ extension EventRouter: InterestObserver {
         }
         if channel.hasSubscribers { entry.setReceiver(for: channel, publisher: publisher) }
         updateTargets(of: [entry])
-    }
-}
-
-extension Route {
-    /// What was said over this link, if it is the one whose wishes count, or will.
-    ///
-    /// Under the router's lock.
-    fileprivate func toldInterest(over link: Link) -> LinkInterest? {
-        if interest?.link === link { return interest }
-        return nextInterest?.link === link ? nextInterest : nil
     }
 }

@@ -41,6 +41,35 @@ extension EventRouter {
             )
         }
     }
+
+    // MARK: - A process that makes room for another
+
+    /// What is kept for the peer follows another specification from now on.
+    package func adopt(_ names: [String], for route: Route) {
+        lock.withLock {
+            route.specify(EventName.set(names))
+            for name in names where name != EventName.everything.text { _ = named(name) }
+        }
+        updateTargets()
+    }
+
+    /// From now on the wishes of the process count that is to take the present one's place, if there is one.
+    ///
+    /// The present one still hears what is wanted of it: it may publish until its end.
+    package func successorTakesOver(_ route: Route) {
+        if lock.withLock({ route.interest.takeOver() }) { updateTargets() }
+    }
+
+    /// The process before has ended, and the one that was beside it is the present one.
+    package func successorTookOver(_ route: Route) {
+        successorTakesOver(route)
+        lock.withLock { route.interest.forgetFormer() }
+    }
+
+    /// The process that was to take the present one's place has ended.
+    package func successorEnded(_ route: Route) {
+        lock.withLock { route.interest.forgetNext() }
+    }
 }
 
 extension Route {
@@ -51,7 +80,7 @@ extension Route {
         let (left, retired) = lock.withLock {
             let retired = current
             let left = retired.retireForGood()
-            deadLettered += UInt64(left.count)
+            counts.deadLettered += UInt64(left.count)
             putInPlace(makeLink())
             return (left, retired)
         }

@@ -45,7 +45,8 @@ extension EventRouter {
 
     /// The names that the peer has asked for, but for ``EventName/everything``.
     package func namesAsked(by route: Route) -> [String] {
-        lock.withLock { (route.interest?.asked ?? []).filter { $0 != EventName.everything }.map(\.text) }.sorted()
+        lock.withLock { (route.interest.present?.asked ?? []).filter { $0 != EventName.everything }.map(\.text) }
+            .sorted()
     }
 
     /// The names of all events that somebody subscribes to in this process.

@@ -35,7 +35,7 @@ extension Route {
             let retired = current
             let next = makeLink()
             let event = retired.retire(movingTo: next, without: sequence)
-            if event != nil { deadLettered += 1 }
+            if event != nil { counts.deadLettered += 1 }
             putInPlace(next)
             return (verdict, event, retired)
         }

@@ -22,7 +22,7 @@ extension Route {
         lock.withLock {
             guard successor === link else { return }
             successor = nil
-            past.add(link.tally.tally)
+            counts.ended.add(link.tally.tally)
         }
     }
 

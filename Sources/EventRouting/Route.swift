@@ -20,15 +20,11 @@ package final class Route: @unchecked Sendable {
 
     let lock = Lock()
     @exclusivity(unchecked) var current: Link
-    @exclusivity(unchecked) var closedBecause: String?
+    /// Why nothing is taken for the peer; nil as long as events are.
+    @exclusivity(unchecked) var closure: Closure?
     /// With whom the peer shares events; set before the router knows the route.
     package var pool: RoutePool?
-    /// What became of the events of links that have ended.
-    var past = LinkTally()
-    @exclusivity(unchecked) private var rejected: UInt64 = 0
-    /// Taken out of the outbox, as the peer crashed over them.
-    var deadLettered: UInt64 = 0
-    private var isGivenUpNow = false
+    @exclusivity(unchecked) var counts = RouteCounts()
     /// Notes how events get on, if somebody wants to know.
     private var recorder: SpanRecorder?
     /// Whether no event leaves for the peer for now, whichever link is the present one.
@@ -44,8 +40,6 @@ package final class Route: @unchecked Sendable {
     ///
     /// Guarded by the router's lock for look-ups.
     var newNames = 0
-    /// How often one of its incarnations has broken the protocol.
-    private var violations: UInt64 = 0
 
     /// The link of a process that is to take the place of the present one, and over which no event leaves yet.
     var successor: Link?
@@ -63,18 +57,15 @@ package final class Route: @unchecked Sendable {
     /// `TakeOverGate`.
     var askers: Set<ObjectIdentifier> = []
 
-    /// What was said over the link of the present incarnation, or the last one.
-    ///
-    /// Guarded by the router's lock.
-    var interest: LinkInterest?
-    /// The same of a process that is to take its place.
-    ///
-    /// Guarded by the router's lock.
-    var nextInterest: LinkInterest?
-    /// The same of the one before it, which may still publish.
-    ///
-    /// Guarded by the router's lock.
-    var formerInterest: LinkInterest?
+    /// What the peer wants, and was told of what is wanted of it.
+    var interest = RouteInterest()
+
+    /// Why nothing is taken for the peer.
+    struct Closure {
+        let reason: String
+        /// Whether the peer was given up, so that what it was to get is dead-lettered.
+        let isGivenUp: Bool
+    }
 
     package init(
         peerName: String,
@@ -124,7 +115,7 @@ package final class Route: @unchecked Sendable {
     ///
     /// With the lock held.
     func putInPlace(_ next: Link) {
-        past.add(current.tally.tally)
+        counts.ended.add(current.tally.tally)
         // It has ended: nobody puts anything more into it.
         if current.isHolding { departed.append(current) }
         askers = []
@@ -151,13 +142,13 @@ package final class Route: @unchecked Sendable {
     package var statistics: RouteStatistics {
         lock.withLock {
             let (tally, waiting, waitingBytes) = current.tally
-            var all = past
+            var all = counts.ended
             all.add(tally)
             return RouteStatistics(
-                offered: all.accepted + rejected,
-                rejected: rejected,
-                deadLettered: deadLettered,
-                violations: violations,
+                offered: all.accepted + counts.rejected,
+                rejected: counts.rejected,
+                deadLettered: counts.deadLettered,
+                violations: counts.violations,
                 tally: all,
                 waiting: waiting,
                 waitingBytes: waitingBytes
@@ -213,8 +204,7 @@ package final class Route: @unchecked Sendable {
     /// - Parameter isGivenUp: whether it was given up, so that what it was to get is dead-lettered.
     package func close(because reason: String, isGivenUp: Bool = false) {
         let link = lock.withLock {
-            closedBecause = reason
-            isGivenUpNow = isGivenUp
+            closure = Closure(reason: reason, isGivenUp: isGivenUp)
             return current
         }
         link.wakeWaiters()
@@ -222,16 +212,13 @@ package final class Route: @unchecked Sendable {
 
     /// Takes events for the peer again.
     package func reopen() {
-        lock.withLock {
-            closedBecause = nil
-            isGivenUpNow = false
-        }
+        lock.withLock { closure = nil }
     }
 
-    package var closedReason: String? { lock.withLock { closedBecause } }
+    package var closedReason: String? { lock.withLock { closure?.reason } }
 
     /// Whether the peer was given up: nothing is taken for it until somebody asks for its restart.
-    var isGivenUp: Bool { lock.withLock { isGivenUpNow } }
+    var isGivenUp: Bool { lock.withLock { closure?.isGivenUp ?? false } }
 
     /// Where an event was put.
     struct Place {
@@ -253,7 +240,7 @@ package final class Route: @unchecked Sendable {
         ifThereIsRoom: Bool
     ) throws(DeliveryError) -> Link.Reserving {
         while true {
-            let (link, closed, hasLeft) = lock.withLock { (current, closedBecause, hasLeftNow(name)) }
+            let (link, closed, hasLeft) = lock.withLock { (current, closure?.reason, hasLeftNow(name)) }
             // Also if it is down for good by now.
             if hasLeft { return .refused(.left) }
             if let closed { throw unavailable(name, closed) }
@@ -306,7 +293,7 @@ package final class Route: @unchecked Sendable {
         payload: UnsafeRawBufferPointer
     ) throws(DeliveryError) -> Place? {
         while true {
-            let (link, closed, hasLeft) = lock.withLock { (current, closedBecause, hasLeftNow(name)) }
+            let (link, closed, hasLeft) = lock.withLock { (current, closure?.reason, hasLeftNow(name)) }
             if hasLeft {
                 reservation?.cancel()
                 return nil
@@ -358,7 +345,7 @@ package final class Route: @unchecked Sendable {
         ifThereIsRoom: Bool
     ) -> Forwarded? {
         while true {
-            let (link, closed, hasLeft) = lock.withLock { (current, closedBecause, hasLeftNow(name.name)) }
+            let (link, closed, hasLeft) = lock.withLock { (current, closure?.reason, hasLeftNow(name.name)) }
             if hasLeft { return nil }
             if let closed { return .failed(unavailable(name.name, closed)) }
             let outcome = link.send(
@@ -380,15 +367,15 @@ package final class Route: @unchecked Sendable {
 
     /// One of its incarnations has broken the protocol.
     package func countViolation() {
-        lock.withLock { violations += 1 }
+        lock.withLock { counts.violations += 1 }
     }
 
     private func countRejected() {
-        lock.withLock { rejected += 1 }
+        lock.withLock { counts.rejected += 1 }
     }
 
     func hasRoom(for name: String) -> Bool {
-        let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
+        let (link, isClosed) = lock.withLock { (current, closure != nil) }
         return isClosed || link.hasRoom(for: name)
     }
 
@@ -404,7 +391,7 @@ package final class Route: @unchecked Sendable {
             renew(after: link)
         }
         // Where such events go to others now, they are found when it is published.
-        if let closed = lock.withLock({ hasLeftNow(name) ? nil : closedBecause }) {
+        if let closed = lock.withLock({ hasLeftNow(name) ? nil : closure?.reason }) {
             throw DeliveryError(.workerUnavailable, "worker \"\(peerName)\" is unavailable: \(closed)")
         }
     }
@@ -412,7 +399,7 @@ package final class Route: @unchecked Sendable {
     /// Calls `body` once the outbox is below the limit where waiting begins, or nothing is taken for the peer any more.
     func whenRoom(_ body: @escaping @Sendable () -> Void) {
         while true {
-            let (link, closed) = lock.withLock { (current, closedBecause) }
+            let (link, closed) = lock.withLock { (current, closure?.reason) }
             if closed != nil { return body() }
             let isWaiting = link.whenRoom { [self] in
                 if link.hasEnded { whenRoom(body) } else { body() }
@@ -429,13 +416,13 @@ package final class Route: @unchecked Sendable {
 
     /// Whether what the peer has published piles up in its own outbox; not if nothing is taken for it any more.
     var isBackedUp: Bool {
-        let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
+        let (link, isClosed) = lock.withLock { (current, closure != nil) }
         return !isClosed && link.hasBacklog
     }
 
     /// Calls `body` once what the peer has published gets through, the peer has ended, or nothing is taken for it any more.
     func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) {
-        let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
+        let (link, isClosed) = lock.withLock { (current, closure != nil) }
         if isClosed || !link.whenNotBackedUp(body) { return body() }
         // Closed just now: no other call would wake what waits here.
         if closedReason != nil { link.wakeWaiters() }
@@ -454,7 +441,7 @@ package final class Route: @unchecked Sendable {
 
     /// Whether so much is kept for the peer that what others have left for it has to wait.
     var isOverfull: Bool {
-        let (link, mayWait) = lock.withLock { (current, closedBecause == nil && startsByItself) }
+        let (link, mayWait) = lock.withLock { (current, closure == nil && startsByItself) }
         return mayWait && link.isOverfull
     }
 
@@ -496,7 +483,7 @@ package final class Route: @unchecked Sendable {
     }
 
     /// Under the router's lock.
-    private func has(asked name: String) -> Bool { interest?.asked.contains(EventName(name)) == true }
+    private func has(asked name: String) -> Bool { interest.present?.asked.contains(EventName(name)) == true }
 
     /// What the peer subscribes to by its specification: kept for it while it is down.
     var specified: Set<EventName> { lock.withLock { specifiedNow } }

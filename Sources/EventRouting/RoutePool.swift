@@ -184,7 +184,7 @@ extension Route {
 
     /// How much waits for the peer or is with it; nil if it takes nothing.
     fileprivate var load: RoutePool.Load? {
-        let (link, isClosed) = lock.withLock { (current, closedBecause != nil) }
+        let (link, isClosed) = lock.withLock { (current, closure != nil) }
         if isClosed { return nil }
         let (isFull, events) = link.load
         return RoutePool.Load(isFull: isFull, events: events)

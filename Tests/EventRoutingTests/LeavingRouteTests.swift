@@ -175,7 +175,7 @@ struct LeavingRouteTests {
         bench.router.add(goes)
         let told = LinkInterest(goes.link)
         told.asked = EventName.set([EventsDropped.eventName, Self.name])
-        bench.router.withRoutes { _ in goes.interest = told }
+        bench.router.withRoutes { _ in goes.interest.begins(told, ofSuccessor: false) }
         bench.router.exchange(adding: [], leaving: [goes])
         _ = try goes.put(bench.makeContext(), Self.name)
         #expect(goes.statistics.waiting == 0)

@@ -34,7 +34,7 @@ struct WaitingForRoomTests {
             // It has seen that, and does not stand among those who wait yet.
             waitUntilWanted(route.lock)
             // As closing does: the reason first, then whoever waits is woken.
-            route.closedBecause = "it was given up"
+            route.closure = Route.Closure(reason: "it was given up", isGivenUp: true)
             link.wakeWaiters()
             route.lock.unlock()
         }
