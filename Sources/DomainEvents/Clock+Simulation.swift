@@ -20,7 +20,7 @@ extension SimulatedThread {
                 callLater(after: min(duration.nanoseconds, .max / 2)) { wait.end(.success(())) }
             }
         } onCancel: {
-            wait.end(.failure(CancellationError()))
+            Simulation.undivided { wait.end(.failure(CancellationError())) }
         }
     }
 }

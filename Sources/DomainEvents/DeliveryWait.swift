@@ -74,7 +74,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
                 resume()
             }
         } onCancel: {
-            finish(.failure(CancellationError()))
+            Simulation.undivided { finish(.failure(CancellationError())) }
         }
     }
 }

@@ -122,14 +122,16 @@ final class Room: @unchecked Sendable {
                 for waiter in ready { waiter.resume() }
             }
         } onCancel: {
-            let continuation: CheckedContinuation<Void, any Error>? = lock.withLock {
-                guard let index = waiters.firstIndex(where: { $0.ticket == ticket }) else {
-                    cancelled.insert(ticket)
-                    return nil
+            Simulation.undivided {
+                let continuation: CheckedContinuation<Void, any Error>? = lock.withLock {
+                    guard let index = waiters.firstIndex(where: { $0.ticket == ticket }) else {
+                        cancelled.insert(ticket)
+                        return nil
+                    }
+                    return waiters.remove(at: index).continuation
                 }
-                return waiters.remove(at: index).continuation
+                continuation?.resume(throwing: CancellationError())
             }
-            continuation?.resume(throwing: CancellationError())
         }
     }
 

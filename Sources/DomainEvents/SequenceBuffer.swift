@@ -255,7 +255,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
                 if isReady { continuation.resume() }
             }
         } onCancel: {
-            finish()
+            Simulation.undivided { finish() }
         }
         // What was handed over was written under the lock.
         lock.withLock {}

@@ -36,7 +36,7 @@ extension HostCore {
                 if Task.isCancelled { supervisor?.replacementCalledOff(request: number) }
             }
         } onCancel: {
-            supervisor?.replacementCalledOff(request: number)
+            Simulation.undivided { supervisor?.replacementCalledOff(request: number) }
         }
     }
 

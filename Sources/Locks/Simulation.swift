@@ -27,6 +27,9 @@ package protocol SimulatedThread: AnyObject, Sendable {
     /// Lets others run: this thread has nothing to do until one of them has done something.
     func yield()
 
+    /// While `body` runs, which waits for nothing, no other thread does.
+    func undivided(_ body: () -> Void)
+
     /// Starts another thread of the same simulated process.
     ///
     /// - Returns: what waits until it has ended.
@@ -94,6 +97,14 @@ package enum Simulation {
 
     /// The calling thread belongs to no simulation any more.
     package static func leave() { slot.value = nil }
+
+    /// Runs `body`, and in a simulation no other thread meanwhile.
+    ///
+    /// For what a task's cancellation calls: Swift's runtime holds a lock of its own then, for which the cancelled task
+    /// would wait outside the simulation, while this thread waits for its turn.
+    package static func undivided(_ body: () -> Void) {
+        if let thread { thread.undivided(body) } else { body() }
+    }
 
     /// Who runs the tasks that the calling thread starts; nil for Swift's own executors.
     package static var taskExecutor: (any TaskExecutor)? { thread?.taskExecutor }

@@ -60,7 +60,7 @@ extension Scenarios {
             [publisher.subscribe(to: Asked.self) { publisher.publish(Answered(number: $0.number)) }]
         }
         let host = try await world.start(publisher, workers: [handling])
-        world.task {
+        let sending = world.task {
             for number in 0..<200 {
                 fates.accepts(try await publisher.send(Asked(number: number)))
                 try await world.sleep(for: .milliseconds(1))
@@ -72,9 +72,8 @@ extension Scenarios {
             try await world.sleep(for: .milliseconds(20))
             _ = try await world.apply([handling], to: host, finishingWithin: .seconds(2))
         }
-        // Until everything has been sent: a host that is shut down takes no more.
-        try await world.sleep(for: .seconds(2))
-        fates.close()
+        // A host that is shut down takes no more.
+        await sending.value
         try await world.rest(within: .seconds(300))
         fates.putAside(host.deadLetters.map(\.eventID))
         try fates.check("questions")

@@ -17,7 +17,7 @@ struct SchedulerTests {
             _ = started("outside") {
                 let scheduler = Scheduler(choices: Choices(seed: seed), keepsTrace: true)
                 scheduler.shuffles = true
-                scheduler.preemption = preemption
+                scheduler.interrupt(preempting: preemption, jumping: 0)
                 let end = scheduler.run {
                     body()
                     scheduler.close()
@@ -74,6 +74,28 @@ struct SchedulerTests {
         #expect(slept.load(ordering: .relaxed) >= 3_600_000_000_000)
         #expect(slept.load(ordering: .relaxed) < 3_600_001_000_000)
         #expect(ContinuousClock.now - began < .seconds(60))
+    }
+
+    @Test("A thread that slept when its process was killed comes to its end when the process is revived")
+    func revival() async {
+        let woke = Atomic(false)
+        let result = await run(seed: 1) {
+            guard let scheduler = (Simulation.thread as? WorldThread)?.scheduler else { return }
+            let process = scheduler.makeProcess(name: "sleeping")
+            let sleeper = scheduler.start(name: "sleeper", in: process) {
+                scheduler.sleep(nanoseconds: 1_000_000)
+                woke.store(true, ordering: .relaxed)
+            }
+            scheduler.sleep(nanoseconds: 100_000)
+            scheduler.kill(process)
+            // Its time comes while it is dead.
+            scheduler.sleep(nanoseconds: 10_000_000)
+            scheduler.revive(process)
+            scheduler.join(sleeper)
+        }
+        let hasWoken = woke.load(ordering: .relaxed)
+        #expect(result.end == .finished)
+        #expect(hasWoken)
     }
 
     @Test("A deadlock ends the world, and names who waits")

@@ -65,6 +65,35 @@ struct SimulatedFaultTests {
         }
     }
 
+    @Test("A process that is started again gets events while one that was started earlier comes up to replace it")
+    func slowReplacement() async throws {
+        try await run { world in
+            let (starts, handled) = (Received(), Received())
+            let worker = InMemoryWorker("changing", subscribes: [Asked.self, Measured.self]) { publisher in
+                starts.add(starts.all.count + 1)
+                let start = starts.all.count
+                if start == 2 { try await world.sleep(for: .seconds(3)) }
+                return [
+                    publisher.subscribe(to: Asked.self) { (_: Asked) in handled.add(start) },
+                    publisher.subscribe(to: Measured.self) { (_: Measured) in
+                        if start == 1 { world.exitHere(.status(1)) }
+                    },
+                ]
+            }
+            let publisher = EventPublisher()
+            let host = try await world.start(publisher, workers: [worker])
+            let replacing = world.task { _ = try await host.replace("changing", with: worker.specification) }
+            try await world.sleep(for: .milliseconds(10))
+            _ = try await publisher.send(Measured(number: 0))
+            try await world.sleep(for: .seconds(1))
+            _ = try await publisher.send(Asked(number: 0))
+            await replacing.value
+            _ = try await publisher.send(Asked(number: 1))
+            try await world.rest(within: .seconds(60))
+            guard handled.all == [3, 2] else { throw SimulationError("\(starts.all) were started, \(handled.all)") }
+        }
+    }
+
     @Test("A slow reader gets its events at its rate")
     func slowReader() async throws {
         try await run { world in

@@ -5,24 +5,11 @@ extension Scheduler {
     func enqueue(_ job: UnownedJob, of process: Int) {
         if current() != nil { return add(.job(job), to: processes[process]) }
         // From outside, such as the task that the test is.
-        inboxLock.lockReally()
-        inbox.append((process, job))
-        inboxLock.unlockReally()
-    }
-
-    /// Whether tasks have come from outside.
-    var hasInbox: Bool {
-        inboxLock.lockReally()
-        defer { inboxLock.unlockReally() }
-        return !inbox.isEmpty
+        inbox.add(job, to: process)
     }
 
     func takeInbox() {
-        inboxLock.lockReally()
-        let taken = inbox
-        inbox = []
-        inboxLock.unlockReally()
-        for (process, job) in taken { add(.job(job), to: processes[process]) }
+        for (process, job) in inbox.takeAll() { add(.job(job), to: processes[process]) }
     }
 
     func add(_ work: WorldExecutor.Work, to process: WorldProcess) {

@@ -17,10 +17,11 @@ extension Scheduler {
             return false
         }
         thread.waits += 1
+        thread.deadline = deadline
         thread.isOverdue = false
         thread.state = .waits(for: matter)
         waiting.append(thread)
-        if let deadline { alarms.set(deadline, .wait(thread, number: thread.waits)) }
+        if let deadline { clock.alarms.set(deadline, .wait(thread, number: thread.waits)) }
         if let lock = give() { wasUnlocked(lock) }
         handOn(from: thread)
         return !thread.isOverdue
@@ -56,7 +57,7 @@ extension Scheduler {
     /// Lets others go on: the thread has nothing to do until one of them has done something.
     func yield(_ thread: WorldThread) {
         step(.yield, thread)
-        now += 1_000
+        clock.pass(1_000)
         ready.append(thread)
         thread.state = .ready
         handOn(from: thread)
@@ -66,6 +67,16 @@ extension Scheduler {
     func kill(_ process: WorldProcess) {
         process.isDead = true
         wake(.death(of: process.number), all: true)
+    }
+
+    /// Lets what a process has begun come to its end, though it was killed or stands still.
+    func revive(_ process: WorldProcess) {
+        process.isDead = false
+        process.isStopped = false
+        // Deadlines that passed meanwhile were let go: nothing of the process was to run then.
+        for thread in waiting where thread.process === process {
+            if let deadline = thread.deadline { clock.alarms.set(deadline, .wait(thread, number: thread.waits)) }
+        }
     }
 
     /// Returns when the process has been killed.

@@ -9,7 +9,7 @@ import Locks
 /// A thread that holds a lock goes on until it has given all back: what locks guard can be seen by others at those moments only, and a
 /// process that ends leaves no lock behind that others need.
 final class Scheduler: @unchecked Sendable {
-    // Sendable: everything mutable belongs to the thread that has the baton; `inbox` is guarded by its lock.
+    // Sendable: everything mutable belongs to the thread that has the baton.
 
     /// How a world came to its end.
     enum End: Sendable, Equatable {
@@ -28,9 +28,7 @@ final class Scheduler: @unchecked Sendable {
 
     static let beginning: UInt64 = 1_000_000_000_000
 
-    @exclusivity(unchecked) var now = Scheduler.beginning
-    /// What the wall clock shows beyond the monotonic one: it begins in the year 2030.
-    var wallOffset: UInt64 = 1_893_456_000_000_000_000 - Scheduler.beginning
+    @exclusivity(unchecked) var clock: WorldClock
     var choices: Choices
     @exclusivity(unchecked) private(set) var points: UInt64 = 0
     @exclusivity(unchecked) private(set) var switches: UInt64 = 0
@@ -44,42 +42,39 @@ final class Scheduler: @unchecked Sendable {
     /// Those that wait for something, longest first.
     @exclusivity(unchecked) var waiting: [WorldThread] = []
     @exclusivity(unchecked) var lockWaiters = 0
-    @exclusivity(unchecked) var alarms = AlarmClock()
     @exclusivity(unchecked) var picks: UInt64 = 0
-    @exclusivity(unchecked) private var nextPreemption: UInt64?
-    @exclusivity(unchecked) private var timeNumbers: SeededNumbers
     private var randomNumbers: SeededNumbers
     private var lastThread = 0
     var queues: [ObjectIdentifier: QueueLine] = [:]
     private let limits: Limits
 
-    /// How many points there are between two pre-emptions on average; 0 for none.
-    var preemption: UInt64 = 0 {
-        didSet { nextPreemption = choices.nextPlace("preemption", behind: points, average: preemption) }
-    }
-    /// How many points there are between two jumps of the clocks on average; 0 for none.
-    var clockJumps: UInt64 = 0 {
-        didSet { nextClockJump = choices.nextPlace("clock", behind: points, average: clockJumps) }
-    }
-    @exclusivity(unchecked) private var nextClockJump: UInt64?
+    /// Where a thread is pre-empted.
+    @exclusivity(unchecked) private var preemptions = RarePoints("preemption")
+    /// Where the clocks jump.
+    @exclusivity(unchecked) private var clockJumps = RarePoints("clock")
     /// Lets the clocks jump.
     var jump: @Sendable () -> Void = {}
     /// Whether any of those that are ready may be next, instead of the one that is so for longest.
     var shuffles = false
 
-    /// Threads that have nothing to do end.
-    var isClosing = false
-    private(set) var end: End?
-    private(set) var isAbandoned = false
-    private let ended = Baton()
-    private var isAsking = false
-    private let answered = Baton()
+    @exclusivity(unchecked) private var ending = Ending()
     /// Where tasks were handed to executors that no world decides about.
     private(set) var escapes: [String] = []
     private let living = ThreadCount()
 
-    let inboxLock = Lock()
-    var inbox: [(process: Int, job: UnownedJob)] = []
+    let inbox = TaskInbox()
+
+    /// How far a world is on its way to its end.
+    private struct Ending {
+        /// Threads that have nothing to do end.
+        var isClosing = false
+        var end: End?
+        var isAbandoned = false
+        let ended = Baton()
+        /// Whether each thread is asked where it stands.
+        var isAsking = false
+        let answered = Baton()
+    }
 
     struct QueueLine {
         let owner: any AnyObject & Sendable
@@ -89,7 +84,7 @@ final class Scheduler: @unchecked Sendable {
     init(choices: Choices, limits: Limits = Limits(), keepsTrace: Bool = false, keepsTurns: Bool = false) {
         self.choices = choices
         self.limits = limits
-        timeNumbers = SeededNumbers(seed: choices.seed, name: "time")
+        clock = WorldClock(from: Self.beginning, seed: choices.seed)
         randomNumbers = SeededNumbers(seed: choices.seed, name: "randomness")
         trace.keepsEntries = keepsTrace
         trace.keepsTurns = keepsTurns
@@ -103,32 +98,32 @@ final class Scheduler: @unchecked Sendable {
     func run(_ body: @escaping @Sendable () -> Void = {}) -> End {
         _ = start(name: "main", in: host, body)
         handOn(from: nil)
-        ended.take()
+        ending.ended.take()
         let left = threads.filter { $0.state != .ended }
-        if end != .finished { ask(left) }
-        isAbandoned = true
+        if ending.end != .finished { ask(left) }
+        ending.isAbandoned = true
         for thread in left { thread.baton.handOver() }
         living.waitUntilNone()
         threads = []
         processes = []
         queues = [:]
-        alarms.removeAll()
+        clock.alarms.removeAll()
         (ready, waiting) = ([], [])
-        return end ?? .finished
+        return ending.end ?? .finished
     }
 
     /// Has each thread that waits say where it stands.
     private func ask(_ threads: [WorldThread]) {
-        isAsking = true
+        ending.isAsking = true
         for thread in threads where thread.hasBegun {
             thread.baton.handOver()
-            answered.take()
+            ending.answered.take()
         }
-        isAsking = false
+        ending.isAsking = false
         let places = describe(threads)
-        switch end {
-        case .deadlock: end = .deadlock(places)
-        case .exhausted(let reason): end = .exhausted(([reason] + places).joined(separator: "\n  "))
+        switch ending.end {
+        case .deadlock: ending.end = .deadlock(places)
+        case .exhausted(let reason): ending.end = .exhausted(([reason] + places).joined(separator: "\n  "))
         default: break
         }
     }
@@ -154,7 +149,7 @@ final class Scheduler: @unchecked Sendable {
         let begin = ThreadBody(body)
         let run: @Sendable () -> Void = { [self] in
             thread.baton.take()
-            if !isAbandoned {
+            if !ending.isAbandoned {
                 thread.hasBegun = true
                 Simulation.run(as: thread) { begin.run() }
                 finished(thread)
@@ -172,7 +167,7 @@ final class Scheduler: @unchecked Sendable {
     }
 
     private func finished(_ thread: WorldThread) {
-        if isAbandoned { return }
+        if ending.isAbandoned { return }
         thread.state = .ended
         trace.note(.end, thread, now)
         wake(.end(of: thread.number), all: true)
@@ -208,18 +203,14 @@ final class Scheduler: @unchecked Sendable {
         let process = thread.process
         process.points += 1
         if !process.fates.isEmpty, let act = process.takeFate() { act() }
-        if let next = nextClockJump, points >= next {
-            nextClockJump = choices.nextPlace("clock", behind: points, average: clockJumps)
-            jump()
-        }
+        if clockJumps.hasCome(at: points, by: &choices) { jump() }
         guard process.runs else {
             // Behind whoever is ready: until it is continued, or for ever.
             ready.append(thread)
             thread.state = .ready
             return handOn(from: thread)
         }
-        guard let next = nextPreemption, points >= next else { return }
-        nextPreemption = choices.nextPlace("preemption", behind: points, average: preemption)
+        guard preemptions.hasCome(at: points, by: &choices) else { return }
         let candidates = UInt64(readyCount)
         guard candidates > 0 else { return }
         guard choices.choose("preemption", points, below: 2, draw: { _ in 1 }) == 1 else { return }
@@ -230,27 +221,27 @@ final class Scheduler: @unchecked Sendable {
 
     func step(_ kind: Trace.Kind, _ thread: WorldThread) {
         points += 1
-        now += 40 + timeNumbers.next() & 63
+        clock.step()
         trace.note(kind, thread, now)
         if points > limits.points { give(up: "more than \(limits.points) steps", thread) }
     }
 
     private func give(up reason: String, _ thread: WorldThread) {
-        if end == nil { end = .exhausted(reason) }
+        if ending.end == nil { ending.end = .exhausted(reason) }
         leftThreads = threads.count
-        ended.handOver()
+        ending.ended.handOver()
         takeBaton(thread)
     }
 
     /// Returns when it is the thread's turn.
     private func takeBaton(_ thread: WorldThread) {
         thread.baton.take()
-        while isAsking {
+        while ending.isAsking {
             thread.place = Self.place()
-            answered.handOver()
+            ending.answered.handOver()
             thread.baton.take()
         }
-        if isAbandoned { leave() }
+        if ending.isAbandoned { leave() }
     }
 
     /// Where the calling thread stands in code that is not the simulation's own.
@@ -269,18 +260,23 @@ final class Scheduler: @unchecked Sendable {
     // MARK: - What becomes due
 
     /// Does `act` at that time, whichever thread has the baton then.
-    func at(_ time: UInt64, _ act: @escaping @Sendable () -> Void) { alarms.set(time, .act(act)) }
+    func at(_ time: UInt64, _ act: @escaping @Sendable () -> Void) { clock.alarms.set(time, .act(act)) }
 
     func callLater(after nanoseconds: UInt64, in process: WorldProcess, _ body: @escaping @Sendable () -> Void) {
         let (time, isBeyondTime) = now.addingReportingOverflow(nanoseconds)
-        alarms.set(isBeyondTime ? .max : time, .call(process, body))
+        clock.alarms.set(isBeyondTime ? .max : time, .call(process, body))
     }
 
     // MARK: - Time and chance
 
-    func readTime() -> UInt64 {
-        now += 20
-        return now
+    var now: UInt64 { clock.now }
+
+    func readTime() -> UInt64 { clock.read() }
+
+    /// From now on threads are pre-empted, and the clocks jump, with so many points between two on average; 0 for never.
+    func interrupt(preempting preemption: UInt64, jumping clockJump: UInt64) {
+        preemptions.set(average: preemption, behind: points, by: &choices)
+        clockJumps.set(average: clockJump, behind: points, by: &choices)
     }
 
     func random() -> UInt64 { randomNumbers.next() }
@@ -305,14 +301,14 @@ final class Scheduler: @unchecked Sendable {
         next.state = .runs
         if next === thread { return }
         switches += 1
-        now += 1_500 + timeNumbers.next() & 2_047
+        clock.threadChanged()
         trace.note(.run, next, now)
         next.baton.handOver()
         if let waiting { takeBaton(waiting) }
     }
 
     private func pick() -> WorldThread? {
-        while end == nil {
+        while ending.end == nil {
             takeInbox()
             ring()
             let candidates = readyCount
@@ -334,28 +330,28 @@ final class Scheduler: @unchecked Sendable {
                 }
                 if let index { return ready.remove(at: index) }
             }
-            guard let next = alarms.next() else {
+            guard let next = clock.alarms.next() else {
                 if comesFromOutside() { continue }
                 return nil
             }
             if next > limits.nanoseconds + Self.beginning {
-                end = .exhausted("more than \(limits.nanoseconds / 1_000_000_000) s of its time")
+                ending.end = .exhausted("more than \(limits.nanoseconds / 1_000_000_000) s of its time")
                 return nil
             }
-            now = max(now, next)
+            clock.jump(to: next)
         }
         return nil
     }
 
     /// Whether something that has left the world gives it something to do, within a second of real time.
     private func comesFromOutside() -> Bool {
-        guard !escapes.isEmpty, !isClosing else { return false }
+        guard !escapes.isEmpty, !ending.isClosing else { return false }
         var hasCome = false
         Simulation.outside {
             let end = MonotonicClock.now() + 1_000_000_000
             while !hasCome, MonotonicClock.now() < end {
                 yieldThread()
-                hasCome = hasInbox
+                hasCome = !inbox.isEmpty
             }
         }
         return hasCome
@@ -363,7 +359,7 @@ final class Scheduler: @unchecked Sendable {
 
     /// Does what is due.
     private func ring() {
-        while let time = alarms.next(), time <= now, let due = alarms.takeNext() {
+        while let time = clock.alarms.next(), time <= now, let due = clock.alarms.takeNext() {
             switch due {
             case .wait(let thread, _):
                 thread.isOverdue = true
@@ -377,9 +373,9 @@ final class Scheduler: @unchecked Sendable {
     }
 
     private func conclude() {
-        if end == nil { end = isClosing ? .finished : .deadlock([]) }
+        if ending.end == nil { ending.end = ending.isClosing ? .finished : .deadlock([]) }
         leftThreads = threads.count
-        ended.handOver()
+        ending.ended.handOver()
     }
 
     private func describe(_ threads: [WorldThread]) -> [String] {
@@ -392,9 +388,11 @@ final class Scheduler: @unchecked Sendable {
 
     // MARK: - Ends
 
+    var isClosing: Bool { ending.isClosing }
+
     /// Threads that have nothing to do end, and the world with the last one.
     func close() {
-        isClosing = true
+        ending.isClosing = true
         wake(.work, all: true)
         for process in processes { process.executor.idle = [] }
     }

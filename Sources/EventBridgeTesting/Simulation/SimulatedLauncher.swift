@@ -83,6 +83,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         toWorker.slow(to: SimulatedProcess.rate(of: name, number, in: world))
         let worker = SimulatedWorker(
             life,
+            isSuccessor: order.isSuccessor,
             cookie: order.cookie,
             streams: (toHost, toWorker),
             poller: poller,
@@ -106,11 +107,14 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         workers.append(worker)
     }
 
-    /// An event has come to a process: what does not hold if an earlier one of the same name lives.
+    /// An event has come to a process, which is the worker's present one from here on: what does not hold if another
+    /// present one lives.
     private func hasTwo(_ life: SimulatedProcess?) -> String? {
-        guard let life else { return nil }
-        let earlier = workers.first { $0.life.name == life.name && !$0.life.hasEnded && $0.life.number < life.number }
-        return earlier.map { "\(life.name) \(life.number) gets events while \($0.life.number) lives" }
+        guard let worker = workers.first(where: { $0.life === life }) else { return nil }
+        worker.isPresent = true
+        let name = worker.life.name
+        let other = workers.first { $0 !== worker && $0.life.name == name && !$0.life.hasEnded && $0.isPresent }
+        return other.map { "\(name) \(worker.life.number) gets events while \($0.life.number) lives" }
     }
 
     /// The host's process has been killed; on a thread of the system's.

@@ -119,8 +119,7 @@ final class SimulatedProcess: @unchecked Sendable {
     func bury() {
         // It holds what holds this.
         guard let burial = burial.take(), exit != nil else { return }
-        process.isDead = false
-        process.isStopped = false
+        world.scheduler.revive(process)
         _ = world.scheduler.start(name: "undertaker", in: process, burial)
     }
 }

@@ -12,6 +12,9 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
     // Sendable: everything mutable belongs to whichever thread has the world's baton.
 
     let life: SimulatedProcess
+    /// Whether events may come to it while no other present one lives: one that is to replace another becomes that with
+    /// its first event, however late or early it was started.
+    var isPresent: Bool
     /// The host's end of the stream between the two.
     let hostStream: FaultyStream
     private let world: WorldCore
@@ -28,6 +31,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
 
     init(
         _ life: SimulatedProcess,
+        isSuccessor: Bool,
         cookie: String,
         streams: (host: FaultyStream, worker: FaultyStream),
         poller: Poller,
@@ -36,6 +40,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
         in world: WorldCore
     ) {
         self.life = life
+        isPresent = !isSuccessor
         self.world = world
         self.poller = poller
         self.hostPoller = hostPoller

@@ -154,9 +154,12 @@ public final class SimulationWorld: @unchecked Sendable {
     }
 
     /// Starts a task of the simulated process whose code calls this; what it throws but for a cancellation fails the run.
-    public func task(_ body: @escaping @Sendable () async throws -> Void) {
+    ///
+    /// - Returns: The task, to wait for its end. In a process that ends it never does.
+    @discardableResult
+    public func task(_ body: @escaping @Sendable () async throws -> Void) -> Task<Void, Never> {
         let core = core
-        Task(executorPreference: Simulation.taskExecutor) {
+        return Task(executorPreference: Simulation.taskExecutor) {
             do {
                 try await body()
             } catch is CancellationError {

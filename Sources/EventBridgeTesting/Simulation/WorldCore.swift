@@ -86,12 +86,15 @@ final class WorldCore: @unchecked Sendable {
         self.faults = faults
         scheduler.shuffles = scheduler.choices.choose("swarm", 100, below: 2) { $0.next(below: 4) == 0 ? 0 : 1 } == 1
         let exponent = scheduler.choices.choose("swarm", 101, below: 12) { $0.next(below: 12) }
-        scheduler.preemption = exponent == 0 ? 0 : 4 << exponent
+        var rarity: UInt64 = 0
         if faults.contains(.clockJumps) {
-            let rarity = scheduler.choices.choose("swarm", 102, below: 8) { $0.next(below: 7) + 1 }
+            rarity = scheduler.choices.choose("swarm", 102, below: 8) { $0.next(below: 7) + 1 }
             scheduler.jump = { [unowned self] in jump() }
-            scheduler.clockJumps = rarity == 0 ? 0 : 64 << rarity
         }
+        scheduler.interrupt(
+            preempting: exponent == 0 ? 0 : 4 << exponent,
+            jumping: rarity == 0 ? 0 : 64 << rarity
+        )
     }
 
     /// The number of the next process of this name.
@@ -205,7 +208,7 @@ final class WorldCore: @unchecked Sendable {
     func setWallClock(by nanoseconds: Int64) {
         wasMet("wall clock")
         tell("the wall clock is set by \(nanoseconds / 1_000_000) ms")
-        scheduler.wallOffset &+= UInt64(bitPattern: nanoseconds)
+        scheduler.clock.wallOffset &+= UInt64(bitPattern: nanoseconds)
     }
 
     /// Lets nothing at all run for a while, as a virtual machine that is held: what becomes due meanwhile is due at
@@ -213,7 +216,7 @@ final class WorldCore: @unchecked Sendable {
     func standStill(for nanoseconds: UInt64) {
         wasMet("standstill")
         tell("everything stands still for \(nanoseconds / 1_000) us")
-        scheduler.now += nanoseconds
+        scheduler.clock.pass(nanoseconds)
     }
 
     /// Throws if the run is over: what goes on in the processes that are buried then ends.
@@ -224,8 +227,7 @@ final class WorldCore: @unchecked Sendable {
         guard !isCalm else { return }
         isCalm = true
         tell("the faults end")
-        scheduler.preemption = 0
-        scheduler.clockJumps = 0
+        scheduler.interrupt(preempting: 0, jumping: 0)
         for process in scheduler.processes {
             process.forgetFates()
             process.isStopped = false

@@ -32,6 +32,8 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
     var state = State.ready
     /// Counts its waits: what would wake it from an earlier one is too late.
     var waits: UInt64 = 0
+    /// When its wait ends at the latest; nil if only something that happens ends it.
+    var deadline: UInt64?
     /// Whether its wait has ended by its deadline.
     var isOverdue = false
     var hasBegun = false
@@ -92,6 +94,14 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
         scheduler.yield(self)
     }
 
+    func undivided(_ body: () -> Void) {
+        // As one that holds a lock goes on until it has given it back.
+        let mark = ObjectIdentifier(self)
+        held.append(mark)
+        body()
+        if let index = held.lastIndex(of: mark) { held.remove(at: index) }
+    }
+
     // MARK: - Threads, queues, tasks
 
     func start(name: String, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
@@ -113,7 +123,7 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
 
     var monotonicTime: UInt64 { scheduler.readTime() }
 
-    var wallTime: UInt64 { scheduler.readTime() &+ scheduler.wallOffset }
+    var wallTime: UInt64 { scheduler.readTime() &+ scheduler.clock.wallOffset }
 
     func random() -> UInt64 { scheduler.random() }
 }
