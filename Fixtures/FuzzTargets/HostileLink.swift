@@ -96,7 +96,7 @@ private final class Peer: ByteStream, LinkDelegate, @unchecked Sendable {
             id: EventID(source: Peers.host, number: UInt64(number + 1)),
             nanosecondsSinceEpoch: 1
         )
-        var displaced: [Link.Displaced] = []
+        var displaced: [Displaced] = []
         [0xA0].withUnsafeBytes {
             _ = link.enqueue(context, name: "a", isAccepted: true, payload: $0, displaced: &displaced)
         }

@@ -124,26 +124,37 @@ package enum EventFrame {
         }
     }
 
-    /// The head of an event that this side offers and nothing has caused: no options, and a number for its name.
+    /// The head of an event that this side offers and nothing has caused: a number for its name, and no option but
+    /// ``EventHead/settledBelow``.
     package struct PlainHead {
         private let sequence: UInt64
         private let number: UInt64
         private let time: UInt64
         private let name: UInt64
+        private let settledBelow: UInt64?
 
         /// How many bytes it has.
         package let length: Int
 
-        package init(sequence: UInt64, number: UInt64, nanosecondsSinceEpoch: UInt64, name: UInt64) {
+        package init(
+            sequence: UInt64,
+            number: UInt64,
+            nanosecondsSinceEpoch: UInt64,
+            name: UInt64,
+            settledBelow: UInt64?
+        ) {
             self.sequence = sequence
             self.number = number
             time = nanosecondsSinceEpoch
             self.name = name
+            self.settledBelow = settledBelow
             let id = number == sequence ? 1 : Self.length(of: number)
-            // Length, array, kind and options beside the four numbers.
+            // One byte says that there are no options, or that there is one, and another one which.
+            let options = settledBelow.map { 2 + Self.length(of: $0) } ?? 1
+            // Length, array and kind beside the four numbers.
             length =
-                FrameDecoder.headBytes + 3 + Self.length(of: sequence) + id + Self.length(of: nanosecondsSinceEpoch)
-                + Self.length(of: name)
+                FrameDecoder.headBytes + 2 + Self.length(of: sequence) + id + Self.length(of: nanosecondsSinceEpoch)
+                + Self.length(of: name) + options
         }
 
         private static func length(of number: UInt64) -> Int {
@@ -170,9 +181,17 @@ package enum EventFrame {
             }
             next += CBORWriter.storeHead(0, time, at: next)
             next += CBORWriter.storeHead(0, name, at: next)
-            next.storeBytes(of: 0xF6, as: UInt8.self)
+            if let settledBelow {
+                next.storeBytes(of: EventFrame.onlySettledBelow.bigEndian, as: UInt16.self)
+                _ = CBORWriter.storeHead(0, settledBelow, at: next + 2)
+            } else {
+                next.storeBytes(of: 0xF6, as: UInt8.self)
+            }
         }
     }
+
+    /// The head of a map of one option, and that option's key.
+    private static let onlySettledBelow = UInt16(0xA1) << 8 | UInt16(Option.settledBelow)
 
     static func encode(_ id: WireID, _ writer: CBORWriter) {
         switch id {
@@ -197,13 +216,14 @@ package enum EventFrame {
         _ body: UnsafeRawBufferPointer,
         limits: LinkLimits
     ) throws -> (head: EventHead, payloadOffset: Int) {
-        if let (sequence, number, time, name, payloadOffset) = decodePlain(body) {
-            let head = EventHead(
+        if let (sequence, number, time, name, settledBelow, payloadOffset) = decodePlain(body) {
+            var head = EventHead(
                 sequence: sequence,
                 id: .sender(number: number),
                 nanosecondsSinceEpoch: time,
                 name: .number(name)
             )
+            if let settledBelow { head.settledBelow = UntrustedNumber(settledBelow) }
             return (head, payloadOffset)
         }
         var reader = CBORReader(body)
@@ -242,7 +262,7 @@ package enum EventFrame {
     /// Its numbers alone: a head is so large that each hand it goes through costs.
     private static func decodePlain(
         _ body: UnsafeRawBufferPointer
-    ) -> (sequence: UInt64, number: UInt64, time: UInt64, name: UInt64, payloadOffset: Int)? {
+    ) -> (sequence: UInt64, number: UInt64, time: UInt64, name: UInt64, settledBelow: UInt64?, payloadOffset: Int)? {
         // Four numbers of at most nine bytes, what stands before and behind them, and a byte of payload.
         guard body.count >= 40, body[0] == 0x80 | UInt8(elements), body[1] == UInt8(FrameKind.event.rawValue) else {
             return nil
@@ -277,8 +297,15 @@ package enum EventFrame {
             guard let number = number() else { return nil }
             id = number
         }
-        guard let time = number(), let name = number(), body[position] == 0xF6 else { return nil }
-        return (sequence, id, time, name, position + 1)
+        guard let time = number(), let name = number() else { return nil }
+        if body[position] == 0xF6 { return (sequence, id, time, name, nil, position + 1) }
+        // The option's head and key, a number of at most nine bytes, and a byte of payload.
+        guard body.count - position >= 12,
+            UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position, as: UInt16.self)) == onlySettledBelow
+        else { return nil }
+        position += 2
+        guard let settledBelow = number() else { return nil }
+        return (sequence, id, time, name, settledBelow, position)
     }
 
     private static func decodeOptions(

@@ -61,6 +61,34 @@ extension Link {
         }
     }
 
+    /// The peer has spoken: its first byte says in which encoding, and from now on it may be answered.
+    ///
+    /// On the reading thread.
+    ///
+    /// - Returns: What to read from in the place of `stream`, with nothing left in the reader if it is another one.
+    func begin(_ stream: any ByteStream, with reader: FrameReader) -> any ByteStream {
+        reader.hasBegun = true
+        guard role == .host else { return stream }
+        guard reader.buffer.readable.first == LinesTranslator.firstByte else {
+            lock.withLock { writer.streamTakesMore() }
+            return stream
+        }
+        let lines = LinesStream(
+            over: stream,
+            begunWith: reader.buffer.readable,
+            peerName: peerName,
+            limits: limits
+        )
+        reader.buffer.consume(reader.buffer.readable.count)
+        lock.withLock {
+            self.stream = lines
+            isInLines = true
+            receiving.beginLines(limits)
+            writer.streamTakesMore()
+        }
+        return lines
+    }
+
     /// An event whose handlers have returned, of which the link takes note together with the next one's arrival: one turn of the lock
     /// for both.
     struct Handled {
@@ -122,7 +150,7 @@ extension Link {
             let goodbye = Goodbye(
                 reason: Goodbye.Reason.violation.rawValue,
                 text: text.shortened(),
-                lastWritten: outbox.lastWritten,
+                lastWritten: sending.outbox.lastWritten,
                 handledMark: receiving.mark
             )
             batch.queue(.goodbye(goodbye))
@@ -156,7 +184,7 @@ extension Link {
         let decoded = try ControlMessage(decoding: body, limits: limits)
         let now = MonotonicClock.now()
         try lock.withLock { () throws(LinkViolation) in
-            try receiving.messageReceived(decoded?.kind, eventsSent: outbox.lastComposed, now: now)
+            try receiving.messageReceived(decoded?.kind, eventsSent: sending.outbox.lastComposed, now: now)
         }
         guard let message = decoded else { return nil }
         switch message {
@@ -166,8 +194,7 @@ extension Link {
             try refused(refusal, at: now)
         case .interest(let interest):
             try lock.withLock { () throws(LinkViolation) in
-                forgetPeerNumbers()
-                try peerInterest.apply(interest)
+                try sending.peerWants(interest)
             }
             try delegate.link(self, received: message)
         case .goodbye(let goodbye):
@@ -189,7 +216,7 @@ extension Link {
         let (sequence, settled, starts, urgency) = try lock.withLock {
             () throws(LinkViolation) -> (UInt64, [@Sendable () -> Void]?, Bool, ReceiveWindow.Urgency) in
             let sequence = try receiving.eventReceived(sequence: head.sequence, frameLength: frameLength)
-            let starts = setTick(watching: sequence)
+            let starts = watch.set(watching: sequence)
             var urgency = ReceiveWindow.Urgency.none
             if last.sequence != 0 {
                 urgency = note(handled: last.sequence, wasUnwanted: last.wasUnwanted)
@@ -197,7 +224,7 @@ extension Link {
             }
             return (sequence, mayOthersGoOn ? settlePending() : nil, starts, urgency)
         }
-        if starts { startTick() }
+        if starts { startWatch() }
         act(on: urgency)
         if let settled { for body in settled { body() } }
         let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
@@ -214,6 +241,24 @@ extension Link {
         case .unwanted: last = Handled(sequence: sequence, wasUnwanted: true)
         case .pending: return
         case .refused(let reason, let text): refuse(sequence, reason, text: text)
+        }
+    }
+
+    /// An event lies in the memory that the peer shares: it is taken out, and then it is like any other.
+    func placedReceived(
+        _ body: UnsafeRawBufferPointer,
+        for delegate: any LinkDelegate,
+        behind last: inout Handled
+    ) throws {
+        try lock.withLock { () throws(LinkViolation) in try receiving.placeReceived() }
+        let placed = try PlacedFrame(decoding: body)
+        guard let copies = peerMemory.copies else {
+            throw LinkViolation("event \(placed.sequence) was placed in memory, though none is shared")
+        }
+        let copy = try copies.take(placed, limit: limits.frameBytes)
+        try withExtendedLifetime(copy) {
+            let event = try placed.check(copy.bytes, limits: limits)
+            try eventReceived(event, frameLength: copy.bytes.count, for: delegate, behind: &last)
         }
     }
 
@@ -238,24 +283,14 @@ extension Link {
         let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
             // From the dead: says nothing about what this incarnation has handled.
             guard incarnation == parties.peerIncarnation else { return ([], false) }
-            try checkMaySettle()
-            let checked = try outbox.credit(acknowledgement)
-            settling.acknowledged(checked, at: now)
+            let checked = try sending.credit(acknowledgement, at: now)
             trace?.acknowledged(checked, at: now)
-            if receiving.acknowledged(checked, accepted: peerOutbox?.accepted) { _ = outbox.settle(checked) }
-            try checkOwed()
-            return (takeWoken(), hasWritable)
+            if receiving.acknowledged(checked, accepted: peerMemory.accepted) { sending.settle(checked) }
+            try sending.checkOwed(behind: receiving.expectedArrival)
+            return (takeWoken(), sending.hasWritable)
         }
         for body in woken { body() }
         if mayWrite { pump() }
-    }
-
-    /// A peer that acknowledges nothing has said so in its handshake: what was written for it is settled already.
-    ///
-    /// With the lock held.
-    private func checkMaySettle() throws(LinkViolation) {
-        guard acknowledgesNothing else { return }
-        throw LinkViolation("it settles an event, but said in its handshake that it acknowledges nothing")
     }
 
     /// Whether something may wait for an event that has just arrived.
@@ -263,39 +298,18 @@ extension Link {
     /// With the lock held.
     private var mayOthersGoOn: Bool { receiving.hasPending || !waiters.isEmpty }
 
-    /// A peer without shared memory may have its own events arrive behind those that it has handled, but not put that off for ever.
-    ///
-    /// What it has handled of a batch that is still being written cannot be settled yet, and is this side's matter: up
-    /// to a window of that comes on top.
-    ///
-    /// With the lock held.
-    private func checkOwed() throws(LinkViolation) {
-        let owed = outbox.creditedBytes
-        let isWritten = outbox.lastComposed == outbox.lastWritten
-        let limit = 2 * limits.outboxHardBytes + (isWritten ? 0 : limits.windowBytes)
-        guard role == .host, owed > limit else { return }
-        throw LinkViolation(
-            """
-            it has handled \(owed) bytes of events and acknowledges them only behind event \
-            \(receiving.expectedArrival) of its own, which does not come; the limit is \(limit) bytes
-            """
-        )
-    }
-
     /// Lets go of what acknowledgements settle whose condition is met by now.
     ///
     /// With the lock held.
     func settlePending() -> [@Sendable () -> Void] {
-        while let standing = receiving.takeStanding(peerOutbox?.accepted) { _ = outbox.settle(standing) }
+        while let standing = receiving.takeStanding(peerMemory.accepted) { sending.settle(standing) }
         return takeWoken()
     }
 
     private func refused(_ refusal: Refusal, at now: UInt64) throws {
         // The frame is copied out: the delegate is called without the lock, under which alone the outbox stands still.
         let frame = try lock.withLock { () throws(LinkViolation) -> [UInt8]? in
-            try checkMaySettle()
-            guard let (sequence, frame) = try outbox.refuse(refusal.sequence) else { return nil }
-            settling.refused(sequence, at: now)
+            guard let (sequence, frame) = try sending.refuse(refusal.sequence, at: now) else { return nil }
             trace?.refused(sequence, at: now)
             return Array(frame.dropFirst(FrameDecoder.headBytes))
         }
@@ -310,7 +324,7 @@ extension Link {
             )
         }
         let woken = lock.withLock {
-            outbox.release()
+            sending.refusalWasTold()
             return takeWoken()
         }
         for body in woken { body() }
@@ -336,15 +350,17 @@ extension Link {
         // What has arrived is handled before anything of the next incarnation can be.
         inlineLane.close()
         // A peer that broke the protocol is not asked for more.
-        if takesOver, let memory = stream.memory, end != .closed, !end.isViolation { takeOver(from: memory) }
+        if peerMemory.isTakenOver, let memory = stream.memory, end != .closed, !end.isViolation {
+            takeOver(from: memory)
+        }
         let (woken, tellUnconfirmed, delegate) = lock.withLock {
             // Nobody can know what of it has arrived, and it is not to arrive twice.
-            if acknowledgesNothing { settleUnconfirmed() }
+            wasSettled(sending.settleUnconfirmed())
             ending.ended(end)
             // The socket goes as soon as the last writer has let go of it, and the shared memory, however long the link is kept.
             self.stream = nil
             reader = nil
-            forgetPeerMemory()
+            peerMemory.forget()
             let demanded = waiters.takeDemand()
             return (takeWoken() + (demanded.map { [$0] } ?? []), takeUnconfirmed(), self.delegate)
         }
@@ -359,10 +375,15 @@ extension Link {
     package func context(of head: EventHead) -> EventContext? { parties.received(head) }
 
     /// The identity and causes of an event that this side sent.
-    package func sentContext(of head: EventHead) -> EventContext { lock.withLock { parties }.written(head) }
+    package func sentContext(of head: EventHead) -> EventContext { lock.withLock { sending.context(of: head) } }
 
     /// The name of an event that this side sent.
-    package func eventName(of head: EventHead) -> String { lock.withLock { name(of: head.name) } }
+    package func eventName(of head: EventHead) -> String { lock.withLock { sending.name(of: head) } }
+
+    /// What the peer says is missing; nil before the handshake.
+    package func gap(_ frame: GapFrame, named name: String) -> Gap? {
+        lock.withLock { parties }.received(frame, name: name)
+    }
 
     /// The identity that the peer has spelled; nil before the handshake.
     package func eventID(of id: WireID) -> EventID? { lock.withLock { parties }.received(id) }

@@ -1,43 +1,25 @@
-import BridgeProtocol
+import BridgePlatform
+package import BridgeProtocol
 package import DomainEvents
 import Locks
 
 /// Events on their way out: into the outbox, or why not.
 extension Link {
-    /// What became of an event that was offered.
-    package enum Enqueued: Sendable, Hashable {
-        /// It lies in the outbox under this sequence; crowded is one for a peer that is to be given no more for now.
-        case accepted(sequence: UInt64, isCrowded: Bool)
-        /// The link has ended; the next incarnation's takes the event.
-        case ended
-        /// This side has said goodbye, and the peer does not see what comes after that.
-        case finished
-        /// A policy has dropped it.
-        case dropped
-        /// Events of this name do not go to the peer any more, however lately they did: see ``Link/leave(_:)``.
-        case left
-        /// The outbox is at this limit, in bytes.
-        case full(limit: Int)
-        /// It was to be taken only if there was room below the limit where waiting begins, or nobody waited.
-        case crowded
-        /// The frame would be larger than the peer takes.
-        case tooLarge(size: Int, limit: Int)
-    }
-
     /// Takes no more events of these names: the peer is about to go, and others have taken its place.
     ///
-    /// Whoever looked up before who gets an event, and was held up, is told so instead of coming too late.
-    package func leave(_ names: LeftNames) { lock.withLock { leftNames = names } }
+    /// A thread that had looked up before who gets an event, and was held up, is told so instead of coming too late.
+    package func leave(_ names: LeftNames) { lock.withLock { sending.takeNoMore(of: names) } }
 
     /// Puts an event into the outbox; ``flush(at:isGathered:)`` then writes it.
     ///
-    /// - Parameter number: by which this process knows the name; 0 if it does not.
-    /// - Parameter isHeld: whether the event stays until ``release(_:at:)``, because it goes to other links as well and must lie in
-    ///   all their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
-    /// - Parameter isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. How many
-    ///   such events there are is bounded by the windows of those who send them.
-    /// - Parameter reservation: the room that was kept for it here.
-    /// - Parameter displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
+    /// - Parameters:
+    ///   - number: by which this process knows the name; 0 if it does not.
+    ///   - isHeld: whether the event stays until ``release(_:at:)``, because it goes to other links as well and must lie in
+    ///     all their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
+    ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. How many
+    ///     such events there are is bounded by the windows of those who send them.
+    ///   - reservation: the room that was kept for it here.
+    ///   - displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
     package func enqueue(
         _ context: EventContext,
         name: String,
@@ -55,36 +37,22 @@ extension Link {
         if let closed { return closed }
         // Behind the goodbye no receipt comes.
         if wantsReceipt, farewell.hasLeft { return .finished }
-        if let leftNames, leftNames.contains(name) { return .left }
-        if !use(reservation), let problem = problem(with: payload, name: name, isAccepted: isAccepted) {
-            return problem
-        }
-        if !limits.overflow.isPlain {
-            let event = OverflowQueue.Waiting(
-                name: name,
-                context: context,
-                attempt: attempt,
-                wantsReceipt: wantsReceipt,
-                payload: payload
-            )
-            acceptedEvents += 1
-            return offer(event, isHeld: isHeld, displaced: &displaced)
-        }
-        // What is missing before it is said before it.
-        if !queue.isEmpty { promoteGaps() }
-        guard queue.isEmpty,
-            append(
-                context,
-                name: name,
-                number: number,
-                attempt: attempt,
-                wantsReceipt: wantsReceipt,
-                payload: payload
-            )
-        else { return .full(limit: limits.outboxHardBytes) }
-        acceptedEvents += 1
-        if isHeld { gate.hold(outbox.lastSequence) }
-        return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded || isBackedUp)
+        let outcome = sending.take(
+            context,
+            name: name,
+            number: number,
+            attempt: attempt,
+            isHeld: isHeld,
+            wantsReceipt: wantsReceipt,
+            isAccepted: isAccepted,
+            // Of the link before this one it is no use.
+            reserved: reservation.flatMap { $0.link === self ? $0.bytes : nil },
+            payload: payload,
+            displaced: &displaced
+        )
+        if trace != nil { traceSteps() }
+        guard case .accepted(let sequence, isCrowded: false) = outcome, isBackedUp, waits(name) else { return outcome }
+        return .accepted(sequence: sequence, isCrowded: true)
     }
 
     /// Puts an event that goes nowhere else into the outbox and has it written; only where every event waits for room.
@@ -108,25 +76,24 @@ extension Link {
             lock.unlock()
             return closed
         }
-        if let leftNames, leftNames.contains(name) {
+        let outcome = sending.take(context, name: name, number: number, payload: payload)
+        guard case .accepted(let sequence, _) = outcome else {
             lock.unlock()
-            return .left
+            return outcome
         }
-        if let problem = problem(with: payload, name: name) {
-            lock.unlock()
-            return problem
-        }
-        if !queue.isEmpty { promoteGaps() }
-        guard queue.isEmpty, append(context, name: name, number: number, payload: payload) else {
-            lock.unlock()
-            return .full(limit: limits.outboxHardBytes)
-        }
-        acceptedEvents += 1
-        let sequence = outbox.lastSequence
-        let way = wayToFlush(at: context.nanosecondsSinceEpoch)
-        lock.unlock()
-        flush(way)
+        if trace != nil { traceSteps() }
+        flushAndUnlock(at: context.nanosecondsSinceEpoch)
         return .accepted(sequence: sequence, isCrowded: false)
+    }
+
+    /// Tells the peer, in the place where they would have come, that events are missing.
+    package func note(_ gap: Gap) {
+        let isNoted = lock.withLock {
+            guard closed == nil else { return false }
+            sending.note(gap)
+            return true
+        }
+        if isNoted { pump() }
     }
 
     /// Why no event is taken any more; nil as long as events are.
@@ -142,12 +109,7 @@ extension Link {
         return farewell.hasLeft ? .finished : nil
     }
 
-    /// Whether so much waits for the peer's handlers that others' events are not taken off their hands.
-    ///
-    /// What its handlers are done with does not count: handlers wait for no room, so this ends however full everybody else is.
-    ///
-    /// With the lock held.
-    var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
+    private func waits(_ name: String) -> Bool { limits.overflow.policy(of: name) == .wait }
 
     /// Whether so much of what the peer has published cannot leave it that it is given no more to do.
     ///
@@ -161,15 +123,17 @@ extension Link {
     ///
     /// Without shared memory: what the peer has handled and keeps unsettled until its own events have arrived.
     private var backlogBytes: Int {
-        guard let peerOutbox else { return outbox.creditedBytes }
+        guard let outbox = peerMemory.outbox else { return sending.outbox.creditedBytes }
         // More than this many of either is too much, whatever the peer says.
         let (limit, arrived) = (UInt64(limits.outboxBytes) * 4, receiving.lastArrived)
-        let events = peerOutbox.accepted.clamped(to: arrived + limit)
+        let events = outbox.accepted.clamped(to: arrived + limit)
         if events <= arrived { return 0 }
         let received = receiving.receivedBytes
-        let bytes = max(received, peerOutbox.acceptedBytes.clamped(to: received + limit))
+        let bytes = max(received, outbox.acceptedBytes.clamped(to: received + limit))
         return Int(max((events - arrived) * UInt64(LinkLimits.minimumCharge), bytes - received))
     }
+
+    // MARK: - Held and kept
 
     /// Lets a held event, and those behind it, leave.
     ///
@@ -177,12 +141,107 @@ extension Link {
     /// - Returns: Whether the line is busy.
     package func release(_ sequence: UInt64, at now: UInt64) -> Bool {
         lock.withLock {
-            gate.release(sequence)
-            queue.release(sequence)
+            sending.release(sequence)
             return writer.isBusy(at: now)
         }
     }
 
-    /// Whether somebody has put an event in here, of a link that has ended, and not yet into all other outboxes that it goes to.
-    package var isHolding: Bool { lock.withLock { gate.isHolding } }
+    /// Whether an event was put in here, of a link that has ended, and not yet into all other outboxes that it goes to.
+    package var isHolding: Bool { lock.withLock { sending.gate.isHolding } }
+
+    /// Lets events leave from now on: the peer has said what it wants.
+    package func releaseEvents() {
+        lock.withLock { sending.peerIsReady() }
+        pump()
+    }
+
+    /// Lets no event leave any more, if nothing has gone either way since ``activity`` was read and nothing is on its way.
+    ///
+    /// What is taken from now on waits for the next incarnation: it has not left, so it comes there for the first time.
+    ///
+    /// - Returns: Whether it is so.
+    package func keepEventsIfIdle(since activity: UInt64) -> Bool {
+        lock.withLock {
+            guard ending.isWritable, sending.isEmpty, isQuietNow, activityNow == activity else { return false }
+            sending.keep()
+            return true
+        }
+    }
+
+    /// Lets no event leave any more: the peer is to finish what it has, and another process takes its place.
+    ///
+    /// What has left it may still acknowledge, and what it publishes is still acknowledged.
+    package func keepEvents() {
+        lock.withLock {
+            sending.keep()
+            // One that stands only behind what does not leave any more would never stand.
+            receiving.lastAcknowledgementMayNeverStand()
+        }
+        pump()
+    }
+
+    /// Keeps events from leaving, or lets them leave again; ``pauseChanged()`` then acts on it.
+    package func setPaused(_ isPaused: Bool) {
+        lock.withLock { sending.setPaused(isPaused) }
+    }
+
+    /// Writes what may leave now, and wakes those that wait for the link to be quiet.
+    package func pauseChanged() {
+        let woken = lock.withLock { takeWoken() }
+        for body in woken { body() }
+        pump()
+    }
+
+    // MARK: - Reservations
+
+    /// Room for one event: used up by ``enqueue(_:name:number:attempt:isHeld:wantsReceipt:isAccepted:reservation:payload:displaced:)``, or
+    /// given back.
+    package struct Reservation: Sendable {
+        fileprivate let link: Link
+        fileprivate let bytes: Int
+
+        /// Gives the room back that is not needed after all.
+        package func cancel() {
+            link.lock.withLock { link.sending.giveBack(bytes) }
+        }
+    }
+
+    /// Whether there is room for an event.
+    package enum Reserving {
+        case reserved(Reservation)
+        /// Why there is none.
+        case refused(Enqueued)
+    }
+
+    /// Keeps room for an event, so that no other takes it meanwhile.
+    ///
+    /// - Parameter ifThereIsRoom: whether it is not kept where waiting begins.
+    package func reserve(for payload: UnsafeRawBufferPointer, name: String, ifThereIsRoom: Bool) -> Reserving {
+        lock.withLock {
+            if let closed { return .refused(closed) }
+            if ifThereIsRoom, !hasRoomNow, waits(name) { return .refused(.crowded) }
+            if let problem = sending.problem(with: payload, name: name) { return .refused(problem) }
+            return .reserved(Reservation(link: self, bytes: sending.reserve(for: payload)))
+        }
+    }
+
+    // MARK: - Tracing
+
+    /// Begins to note how events get on, or ceases to.
+    ///
+    /// - Parameter recorder: nil to cease.
+    package func setTrace(_ recorder: SpanRecorder?) {
+        lock.withLock {
+            trace = recorder.map { trace ?? LinkTrace(recorder: $0, peer: peerName) }
+            sending.setTraced(trace != nil)
+        }
+    }
+
+    /// Notes what has become of events here.
+    ///
+    /// With the lock held.
+    func traceSteps() {
+        let steps = sending.takeSteps()
+        if !steps.isEmpty { trace?.note(steps, at: MonotonicClock.now()) }
+    }
 }

@@ -1,10 +1,11 @@
+import BridgePlatform
 package import BridgeProtocol
 package import DomainEvents
 import Locks
 
-/// From one incarnation of the peer to the next: what is sent again, what it may have died of, and what is not sent again.
+/// From one incarnation of the peer to the next: what is sent again, what it may have died of, what it leaves behind.
 extension Link {
-    /// Copies what the peer has not acknowledged into the outbox of the next incarnation's link, oldest first.
+    /// Moves what the peer has not acknowledged into the outbox of the next incarnation's link, oldest first.
     ///
     /// Only after this link has ended, and before an event has been put into the other.
     package func moveUnsettled(to next: Link) {
@@ -13,7 +14,7 @@ extension Link {
 
     /// Ends a link that was never attached, and moves everything, or everything but one event, to the one that takes its place.
     ///
-    /// Whoever waits for this link has to be woken afterwards.
+    /// Those that wait for this link have to be woken afterwards.
     ///
     /// - Returns: The event that was left out; nil if it is not in the outbox, or none was to be.
     package func retire(movingTo next: Link, without sequence: UInt64? = nil) -> UndeliveredEvent? {
@@ -25,131 +26,188 @@ extension Link {
 
     /// Ends a link that was never attached, and takes out every event that lies in it, oldest first: no other takes its place.
     ///
-    /// Whoever waits for this link has to be woken afterwards. Gaps are left out.
+    /// Those that wait for this link have to be woken afterwards. Gaps are left out.
     package func retireForGood() -> [UndeliveredEvent] {
         lock.withLock {
             ending.ended(.closed)
-            var left: [UndeliveredEvent] = []
-            outbox.forEachUnsettled { record in
-                let body = UnsafeRawBufferPointer(rebasing: record.frame[FrameDecoder.headBytes...])
-                // Our own frame; it decodes.
-                guard !record.isGap, let (head, payloadOffset) = try? EventFrame.decode(body, limits: limits) else {
-                    return
-                }
-                let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
-                left.append(undelivered(record, head, payload: payload))
-            }
-            queue.forEachEvent { event in
-                left.append(
-                    UndeliveredEvent(
-                        name: event.name,
-                        context: event.context,
-                        attempts: Int(clamping: event.attempt - 1),
-                        payload: event.payload
-                    )
-                )
-            }
-            leaveQueue()
-            return left
+            return sending.takeAll()
         }
-    }
-
-    /// With the lock held.
-    private func undelivered(
-        _ record: Outbox.Unsettled,
-        _ head: EventHead,
-        payload: UnsafeRawBufferPointer
-    ) -> UndeliveredEvent {
-        UndeliveredEvent(
-            name: name(of: head.name),
-            context: context(of: head, sender: record.source, number: record.number),
-            attempts: Int(record.attempts),
-            strikes: record.strikes ?? [],
-            payload: payload
-        )
-    }
-
-    /// What waited there has gone elsewhere.
-    ///
-    /// With the lock held.
-    private func leaveQueue() {
-        gate.hold(contentsOf: queue.held)
-        queue = OverflowQueue()
     }
 
     /// With the lock held.
     private func move(to next: Link, without leftOut: UInt64?) -> UndeliveredEvent? {
-        var found: UndeliveredEvent?
-        outbox.forEachUnsettled { record in
-            let body = UnsafeRawBufferPointer(rebasing: record.frame[FrameDecoder.headBytes...])
-            if record.isGap {
-                if let gap = gap(of: body) { next.takeOver(gap) }
-                return
-            }
-            // Our own frame; it decodes.
-            guard let (head, payloadOffset) = try? EventFrame.decode(body, limits: limits) else { return }
-            let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
-            if record.sequence == leftOut {
-                found = undelivered(record, head, payload: payload)
-            } else {
-                next.takeOver(
-                    context(of: head, sender: record.source, number: record.number),
-                    name: name(of: head.name),
-                    attempt: UInt64(record.attempts) + 1,
-                    wantsReceipt: head.wantsReceipt,
-                    strikes: record.strikes,
-                    payload: payload
-                )
-            }
+        next.lock.withLock {
+            defer { if next.trace != nil { next.traceSteps() } }
+            return sending.move(to: &next.sending, without: leftOut)
         }
-        next.adopt(queue)
-        leaveQueue()
-        return found
     }
 
     // MARK: - Suspects
 
     /// Whether the peer has acknowledged any event over this link.
-    package var hasAcknowledged: Bool { lock.withLock { outbox.acknowledgedEvents > 0 } }
+    package var hasAcknowledged: Bool { lock.withLock { sending.outbox.acknowledgedEvents > 0 } }
 
     /// The events that the peer had begun and not finished when the link ended.
     ///
     /// Of a peer that did not say what it was at: all that had left for it and are not settled.
     package var unfinished: [EventID] {
-        lock.withLock {
-            if let found { return found.suspects.map(\.id) }
-            var left: [EventID] = []
-            outbox.forEachUnsettled { record in
-                guard !record.isGap, record.sequence <= outbox.lastComposed else { return }
-                left.append(EventID(source: record.source, number: record.number))
-            }
-            return left
-        }
+        lock.withLock { peerMemory.found?.suspects.map(\.id) ?? sending.unfinished }
     }
 
     /// The incarnation before this one has crashed with these events open, which lie here now.
     ///
     /// Only before the link is attached.
     package func predecessorCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
-        lock.withLock { outbox.receiverCrashed(suspects: suspects, because: reason) }
+        lock.withLock { sending.receiverCrashed(suspects: suspects, because: reason) }
     }
 
     /// Why each incarnation ended that crashed over this event, which has not left the outbox yet.
-    package func strikes(of sequence: UInt64) -> [String] {
-        lock.withLock { outbox.probation.strikes(of: sequence) ?? [] }
+    package func strikes(of sequence: UInt64) -> [String] { lock.withLock { sending.strikes(of: sequence) } }
+
+    // MARK: - What a peer that lives is at
+
+    /// The events that the peer has in its handlers, by their sequences.
+    package struct PeerWork: Sendable, Hashable {
+        /// The one whose inline handlers run; nil if none do.
+        package let inline: UInt64?
+        /// The oldest that was begun and not finished, wherever its handlers run; nil if there is none.
+        package let oldest: UInt64?
     }
 
-    // MARK: - Pausing
-
-    /// Keeps events from leaving, or lets them leave again; ``pauseChanged()`` then acts on it.
-    package func setPaused(_ isPaused: Bool) {
-        lock.withLock { gate.setPaused(isPaused) }
+    /// Nil if the peer shares no memory, or has not begun to use it.
+    ///
+    /// The page is the peer's word, and may change while it is copied: only what several looks agree on means anything.
+    package var peerWork: PeerWork? {
+        guard let memory = lock.withLock({ stream })?.memory, let state = OutboxState(memory) else { return nil }
+        let (sent, last) = lock.withLock { (sending.sentSequences, sending.outbox.lastComposed) }
+        return PeerWork(
+            inline: state.handledNow?.within(0...last),
+            oldest: sent.flatMap { state.oldestOpen(in: $0) }
+        )
     }
 
-    /// Writes what may leave now, and wakes who waits for the link to be quiet.
-    package func pauseChanged() {
-        let woken = lock.withLock { takeWoken() }
-        for body in woken { body() }
-        pump()
+    /// An event that was sent and that the peer has not settled; nil for every other one.
+    package func unsettledEvent(_ sequence: UInt64) -> Suspect? { lock.withLock { sending.unsettledEvent(sequence) } }
+
+    // MARK: - What a worker leaves behind
+
+    /// No event frame is shorter: its length, the array, kind, sequence, identity, time and name, and a byte of payload.
+    private static let leastEventFrame = 11
+
+    /// Ends the writing: nobody reads any more, and what is queued now is for the next incarnation.
+    ///
+    /// On the reading thread, when the stream was read to its end.
+    func stopWriting() {
+        lock.withLock { ending.streamWasReadToEnd() }
+    }
+
+    /// Takes over what the peer's outbox holds, once its process is gone; at once if this side has closed the link.
+    ///
+    /// On the reading thread, when the stream was read to its end.
+    func takeOver(from memory: MemoryFile) {
+        let isOurs = lock.withLock {
+            while ending.awaitsPeersEnd { peerWent.wait() }
+            return !ending.isClosedHere
+        }
+        guard isOurs, let state = OutboxState(memory) else { return }
+        var found = TakeOver()
+        var gaps: UInt64 = 0
+        found.isTorn = state.isTorn
+        let received = lock.withLock { receiving.lastReceived }
+        var remainder = OutboxRemainder(memory, state: state, limits: limits)
+        do {
+            try remainder.forEach(after: received) { sequence, record in
+                let disposition = try takeOver(sequence, record)
+                if case .event = record { found.events += 1 } else { gaps += 1 }
+                if case .refused(.forbidden, _)? = disposition { found.forbidden += 1 }
+            }
+        } catch {
+            found.damage = String(describing: error)
+            // What was found is never more than was counted; what was counted may be less than had come before, or more than there is room for.
+            let room = UInt64(memory.byteCount / Self.leastEventFrame)
+            if let accepted = state.accepted.within(received...(received + room)), accepted > received {
+                found.missing = accepted - received - UInt64(found.events) - gaps
+            } else {
+                found.isMissingKnown = false
+            }
+        }
+        lock.withLock {
+            found.suspects = sending.suspects(state)
+            peerMemory.wasTakenOver(found)
+        }
+    }
+
+    /// The window does not matter any more: all of this lay in the peer's memory, and no credit can reach it.
+    ///
+    /// - Returns: What became of it, if it is an event: for a peer that waits to hear of it, and nobody does here.
+    private func takeOver(_ sequence: UInt64, _ record: OutboxRemainder.Record) throws -> EventDisposition? {
+        let (settled, delegate) = try lock.withLock { () throws(LinkViolation) in
+            guard parties.peer != nil else { throw LinkViolation("there are events in it from before the handshake") }
+            receiving.tookOver(sequence)
+            return (settlePending(), self.delegate)
+        }
+        for body in settled { body() }
+        switch record {
+        case .event(let head, let payload): return try delegate?.link(self, received: head, payload: payload)
+        case .gap(let gap):
+            try delegate?.link(self, received: gap)
+            return nil
+        }
+    }
+
+    // MARK: - What never came
+
+    /// What is known of the events that a peer had accepted and that never came.
+    package struct Loss: Sendable, Hashable {
+        /// How many of the peer's events had come: as sequences count from 1, also the newest of them.
+        package let arrived: UInt64
+        /// How many are gone; nil if nobody can know, and there may have been none.
+        package let count: UInt64?
+        /// In words.
+        package let reason: String
+
+        package init(arrived: UInt64, count: UInt64?, reason: String) {
+            self.arrived = arrived
+            self.count = count
+            self.reason = reason
+        }
+    }
+
+    /// Nil if nothing is gone, as far as this side can tell, and before the link's end.
+    package var loss: Loss? {
+        lock.withLock {
+            guard let end = ending.end else { return nil }
+            let arrived = receiving.lastReceived + peerMemory.foundEvents
+            if let found = peerMemory.found {
+                return found.damage.map { damage in
+                    let count = found.isMissingKnown ? found.missing : nil
+                    return Loss(arrived: arrived, count: count, reason: "its outbox is damaged: \(damage)")
+                }
+            }
+            // Before the handshake a peer accepts nothing.
+            // What a lines worker has published it has written: it keeps nothing.
+            guard parties.peer != nil, !isInLines || end.isViolation, let reason = end.reasonToExpectLoss else {
+                return nil
+            }
+            return Loss(arrived: arrived, count: nil, reason: reason)
+        }
+    }
+}
+
+extension LinkEnd {
+    /// Why a peer that left no memory may have had events that it had not sent; nil if it had none.
+    fileprivate var reasonToExpectLoss: String? {
+        switch self {
+        case .orderly(let goodbye):
+            // Said behind the last event, unless it broke off.
+            switch Goodbye.Reason(rawValue: goodbye.reason) {
+            case .shutdown, .replaced, .idle: nil
+            default: "it broke off (\(goodbye.text)), and shared no outbox"
+            }
+        case .endOfStream, .failed: "it ended without a goodbye, and shared no outbox"
+        case .violation: "it broke the protocol, and what it had not sent was not read"
+        // Nobody is left to be told.
+        case .closed: nil
+        }
     }
 }

@@ -20,14 +20,14 @@ extension Link {
     /// Not for whoever comes while others wait.
     ///
     /// With the lock held.
-    var hasRoomNow: Bool { keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }
+    var hasRoomNow: Bool { sending.keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }
 
     /// What the outbox holds, in charged bytes and in events.
-    package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (keptBytes, keptEvents) } }
+    package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (sending.keptBytes, sending.keptEvents) } }
 
     /// Whether the outbox is at the limit where waiting begins, and how many events it holds.
     package var load: (isFull: Bool, events: Int) {
-        lock.withLock { (keptBytes >= limits.outboxBytes || isBackedUp, keptEvents) }
+        lock.withLock { (sending.keptBytes >= limits.outboxBytes || isBackedUp, sending.keptEvents) }
     }
 
     /// Whether the peer has acknowledged everything, and everything of it is handled.
@@ -39,21 +39,15 @@ extension Link {
     }
 
     /// With the lock held.
-    var activityNow: UInt64 { outbox.lastSequence &+ receiving.lastArrived }
+    var activityNow: UInt64 { sending.outbox.lastSequence &+ receiving.lastArrived }
 
     /// With the lock held.
     var isQuietNow: Bool {
-        isSettled && receiving.unhandledEvents == 0 && (!ending.isReadToEnd || ending.hasEnded)
+        sending.isSettled && receiving.unhandledEvents == 0 && (!ending.isReadToEnd || ending.hasEnded)
             // What the peer's handlers published is on its way still.
             && receiving.hasExpected
             // So is what the peer has accepted and not written, as far as its memory tells.
-            && (ending.hasEnded || peerOutbox.map { $0.accepted <= receiving.lastArrived } ?? true)
-    }
-
-    /// With the lock held.
-    private var isSettled: Bool {
-        if let drainMark, outbox.firstSequence > drainMark { return true }
-        return isEmpty || (gate.isPaused && outbox.hasNothingInFlight)
+            && (ending.hasEnded || peerMemory.accepted.map { $0 <= receiving.lastArrived } ?? true)
     }
 
     // MARK: - Waiting for room
@@ -75,8 +69,10 @@ extension Link {
                 if isReady { continuation.resume() } else { isWaiting() }
             }
         } onCancel: {
-            let wake = lock.withLock { waiters.cancelWait(for: id) }
-            wake?()
+            Simulation.undivided {
+                let wake = lock.withLock { waiters.cancelWait(for: id) }
+                wake?()
+            }
         }
         try Task.checkCancellation()
     }
@@ -86,7 +82,7 @@ extension Link {
     /// - Returns: False if it is so already; `body` is not called then.
     package func whenRoom(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
-            guard !ending.hasEnded, isCrowded else { return false }
+            guard !ending.hasEnded, sending.isCrowded else { return false }
             waiters.waitWhileCrowded(body)
             return true
         }
@@ -113,7 +109,7 @@ extension Link {
     package var isOverfull: Bool {
         lock.withLock {
             let isUp = parties.peer != nil && !ending.hasEnded
-            return !gate.isPaused && keptBytes >= limits.outboxHardBytes * (isUp ? 1 : 2)
+            return !sending.gate.isPaused && sending.keptBytes >= limits.outboxHardBytes * (isUp ? 1 : 2)
         }
     }
 
@@ -133,9 +129,34 @@ extension Link {
     ///
     /// So threads that go on publishing keep no worker from ending.
     package func whenDrained(_ body: @escaping @Sendable () -> Void) {
-        lock.withLock { if sharedHead != nil { drainMark = outbox.lastSequence } }
+        lock.withLock { if sharedHead != nil { sending.drain() } }
         whenQuiet(body)
     }
+
+    // MARK: - Demand
+
+    /// Calls `body` once when something lies here that may leave, or the link has ended; at once if it is so already.
+    ///
+    /// For a link without a stream: its peer is down. In the place of what waited before.
+    package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
+        let isDemanded = lock.withLock {
+            if ending.hasEnded || isDemandedNow { return true }
+            waiters.waitForDemand(body)
+            return false
+        }
+        if isDemanded { body() }
+    }
+
+    /// With the lock held.
+    private var isDemandedNow: Bool { !sending.isEmpty && !sending.gate.isPaused }
+
+    /// Tells whoever waits for it that something lies here.
+    func demandArose() {
+        let waiter = lock.withLock { isDemandedNow ? waiters.takeDemand() : nil }
+        waiter?()
+    }
+
+    // MARK: - Waking
 
     /// Sends everybody who waits for room or quiet to look again.
     package func wakeWaiters() {
@@ -150,11 +171,11 @@ extension Link {
         if waiters.isEmpty { return [] }
         let standing = LinkWaiters.Standing(
             hasEnded: ending.hasEnded,
-            isCrowded: isCrowded,
+            isCrowded: sending.isCrowded,
             isBackedUp: isBackedUp,
             isQuiet: isQuietNow,
-            keptBytes: keptBytes,
-            keptEvents: keptEvents,
+            keptBytes: sending.keptBytes,
+            keptEvents: sending.keptEvents,
             outboxBytes: limits.outboxBytes
         )
         return waiters.takeWoken(standing)

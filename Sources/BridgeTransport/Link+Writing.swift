@@ -1,6 +1,6 @@
 import BridgePlatform
 package import BridgeProtocol
-package import DomainEvents
+import DomainEvents
 import Locks
 
 /// The writing half: one writer at a time, which takes all there is in batches until nothing is left.
@@ -20,30 +20,24 @@ extension Link {
     ///     clock that jumps only makes one event leave a little earlier or later.
     ///   - isGathered: whether it leaves with the next batch though the line is idle.
     package func flush(at now: UInt64, isGathered: Bool = false) {
-        flush(lock.withLock { wayToFlush(at: now, isGathered: isGathered) })
+        lock.lock()
+        flushAndUnlock(at: now, isGathered: isGathered)
     }
 
-    /// How what was enqueued is written.
-    enum Flush {
-        /// By a thread of this link.
-        case byLink(WriterState.Flush)
-        /// There is no peer, and its start waits for the demand.
-        case byNextPeer
-    }
-
-    /// With the lock held; what it says is to be done without.
-    func wayToFlush(at now: UInt64, isGathered: Bool = false) -> Flush {
-        if stream == nil, waiters.isDemandAwaited { return .byNextPeer }
-        if stream == nil || farewell.hasLeft { return .byLink(.byOthers) }
-        return .byLink(writer.enqueued(at: now, isGathered: isGathered, mayLeave: hasWritable))
-    }
-
-    func flush(_ way: Flush) {
-        switch way {
-        case .byNextPeer: demandArose()
-        case .byLink(.byOthers): return
-        case .byLink(.now): pump()
-        case .byLink(.soon):
+    /// The same with the lock held, which it gives back.
+    func flushAndUnlock(at now: UInt64, isGathered: Bool = false) {
+        guard stream != nil, !farewell.hasLeft else {
+            // There is no peer, and its start may wait for the demand.
+            let isDemanded = stream == nil && waiters.isDemandAwaited
+            lock.unlock()
+            if isDemanded { demandArose() }
+            return
+        }
+        switch writer.enqueued(at: now, isGathered: isGathered, mayLeave: sending.hasWritable) {
+        case .now: pumpAndUnlock()
+        case .byOthers: lock.unlock()
+        case .soon:
+            lock.unlock()
             // A poller that is stopping takes nothing: then this thread writes after all.
             if !poller.perform({ self.flushScheduled() }) { flushScheduled() }
         }
@@ -55,11 +49,15 @@ extension Link {
     private func flushScheduled(after gathered: UInt64 = 0) {
         let before = lock.withLock {
             writer.gatheredBegins()
-            return outbox.lastComposed
+            return sending.outbox.lastComposed
         }
         pump()
         let next = lock.withLock {
-            writer.gatheredLeft(after: gathered, brought: outbox.lastComposed - before, isOver: ending.hasEnded)
+            writer.gatheredLeft(
+                after: gathered,
+                brought: sending.outbox.lastComposed - before,
+                isOver: ending.hasEnded
+            )
         }
         // Whoever publishes in a flood wakes nobody: events gather, and are looked for after a moment.
         if let next { poller.schedule(after: next) { self.flushScheduled(after: next) } }
@@ -123,84 +121,9 @@ extension Link {
     /// finds them there when this process has ended.
     package func finish(reason: Goodbye.Reason, text: String) {
         lock.withLock {
-            farewell.said(reason, text: text, behind: outbox.lastSequence)
+            farewell.said(reason, text: text, behind: sending.outbox.lastSequence)
         }
         pump()
-    }
-
-    // MARK: - Acknowledging
-
-    /// Takes note that the last handler of an event has returned.
-    package func eventHandled(_ sequence: UInt64, wasUnwanted: Bool = false) {
-        let urgency = lock.withLock { note(handled: sequence, wasUnwanted: wasUnwanted) }
-        act(on: urgency)
-    }
-
-    /// Refuses an event: its sender learns why, and it is settled with that.
-    package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
-        let urgency = lock.withLock {
-            let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
-            // Of a peer that is gone nobody would take this out again.
-            if !ending.isReadToEnd { batch.queue(.refuse(refusal)) }
-            return noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited))
-        }
-        act(on: urgency)
-        pump()
-    }
-
-    /// With the lock held.
-    ///
-    /// Says whether to write now, to set the timer, or neither.
-    func note(handled sequence: UInt64, wasUnwanted: Bool = false) -> ReceiveWindow.Urgency {
-        let isQuietAwaited = waiters.isQuietAwaited
-        return noted(
-            sequence,
-            receiving.handled(sequence, wasUnwanted: wasUnwanted, isQuietAwaited: isQuietAwaited)
-        )
-    }
-
-    /// With the lock held.
-    ///
-    /// - Parameter urgency: with which the peer is to be told.
-    func noted(_ sequence: UInt64, _ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
-        sharedHead?.closed(sequence)
-        return urgency == .soon && !setTick(watching: 0) ? .none : urgency
-    }
-
-    func act(on urgency: ReceiveWindow.Urgency) {
-        switch urgency {
-        case .none: return
-        case .now: pump()
-        case .soon: startTick()
-        }
-    }
-
-    /// Acknowledges all that is handled without waiting for a ride.
-    package func acknowledgeNow() {
-        lock.withLock { receiving.acknowledgementIsDue() }
-        pump()
-    }
-
-    // MARK: - Receipts
-
-    /// Tells the peer what a process says of an event, for whoever waits to hear it.
-    package func sendReceipt(
-        of id: EventID,
-        process: String,
-        outcome: Receipt.Outcome = .handled,
-        handlers: Int = 0,
-        text: String = "",
-        passedOnTo: [String] = []
-    ) {
-        let receipt = Receipt(
-            id: lock.withLock { parties.written(id) },
-            process: process,
-            outcome: outcome.rawValue,
-            handlers: UInt64(clamping: handlers),
-            text: text.shortened(),
-            passedOnTo: passedOnTo
-        )
-        send(.receipt(receipt))
     }
 
     // MARK: - The writer
@@ -208,6 +131,11 @@ extension Link {
     /// Writes until nothing is left, the stream takes no more, or somebody else is at it already.
     package func pump() {
         lock.lock()
+        pumpAndUnlock()
+    }
+
+    /// The same with the lock held, which it gives back.
+    private func pumpAndUnlock() {
         guard ending.isWritable, let stream, writer.begin() else {
             let isDemanded = waiters.isDemandAwaited
             lock.unlock()
@@ -226,7 +154,7 @@ extension Link {
                 hasFailed = !isStalled
                 break
             }
-            if batch.wasWritten(count) { batchWasWritten() }
+            if batch.wasWritten(count) { wasSettled(sending.batchWasWritten()) }
         }
         writer.writeEnded(at: WallClock.now(), isStalled: isStalled)
         let hasSaidGoodbye = farewell.hasLeft
@@ -253,28 +181,14 @@ extension Link {
     private func composeBatch() -> Bool {
         guard !farewell.hasLeft else { return false }
         batch.begin()
-        if gate.isOpen {
-            promote(atMost: Self.batchBytes)
-            let before = outbox.lastComposed
-            batch.takeEvents(from: &outbox, maximumBytes: Self.batchBytes, through: gate.last)
-            if outbox.lastComposed > before { eventsLeave(after: before) }
-        }
-        let isLast = farewell.isWaiting && farewell.mayLeave(behind: remainder)
+        sending.leave(in: &batch, atMost: Self.batchBytes, at: MonotonicClock.now)
+        if trace != nil { traceLeft() }
+        let isLast = farewell.isWaiting && farewell.mayLeave(behind: sending.remainder(isShared: sharedHead != nil))
         if receiving.mayHaveToSay { acknowledge(isLast: isLast) }
-        if isLast, let goodbye = farewell.leaves(behind: outbox.lastComposed, handled: receiving.mark) {
+        if isLast, let goodbye = farewell.leaves(behind: sending.outbox.lastComposed, handled: receiving.mark) {
             batch.queue(.goodbye(goodbye))
         }
         return batch.close()
-    }
-
-    /// With the lock held.
-    private var remainder: Farewell.Remainder {
-        Farewell.Remainder(
-            lastComposed: outbox.lastComposed,
-            lastSequence: outbox.lastSequence,
-            isQueueEmpty: queue.isEmpty,
-            isShared: sharedHead != nil
-        )
     }
 
     /// Lets an acknowledgement ride on the batch, if one is to.
@@ -284,10 +198,10 @@ extension Link {
         let leaving = AcknowledgementPlan.Batch(
             carriesFrames: batch.carriesFrames,
             isLast: isLast,
-            lastComposed: outbox.lastComposed,
-            lastSequence: outbox.lastSequence,
-            queued: queue.count,
-            isHeldBack: gate.holdsBack
+            lastComposed: sending.outbox.lastComposed,
+            lastSequence: sending.outbox.lastSequence,
+            queued: sending.queue.count,
+            isHeldBack: sending.holdsBack
         )
         if let acknowledgement = receiving.batchLeaves(leaving) {
             batch.queue(.acknowledge(acknowledgement, incarnation: parties.ownIncarnation))
@@ -295,8 +209,24 @@ extension Link {
     }
 
     /// With the lock held.
-    private func batchWasWritten() {
-        outbox.composedWasWritten()
-        if acknowledgesNothing { settleUnconfirmed() }
+    private func traceLeft() {
+        traceSteps()
+        trace?.left(through: sending.outbox.lastComposed, at: MonotonicClock.now())
+    }
+
+    /// Notes what is settled as it was written for a peer that acknowledges nothing; nil if it is another one.
+    ///
+    /// With the lock held.
+    func wasSettled(_ settled: CheckedAcknowledgement?) {
+        if let settled, trace != nil { trace?.acknowledged(settled, at: MonotonicClock.now()) }
+    }
+
+    /// Tells of those events that were written for a peer which acknowledges nothing, and are waited for; nil if there are none.
+    ///
+    /// With the lock held; what it returns is to be called without.
+    func takeUnconfirmed() -> (() -> Void)? {
+        guard sending.areUnconfirmedAwaited else { return nil }
+        let (events, delegate) = (sending.takeUnconfirmed(), delegate)
+        return { delegate?.link(self, leftUnconfirmed: events) }
     }
 }

@@ -1,6 +1,5 @@
 package import BridgePlatform
 package import BridgeProtocol
-import CBOR
 package import DomainEvents
 import Locks
 import Synchronization
@@ -22,16 +21,11 @@ package final class Link: @unchecked Sendable {
     let poller: Poller
 
     let lock: Lock
-    @exclusivity(unchecked) var outbox: Outbox
-    /// What waits before the outbox: see `Link+Overflow.swift`.
-    @exclusivity(unchecked) var queue = OverflowQueue()
-    /// Room for events that go into all outboxes or into none.
-    @exclusivity(unchecked) var reservedBytes = 0
+    /// What was accepted for the peer, and what becomes of it.
+    @exclusivity(unchecked) var sending: SendState
     /// What the peer sends, and what becomes of it.
     @exclusivity(unchecked) var receiving: ReceiveState
     let role: LinkPhaseMachine.Role
-    @exclusivity(unchecked) var peerInterest: InterestTable
-    @exclusivity(unchecked) var maximumPeerFrame: Int
 
     @exclusivity(unchecked) var stream: (any ByteStream)?
     /// For a further thread that takes over the reading.
@@ -39,69 +33,27 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var ending = LinkEnding()
     /// Told when the peer's process has ended, or this side has closed the link.
     let peerWent: Condition
-    /// Whether the stream's memory holds the peer's outbox, to be read after its death.
-    @exclusivity(unchecked) private(set) var takesOver = false
-    /// What was found in the peer's memory, once it has been read.
-    @exclusivity(unchecked) var found: TakeOver?
+    /// What the peer shares.
+    @exclusivity(unchecked) var peerMemory = PeerMemory()
     /// The page on which this side notes for its host what it is at; set before the reading thread begins.
     @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
-    /// Takes large events out of the memory that the peer shares; nil if it shares none.
-    ///
-    /// Set before the reading thread begins.
-    @exclusivity(unchecked) private(set) var copies: FrameCopies?
-    /// What a worker says in its shared memory that it has accepted; nil in a worker, and of one that shares none.
-    ///
-    /// Set before the reading thread begins.
-    @exclusivity(unchecked) private(set) var peerOutbox: OutboxProgress?
     /// Where the inline handlers of the peer's events run.
     let inlineLane = LinkLane()
     @exclusivity(unchecked) weak var delegate: (any LinkDelegate)?
 
-    /// Whether the peer speaks in lines: see `Link+Lines.swift`.
+    /// Whether the peer speaks in lines: see `LinesStream`.
     @exclusivity(unchecked) var isInLines = false
-    /// Whether what is written for the peer counts as settled with that: see `Link+Unconfirmed.swift`.
-    @exclusivity(unchecked) var acknowledgesNothing = false
-    @exclusivity(unchecked) var unconfirmedEvents: UInt64 = 0
-    /// Of these, what somebody waits to hear of and has not been told.
-    @exclusivity(unchecked) var unconfirmedAwaited: [EventID] = []
 
     // Writing.
     @exclusivity(unchecked) var writer = WriterState()
-    /// Which events leave.
-    ///
-    /// Where policies act on events the queue holds those that wait for other links' outboxes, and this only those that
-    /// were moved to another link meanwhile.
-    @exclusivity(unchecked) var gate = SendingGate()
-    /// Whether the link is looked after in a moment: see `Link+Ticking.swift`.
-    @exclusivity(unchecked) var isTickSet = false
-    /// The event that was in its handlers at the last look.
-    @exclusivity(unchecked) var watched: UInt64 = 0
+    /// Whether the link is looked after in a moment.
+    @exclusivity(unchecked) var watch = LinkWatch()
     /// What is being written, and what is queued for the next write beside events.
     @exclusivity(unchecked) var batch = WriteBatch()
     /// What this side says last.
     @exclusivity(unchecked) var farewell = Farewell()
-    /// What lay in the outbox when this side was asked to end: see `Link+Waiting.swift`.
-    @exclusivity(unchecked) var drainMark: UInt64?
-    let headBuffer = CBORBuffer(minimumCapacity: 256)
-    @exclusivity(unchecked) var eventsSinceSettledMark = 0
-    /// The peer's numbers of names that this process knows by numbers of its own; 0 is nobody's.
-    @exclusivity(unchecked) var peerNumbers = Array(
-        repeating: (own: UInt64(0), peer: UInt64(0)),
-        count: Link.knownNumbers
-    )
-
-    /// How many events were taken for the peer.
-    @exclusivity(unchecked) var acceptedEvents: UInt64 = 0
-    /// Events that are not taken any more; nil as long as the peer is to stay.
-    @exclusivity(unchecked) var leftNames: LeftNames?
-
-    /// How long the peer takes to settle what is written for it; in the host only: see `Link+Timing.swift`.
-    @exclusivity(unchecked) var settling = SettlingTimer()
-    /// Nil unless somebody wants to know how events get on.
+    /// How events get on; nil unless that is wanted.
     @exclusivity(unchecked) var trace: LinkTrace?
-
-    /// What the policies have done.
-    @exclusivity(unchecked) var overflowTally: (dropped: UInt64, coalesced: UInt64) = (0, 0)
     /// Those who wait for something here.
     @exclusivity(unchecked) var waiters = LinkWaiters()
 
@@ -124,11 +76,9 @@ package final class Link: @unchecked Sendable {
         self.poller = poller
         lock = Lock()
         peerWent = Condition(lock: lock)
-        outbox = Outbox(limits: limits, memory: .pages)
         self.role = role
+        sending = SendState(own: ownSource, role: role, limits: limits, memory: .pages)
         receiving = ReceiveState(role: role, limits: limits, now: MonotonicClock.now())
-        peerInterest = InterestTable(limits: limits)
-        maximumPeerFrame = limits.frameBytes
     }
 
     /// Begins to read and write over `stream`.
@@ -148,14 +98,15 @@ package final class Link: @unchecked Sendable {
         lock.withLock {
             self.stream = stream
             self.delegate = delegate
-            self.takesOver = takesOver
             waiters.forgetDemand()
             // In which encoding a worker is answered shows in its first byte.
             writer.streamCame(peerSpeaksFirst: isHost)
-            let mapping = isHost ? stream.memory?.mapForReading() : nil
-            copies = peerMemory(of: stream).map { FrameCopies($0, mapping: mapping) }
-            peerOutbox = mapping.flatMap(OutboxProgress.init)
-            if let memory { sharedHead = outbox.share(memory) }
+            peerMemory.streamCame(
+                events: memoryOfPeer(stream),
+                outbox: isHost ? stream.memory?.mapForReading() : nil,
+                takesOver: takesOver
+            )
+            if let memory { sharedHead = sending.share(memory) }
         }
         inlineLane.head = sharedHead
         lastRead.store(MonotonicClock.now(), ordering: .relaxed)
@@ -165,17 +116,15 @@ package final class Link: @unchecked Sendable {
             try PlatformThread.start(name: "link \(peerName)") { self.read(stream, with: reader) }
         } catch {
             // As before: the next peer may have better luck.
-            lock.withLock { (self.stream, self.reader, self.delegate, copies, peerOutbox) = (nil, nil, nil, nil, nil) }
+            lock.withLock {
+                (self.stream, self.reader, self.delegate) = (nil, nil, nil)
+                peerMemory.forget()
+            }
             throw error
         }
-        if isHost, let shelf = stream.shelf?.soleMapping { lock.withLock { outbox.shelve(in: shelf) } }
+        if isHost, let shelf = stream.shelf?.soleMapping { lock.withLock { sending.shelve(in: shelf) } }
         pump()
     }
-
-    /// Nothing is read any more of what the peer has shared.
-    ///
-    /// On the reading thread, with the lock held.
-    func forgetPeerMemory() { (copies, peerOutbox) = (nil, nil) }
 
     /// Takes over what the peer said of itself in the handshake.
     ///
@@ -193,28 +142,19 @@ package final class Link: @unchecked Sendable {
             parties.established(own: ownSource, peer: peerSource, ownIncarnation: ownIncarnation)
             // It has spoken, or is known without that.
             writer.streamTakesMore()
-            // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both ways.
-            let ownLimit = role == .host ? limits.frameBytes : 1 << 30
-            maximumPeerFrame = peerFrameBytes.clamped(to: 0...min(ownLimit, 1 << 30))
-            outbox.grant(
-                windowBytes: peerWindowBytes.clamped(to: 0...(1 << 40)),
-                // The span of a window must stay far from the end of the numbers.
-                windowEvents: peerWindowEvents.clamped(to: 0...(1 << 20))
+            sending.established(
+                parties,
+                windowBytes: peerWindowBytes,
+                windowEvents: peerWindowEvents,
+                frameBytes: peerFrameBytes,
+                features: peerFeatures
             )
-            if peerFeatures.contains(.takesPlacedEvents) { outbox.beginPlacing() }
-            acknowledgesNothing = peerFeatures.contains(.acknowledgesNothing)
         }
         pump()
     }
 
-    /// Lets events leave from now on: the peer has said what it wants.
-    package func releaseEvents() {
-        lock.withLock { gate.peerIsReady() }
-        pump()
-    }
-
     /// What the peer has left in the memory that it shared; nil before the link's end, and if there was none.
-    package var takenOver: TakeOver? { lock.withLock { found } }
+    package var takenOver: TakeOver? { lock.withLock { peerMemory.found } }
 
     /// Whether nothing more comes over the stream: nobody waits for acknowledgements.
     package var wasReadToEnd: Bool { lock.withLock { ending.isReadToEnd } }
@@ -223,7 +163,23 @@ package final class Link: @unchecked Sendable {
     package var hasEnded: Bool { lock.withLock { ending.hasEnded } }
 
     /// The name that the peer gave one of its numbers.
-    package func peerInterestName(of number: UInt64) -> String? { lock.withLock { peerInterest.name(of: number) } }
+    package func peerInterestName(of number: UInt64) -> String? { lock.withLock { sending.names.name(of: number) } }
+
+    /// Whether the peer speaks in lines.
+    package var speaksLines: Bool { lock.withLock { isInLines } }
+
+    /// What this side can do over `stream` beyond what every peer can.
+    package func features(over stream: any ByteStream) -> LinkFeatures {
+        memoryOfPeer(stream) == nil ? [] : .takesPlacedEvents
+    }
+
+    /// What this side can do over the stream that it is attached to.
+    package var features: LinkFeatures { lock.withLock { stream }.map(features) ?? [] }
+
+    /// The memory in which the peer's events lie; nil if it shares none.
+    func memoryOfPeer(_ stream: any ByteStream) -> MemoryFile? {
+        role == .host ? stream.memory : stream.shelf
+    }
 
     // MARK: - State
 
@@ -253,41 +209,36 @@ package final class Link: @unchecked Sendable {
     /// Whether this is the process that offers the events of `source`.
     package func isPeer(_ source: EventSource) -> Bool { lock.withLock { !ending.hasEnded && parties.peer == source } }
 
-    /// The events of which somebody waits to hear from the peer, and which it has not settled.
-    package var awaitedEvents: [EventID] {
-        lock.withLock {
-            var found: [EventID] = []
-            outbox.forEachUnsettled { record in
-                let body = UnsafeRawBufferPointer(rebasing: record.frame[FrameDecoder.headBytes...])
-                // Our own frame; it decodes.
-                guard !record.isGap, let (head, _) = try? EventFrame.decode(body, limits: limits), head.wantsReceipt
-                else { return }
-                found.append(EventID(source: record.source, number: record.number))
-            }
-            queue.forEachEvent { if $0.wantsReceipt { found.append($0.context.id) } }
-            return found
-        }
-    }
+    /// The events of which something waits to hear from the peer, and which it has not settled.
+    package var awaitedEvents: [EventID] { lock.withLock { sending.awaitedEvents } }
 
-    /// Puts an event of the link before this one into the outbox.
-    func takeOver(
-        _ context: EventContext,
-        name: String,
-        attempt: UInt64,
-        wantsReceipt: Bool,
-        strikes: [String]?,
-        payload: UnsafeRawBufferPointer
-    ) {
-        // A link that takes over is not a worker's: its memory is its own, and has room.
-        _ = lock.withLock {
-            append(
-                context,
-                name: name,
-                attempt: attempt,
-                wantsReceipt: wantsReceipt,
-                strikes: strikes,
-                payload: payload
-            )
+    /// What has become of the link's events so far, and how many lie in its outbox that are not settled.
+    package var tally: (tally: LinkTally, waiting: UInt64, waitingBytes: Int) {
+        lock.withLock {
+            var tally = LinkTally()
+            tally.accepted = sending.acceptedEvents
+            tally.unwanted = sending.outbox.unwantedEvents
+            tally.handled = sending.handledEvents
+            tally.unconfirmed = sending.unconfirmed.count
+            tally.refused = sending.outbox.refusedEvents
+            (tally.dropped, tally.coalesced) = (sending.droppedEvents, sending.coalescedEvents)
+            tally.sentBytes = sending.outbox.composedBytes
+            tally.settling = sending.settling.histogram
+            tally.arrived = receiving.receivedEvents + peerMemory.foundEvents
+            tally.arrivedUnwanted = receiving.unwantedEvents
+            tally.arrivedRefused = receiving.refusedEvents + receiving.brokenEvents
+            // Of those taken over no process waits to hear: they were routed like all others.
+            tally.arrivedHandled = tally.arrived
+                .saturating(minus: UInt64(receiving.openEvents))
+                .saturating(minus: receiving.unwantedEvents + receiving.refusedEvents)
+            tally.missing = peerMemory.found?.missing ?? 0
+            tally.arrivedBytes = receiving.receivedBytes
+            return (tally, sending.waitingEvents, sending.keptBytes)
         }
     }
+}
+
+extension UInt64 {
+    /// The difference, or 0 where it would be negative.
+    fileprivate func saturating(minus other: UInt64) -> UInt64 { self > other ? self - other : 0 }
 }

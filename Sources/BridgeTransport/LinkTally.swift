@@ -57,37 +57,3 @@ package struct LinkTally: Sendable, Hashable {
         arrivedBytes += other.arrivedBytes
     }
 }
-
-extension Link {
-    /// What has become of the link's events so far, and how many lie in its outbox that are not settled.
-    package var tally: (tally: LinkTally, waiting: UInt64, waitingBytes: Int) {
-        lock.withLock {
-            var tally = LinkTally()
-            tally.accepted = acceptedEvents
-            tally.unwanted = outbox.unwantedEvents
-            // A peer's own count of what found no handler is not to be trusted.
-            tally.handled = outbox.acknowledgedEvents.saturating(minus: outbox.unwantedEvents + unconfirmedEvents)
-            tally.unconfirmed = unconfirmedEvents
-            tally.refused = outbox.refusedEvents
-            (tally.dropped, tally.coalesced) = overflowTally
-            tally.sentBytes = outbox.composedBytes
-            tally.settling = settling.histogram
-            let takenOver = UInt64(found?.events ?? 0)
-            tally.arrived = receiving.receivedEvents + takenOver
-            tally.arrivedUnwanted = receiving.unwantedEvents
-            tally.arrivedRefused = receiving.refusedEvents + receiving.brokenEvents
-            // Of those taken over nobody waits to hear: they were routed like all others.
-            tally.arrivedHandled = tally.arrived
-                .saturating(minus: UInt64(receiving.openEvents))
-                .saturating(minus: receiving.unwantedEvents + receiving.refusedEvents)
-            tally.missing = found?.missing ?? 0
-            tally.arrivedBytes = receiving.receivedBytes
-            return (tally, outbox.unsettledEvents + UInt64(queue.events), keptBytes)
-        }
-    }
-}
-
-extension UInt64 {
-    /// The difference, or 0 where it would be negative.
-    fileprivate func saturating(minus other: UInt64) -> UInt64 { self > other ? self - other : 0 }
-}

@@ -31,16 +31,25 @@ struct LinkTrace {
         self.peer = peer
     }
 
-    /// An event waits before the outbox.
-    mutating func waits(_ id: EventID, at now: UInt64) {
-        if queued.count < Self.capacity { queued[id] = now }
+    /// Something has become of events that lie here, or before the outbox.
+    mutating func note(_ steps: [SendState.Step], at now: UInt64) {
+        for step in steps {
+            switch step {
+            case .waits(let id): if queued.count < Self.capacity { queued[id] = now }
+            case .dropped(let id): queued[id] = nil
+            case .appended(let sequence, let name, let context, let attempt):
+                appended(sequence, name, context, attempt: attempt, at: now)
+            }
+        }
     }
 
-    /// An event that waited there goes nowhere.
-    mutating func wasDropped(_ id: EventID) { queued[id] = nil }
-
-    /// An event lies in the outbox.
-    mutating func appended(_ sequence: UInt64, _ event: String, _ context: EventContext, attempt: Int, at now: UInt64) {
+    private mutating func appended(
+        _ sequence: UInt64,
+        _ event: String,
+        _ context: EventContext,
+        attempt: Int,
+        at now: UInt64
+    ) {
         let start = queued.isEmpty ? now : queued.removeValue(forKey: context.id) ?? now
         guard entries.count < Self.capacity else { return recorder.drop(2) }
         entries[sequence] = Entry(event: event, context: context, attempt: attempt, start: start)

@@ -1,4 +1,4 @@
-package import DomainEvents
+package import BridgeProtocol
 
 /// What the host found in the shared outbox of a worker that has died.
 package struct TakeOver: Sendable, Hashable {
@@ -25,15 +25,4 @@ package struct TakeOver: Sendable, Hashable {
     package var suspects: [Suspect] = []
 
     package init() {}
-}
-
-/// An event that a worker had begun to handle when it died.
-package struct Suspect: Sendable, Hashable {
-    package let id: EventID
-    package let name: String
-    /// How often it was handed to an incarnation of the worker, this one included.
-    package let attempt: Int
-    /// Whether the worker's reading thread was in its handlers; otherwise it was with queues or tasks, where it may still have
-    /// waited for its turn.
-    package let isInline: Bool
 }

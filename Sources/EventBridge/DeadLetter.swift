@@ -1,4 +1,4 @@
-import BridgeTransport
+import BridgeProtocol
 public import DomainEvents
 import EventRouting
 

@@ -1,4 +1,5 @@
 import BridgePlatform
+import BridgeProtocol
 import BridgeTransport
 public import DomainEvents
 public import Supervision

@@ -1,4 +1,5 @@
 import BridgePlatform
+import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 import EventRouting

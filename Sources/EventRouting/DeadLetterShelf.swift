@@ -1,5 +1,4 @@
-import BridgeProtocol
-package import BridgeTransport
+package import BridgeProtocol
 package import DomainEvents
 
 /// An event that was given up for one process, with what is known of why.

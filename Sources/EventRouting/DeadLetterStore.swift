@@ -1,5 +1,5 @@
 import BridgePlatform
-import BridgeTransport
+import BridgeProtocol
 import DomainEvents
 import Locks
 

@@ -1,3 +1,4 @@
+import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 
@@ -9,7 +10,7 @@ struct Departure: HeldEvent {
     /// The outboxes that keep it until it is released.
     var places: [Route.Place] = []
     /// What policies have taken out for it.
-    var displaced: [(route: Route, event: Link.Displaced)] = []
+    var displaced: [(route: Route, event: Displaced)] = []
     /// Those who have not taken it.
     var losses: [NamedEvents.Loss] = []
     /// Whether losses are announced that are no dead letters; otherwise the caller is told.

@@ -1,3 +1,4 @@
+import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 import Locks

@@ -5,7 +5,7 @@ import DomainEvents
 /// What overflow policies drop, here and at the peers.
 extension EventRouter {
     /// A policy has taken an event out of the way to a peer.
-    func wasDisplaced(_ event: Link.Displaced, at route: Route) {
+    func wasDisplaced(_ event: Displaced, at route: Route) {
         let reason =
             event.isCoalesced
             ? "a later event took its place on the way to \(route.peerName)"

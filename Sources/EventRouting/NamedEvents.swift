@@ -191,6 +191,12 @@ final class NamedEvents: @unchecked Sendable {
                         by: router
                     )
                 case .announced:
+                    // One that is not taken there is tried again as any other, and told of.
+                    if let alone = alone(among: targets, attached, receipts, held),
+                        case .taken = alone.send(context, name: self, payload: payload, ifThereIsRoom: false)
+                    {
+                        return .taken
+                    }
                     let sent = send(
                         payload,
                         context: context,
@@ -207,6 +213,19 @@ final class NamedEvents: @unchecked Sendable {
             let failure = DeliveryError(.notEncodable, "\(name) cannot be encoded: \(error)")
             return refused(failure, context, intake, by: router)
         }
+    }
+
+    /// The only peer that gets an event, if nothing but its outbox is between the event and the line.
+    private func alone(
+        among targets: [Route],
+        _ attached: [Route],
+        _ receipts: ReceiptLedger?,
+        _ held: [any HeldEvent]?
+    ) -> Route? {
+        guard targets.count == 1, attached.isEmpty, receipts == nil, held == nil, !targets[0].hasPolicies else {
+            return nil
+        }
+        return targets[0]
     }
 
     private func refused(
@@ -259,8 +278,8 @@ final class NamedEvents: @unchecked Sendable {
         held: inout [any HeldEvent]?,
         by router: EventRouter
     ) -> Forwarded {
-        if targets.count == 1, attached.isEmpty, receipts == nil, held == nil, !targets[0].hasPolicies {
-            let sent = targets[0].send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
+        if let alone = alone(among: targets, attached, receipts, held) {
+            let sent = alone.send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
             if let sent { return sent }
             return sendToThoseWhoStay(
                 payload,

@@ -15,7 +15,7 @@ extension Route {
     ) -> Place? {
         let link = self.link
         // A policy's work is told to the peer alone, by the link.
-        var displaced: [Link.Displaced] = []
+        var displaced: [Displaced] = []
         let outcome = link.enqueue(
             context,
             name: name,

@@ -227,7 +227,7 @@ package final class Route: @unchecked Sendable {
         /// Whether it lies beyond the limit where waiting begins.
         let isCrowded: Bool
         /// What a policy has taken out for it, or the event itself if it was dropped.
-        let displaced: [Link.Displaced]
+        let displaced: [Displaced]
     }
 
     /// Keeps room for an event in the outbox.
@@ -260,7 +260,7 @@ package final class Route: @unchecked Sendable {
         DeliveryError(.workerUnavailable, "worker \"\(peerName)\" does not take \(name): \(reason)")
     }
 
-    private func refusal(of name: String, _ problem: Link.Enqueued) -> DeliveryError {
+    private func refusal(of name: String, _ problem: Enqueued) -> DeliveryError {
         switch problem {
         case .tooLarge(let size, let limit):
             DeliveryError(
@@ -303,7 +303,7 @@ package final class Route: @unchecked Sendable {
                 countRejected()
                 throw unavailable(name, closed)
             }
-            var displaced: [Link.Displaced] = []
+            var displaced: [Displaced] = []
             let outcome = link.enqueue(
                 context,
                 name: name,

@@ -9,30 +9,55 @@ struct FrameFormTests {
     private static let numbers: [UInt64] = [1, 23, 24, 255, 256, 65_535, 65_536, 1 << 32 - 1, 1 << 32, .max]
 
     @Test("the short way of writing an event's head writes what the general one does", arguments: numbers)
-    func plainHeads(sequence: UInt64) {
+    func plainHeads(sequence: UInt64) throws {
         for number in Self.numbers {
             for name in [0, 300, .max] as [UInt64] {
-                let plain = EventFrame.PlainHead(
-                    sequence: sequence,
-                    number: number,
-                    nanosecondsSinceEpoch: number ^ name,
-                    name: name
-                )
-                let written = [UInt8](unsafeUninitializedCapacity: plain.length) { buffer, count in
-                    if let start = buffer.baseAddress { plain.encode(at: start, payloadBytes: 1_000) }
-                    count = plain.length
+                for settledBelow in [nil] + Self.numbers.map(Optional.some) {
+                    let plain = EventFrame.PlainHead(
+                        sequence: sequence,
+                        number: number,
+                        nanosecondsSinceEpoch: number ^ name,
+                        name: name,
+                        settledBelow: settledBelow
+                    )
+                    let written = [UInt8](unsafeUninitializedCapacity: plain.length) { buffer, count in
+                        if let start = buffer.baseAddress { plain.encode(at: start, payloadBytes: 1_000) }
+                        count = plain.length
+                    }
+                    var head = EventHead(
+                        sequence: sequence,
+                        id: .sender(number: number),
+                        nanosecondsSinceEpoch: number ^ name,
+                        name: .number(name)
+                    )
+                    head.settledBelow = settledBelow.map { UntrustedNumber($0) }
+                    let buffer = CBORBuffer()
+                    EventFrame.encodeHead(head, payloadBytes: 1_000, into: buffer)
+                    #expect(written == buffer.copied())
+                    // A short body is read the general way, a long one the short way.
+                    for payload in [1, 11, 12, 60] {
+                        let body = bodyOf(written) + [UInt8](repeating: 0xF4, count: payload)
+                        let read = try decodeEvent(body)
+                        #expect(read.payload.count == payload)
+                        #expect(read.head.sequence == head.sequence && read.head.settledBelow == head.settledBelow)
+                        #expect(read.head.id == head.id && read.head.name == head.name)
+                        #expect(read.head.nanosecondsSinceEpoch == head.nanosecondsSinceEpoch)
+                    }
                 }
-                let head = EventHead(
-                    sequence: sequence,
-                    id: .sender(number: number),
-                    nanosecondsSinceEpoch: number ^ name,
-                    name: .number(name)
-                )
-                let buffer = CBORBuffer()
-                EventFrame.encodeHead(head, payloadBytes: 1_000, into: buffer)
-                #expect(written == buffer.copied())
             }
         }
+    }
+
+    @Test("one option that is not the short way's, or is cut off, is read the general way")
+    func otherOptions() throws {
+        let head: [UInt8] = [0x87, 0x08, 0x01, 0xF6, 0x02, 0x03]
+        let payload = [UInt8](repeating: 0xF4, count: 60)
+        #expect(try decodeEvent(head + [0xA1, 0x01, 0x02] + payload).head.attempt == 2)
+        #expect(try decodeEvent(head + [0xA1, 0x05, 0x09] + payload).head.settledBelow == 9)
+        // No number, and one that ends beyond the frame.
+        #expect(throws: (any Error).self) { try decodeEvent(head + [0xA1, 0x05, 0x60] + payload) }
+        #expect(throws: (any Error).self) { try decodeEvent(head + [0xA1, 0x05, 0x1B, 0x00]) }
+        #expect(throws: LinkViolation.self) { try decodeEvent(head + [0xA1, 0x05, 0x1B] + payload.prefix(8)) }
     }
 
     @Test("a receipt that names more processes than the limit is refused")

@@ -118,7 +118,7 @@ struct LinkBacklogTests {
                 id: EventID(source: LinkPair.hostSource, number: number),
                 nanosecondsSinceEpoch: 1
             )
-            var displaced: [Link.Displaced] = []
+            var displaced: [Displaced] = []
             _ = payload(Int(number)).withUnsafeBytes {
                 link.enqueue(context, name: "a", isAccepted: true, payload: $0, displaced: &displaced)
             }

@@ -93,7 +93,7 @@ struct LinkEndingTests {
         let sharing = try LinkPair(.memory)
         sharing.worker.finish(reason: .shutdown, text: "drained")
         #expect(sharing.workerDelegate.end.wait { $0 != nil })
-        var displaced: [Link.Displaced] = []
+        var displaced: [Displaced] = []
         let context = EventContext(id: EventID(source: Self.source, number: 1), nanosecondsSinceEpoch: 1)
         let outcome = payload(1).withUnsafeBytes {
             sharing.worker.enqueue(context, name: "a", wantsReceipt: true, payload: $0, displaced: &displaced)

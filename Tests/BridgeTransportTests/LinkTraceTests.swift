@@ -81,3 +81,19 @@ struct LinkTraceTests {
         #expect(recorder.take().dropped == 8)
     }
 }
+
+extension LinkTrace {
+    fileprivate mutating func waits(_ id: EventID, at now: UInt64) { note([.waits(id)], at: now) }
+
+    fileprivate mutating func wasDropped(_ id: EventID) { note([.dropped(id)], at: 0) }
+
+    fileprivate mutating func appended(
+        _ sequence: UInt64,
+        _ name: String,
+        _ context: EventContext,
+        attempt: Int,
+        at now: UInt64
+    ) {
+        note([.appended(sequence: sequence, name: name, context, attempt: attempt)], at: now)
+    }
+}

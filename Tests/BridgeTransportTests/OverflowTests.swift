@@ -116,8 +116,8 @@ struct OverflowTests {
         defer { poller.stop() }
         let limits = Self.limits(["BoxSaved": .dropOldest])
         let link = Link(peerName: "canvas", role: .host, ownSource: Self.source, limits: limits, poller: poller)
-        func put(_ number: Int, _ name: String) -> (outcome: Link.Enqueued, gone: [UInt64]) {
-            var displaced: [Link.Displaced] = []
+        func put(_ number: Int, _ name: String) -> (outcome: Enqueued, gone: [UInt64]) {
+            var displaced: [Displaced] = []
             let id = EventID(source: Self.source, number: UInt64(number))
             let context = EventContext(id: id, nanosecondsSinceEpoch: 1)
             let outcome = payload(number).withUnsafeBytes {

@@ -1,0 +1,44 @@
+/// By which numbers the peer knows the names of events.
+package struct PeerNames: Sendable {
+    private var interest: InterestTable
+    /// The peer's numbers of names that this process knows by numbers of its own; 0 is no name's.
+    private var known = Self.nothingKnown
+
+    /// How many names' numbers are found without a look at their text.
+    private static let places = 64
+    private static let nothingKnown = Array(repeating: (own: UInt64(0), peer: UInt64(0)), count: places)
+
+    package init(limits: LinkLimits) { interest = InterestTable(limits: limits) }
+
+    /// The peer says what it wants from now on.
+    package mutating func apply(_ interest: Interest) throws(LinkViolation) {
+        known = Self.nothingKnown
+        try self.interest.apply(interest)
+    }
+
+    /// The peer's number of a name; nil if the peer does not want it now.
+    ///
+    /// - Parameter number: by which this process knows the name; 0 if it does not.
+    package mutating func number(of name: String, known number: UInt64) -> UInt64? {
+        if number == 0 { return self.number(of: name) }
+        let place = Int(truncatingIfNeeded: number) & (Self.places - 1)
+        if known[place].own == number { return known[place].peer }
+        guard let peer = self.number(of: name) else { return nil }
+        known[place] = (number, peer)
+        return peer
+    }
+
+    /// The same, of a name that this process does not know by a number.
+    package func number(of name: String) -> UInt64? { interest.number(of: name) }
+
+    /// The name that the peer gave one of its numbers.
+    package func name(of number: UInt64) -> String? { interest.name(of: number) }
+
+    /// The name of an event as this side has written it; empty if it was written by a number that stands for none.
+    func text(of name: WireName) -> String {
+        switch name {
+        case .text(let text): text
+        case .number(let number): self.name(of: number) ?? ""
+        }
+    }
+}

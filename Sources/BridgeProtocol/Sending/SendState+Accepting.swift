@@ -1,0 +1,198 @@
+package import DomainEvents
+
+/// Events on their way in: into the outbox, into the queue before it, or why not.
+extension SendState {
+    /// What a head takes at most beside its name: the largest identifiers thrice, and all options.
+    private static let headAllowance = 2_048
+
+    // MARK: - Taking
+
+    /// Takes an event as its policy says.
+    ///
+    /// - Parameters:
+    ///   - number: by which this process knows the name; 0 if it does not.
+    ///   - isHeld: whether the event stays until ``release(_:)``, because it goes to other peers as well and must lie
+    ///     in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
+    ///     have it.
+    ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. How
+    ///     many such events there are is bounded by the windows of those who send them.
+    ///   - reserved: the room that was kept for it here, in bytes; nil if none was.
+    ///   - displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
+    package mutating func take(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        attempt: UInt64,
+        isHeld: Bool,
+        wantsReceipt: Bool,
+        isAccepted: Bool,
+        reserved: Int?,
+        payload: UnsafeRawBufferPointer,
+        displaced: inout [Displaced]
+    ) -> Enqueued {
+        if let leftNames, leftNames.contains(name) { return .left }
+        if let reserved {
+            giveBack(reserved)
+        } else if let problem = problem(with: payload, name: name, isAccepted: isAccepted) {
+            return problem
+        }
+        guard limits.overflow.isPlain else {
+            let event = OverflowQueue.Waiting(
+                name: name,
+                context: context,
+                attempt: attempt,
+                wantsReceipt: wantsReceipt,
+                payload: payload
+            )
+            acceptedEvents += 1
+            return offer(event, isHeld: isHeld, displaced: &displaced)
+        }
+        let outcome = takeAtOnce(
+            context,
+            name: name,
+            number: number,
+            attempt: attempt,
+            wantsReceipt: wantsReceipt,
+            payload: payload
+        )
+        if isHeld, case .accepted(let sequence, _) = outcome { gate.hold(sequence) }
+        return outcome
+    }
+
+    /// Takes an event that goes nowhere else; only where every event waits for room.
+    package mutating func take(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        payload: UnsafeRawBufferPointer
+    ) -> Enqueued {
+        if let leftNames, leftNames.contains(name) { return .left }
+        if let problem = problem(with: payload, name: name) { return problem }
+        return takeAtOnce(context, name: name, number: number, payload: payload)
+    }
+
+    private mutating func takeAtOnce(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        attempt: UInt64 = 1,
+        wantsReceipt: Bool = false,
+        payload: UnsafeRawBufferPointer
+    ) -> Enqueued {
+        // What is missing before it is said before it.
+        if !queue.isEmpty { promoteGaps() }
+        guard queue.isEmpty,
+            append(
+                context,
+                name: name,
+                number: number,
+                attempt: attempt,
+                wantsReceipt: wantsReceipt,
+                payload: payload
+            )
+        else { return .full(limit: limits.outboxHardBytes) }
+        acceptedEvents += 1
+        return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
+    }
+
+    /// Says, in the place where they would have come, that events are missing.
+    package mutating func note(_ gap: Gap) { queue.append(gap) }
+
+    // MARK: - Room
+
+    /// Keeps room for an event, so that no other takes it meanwhile.
+    ///
+    /// - Returns: How much, in bytes: for the event when it is taken, or for ``giveBack(_:)``.
+    package mutating func reserve(for payload: UnsafeRawBufferPointer) -> Int {
+        let bytes = LinkLimits.charge(forFrameOf: payload.count + Self.headAllowance)
+        reservedBytes += bytes
+        return bytes
+    }
+
+    /// Room that was kept is used or not needed.
+    package mutating func giveBack(_ reserved: Int) { reservedBytes -= reserved }
+
+    /// Why an event would not be taken; nil if it would.
+    package func problem(with payload: UnsafeRawBufferPointer, name: String, isAccepted: Bool = false) -> Enqueued? {
+        guard payload.count <= maximumFrame - Self.headAllowance else {
+            return .tooLarge(size: payload.count, limit: maximumFrame - Self.headAllowance)
+        }
+        let limit: Int
+        switch limits.overflow.policy(of: name) {
+        case .wait:
+            if isAccepted { return nil }
+            limit = limits.outboxHardBytes
+        case .fail: limit = limits.outboxBytes
+        // They make room, or need none.
+        case .dropOldest, .dropNewest, .latest: return nil
+        }
+        let taken = keptBytes + reservedBytes
+        if taken == 0 { return nil }
+        // Of events of 256 bytes the books of an outbox take a seventh of what the frames do. Below the limit where
+        // waiting begins they do not count: a publisher that has waited for room is to find it.
+        let books = keptBytes < limits.outboxBytes ? 0 : outbox.bookkeepingBytes + queue.bookkeepingBytes
+        return taken + books + payload.count <= limit ? nil : .full(limit: limit)
+    }
+
+    // MARK: - Policies
+
+    /// Puts an event into the queue as its policy says.
+    private mutating func offer(
+        _ event: OverflowQueue.Waiting,
+        isHeld: Bool,
+        displaced: inout [Displaced]
+    ) -> Enqueued {
+        var key: [UInt8]?
+        let policy = limits.overflow.policy(of: event.name)
+        switch policy {
+        case .wait, .fail: break
+        case .dropNewest:
+            if !hasRoom(for: event) { return drop(event, &displaced) }
+        case .dropOldest:
+            if !makeRoom(for: event, &displaced) { return drop(event, &displaced) }
+        case .latest(let field):
+            key = event.payload.withUnsafeBytes { PayloadField.value(of: field, in: $0) }
+            if let key, let older = queue.supersede(name: event.name, key: key) {
+                coalescedEvents += 1
+                steps?.append(.dropped(older.context.id))
+                displaced.append(Displaced(older, isCoalesced: true))
+            }
+            if !makeRoom(for: event, &displaced) { return drop(event, &displaced) }
+        }
+        let ticket = queue.append(event, key: key, isHeld: isHeld)
+        note(event.name, .waits(event.context.id))
+        // Where events are dropped no publisher waits, and so none is slowed.
+        return .accepted(sequence: ticket, isCrowded: isCrowded && policy == .wait)
+    }
+
+    /// Whether an event finds room below the limit where waiting begins.
+    ///
+    /// What is handled does not count there, though it is kept until what lies before it is handled too: below the hard
+    /// limit it is in no one's way.
+    ///
+    /// - Parameter freed: what would be taken out for it.
+    private func hasRoom(for event: OverflowQueue.Waiting, without freed: Int = 0) -> Bool {
+        if isEmpty { return true }
+        return outbox.unhandledBytes + queue.chargedBytes - freed + event.charge <= limits.outboxBytes
+            && keptBytes - freed + event.charge <= limits.outboxHardBytes
+    }
+
+    /// Takes out as many of the older events of its name as it needs; none if all of them were not enough.
+    private mutating func makeRoom(for event: OverflowQueue.Waiting, _ displaced: inout [Displaced]) -> Bool {
+        guard hasRoom(for: event, without: queue.chargedBytes(of: event.name)) else { return false }
+        while !hasRoom(for: event) {
+            guard let oldest = queue.dropOldest(of: event.name) else { return false }
+            droppedEvents += 1
+            steps?.append(.dropped(oldest.context.id))
+            displaced.append(Displaced(oldest, isCoalesced: false))
+        }
+        return true
+    }
+
+    private mutating func drop(_ event: OverflowQueue.Waiting, _ displaced: inout [Displaced]) -> Enqueued {
+        queue.append(Gap(event.context.id, name: event.name, reason: .policy))
+        droppedEvents += 1
+        displaced.append(Displaced(event, isCoalesced: false))
+        return .dropped
+    }
+}

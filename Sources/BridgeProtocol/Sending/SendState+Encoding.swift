@@ -1,0 +1,202 @@
+import CBOR
+package import DomainEvents
+
+/// How events become frames in the outbox, and how what this side wrote is read again.
+extension SendState {
+    // MARK: - Writing
+
+    /// Encodes an event into the outbox.
+    ///
+    /// - Parameter number: by which this process knows the name; 0 if it does not.
+    /// - Returns: False if the memory that is shared with the host has no room for it.
+    mutating func append(
+        _ context: EventContext,
+        name: String,
+        number: UInt64 = 0,
+        attempt: UInt64 = 1,
+        wantsReceipt: Bool = false,
+        strikes: [String]? = nil,
+        payload: UnsafeRawBufferPointer
+    ) -> Bool {
+        if attempt == 1, !wantsReceipt, strikes == nil,
+            let isAppended = appendPlain(context, name: name, number: number, payload: payload)
+        {
+            if steps != nil, isAppended { wasAppended(name, context, attempt: attempt) }
+            return isAppended
+        }
+        var head = EventHead(
+            sequence: outbox.lastSequence &+ 1,
+            id: parties.written(context.id),
+            nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
+            name: names.number(of: name, known: number).map(WireName.number) ?? .text(name)
+        )
+        head.attempt = UntrustedNumber(attempt)
+        head.wantsReceipt = wantsReceipt
+        if let cause = context.cause {
+            head.cause = parties.written(cause)
+            if context.root != cause { head.root = parties.written(context.root) }
+        }
+        head.traceparent = context.traceparent?.description
+        head.settledBelow = settledMark(before: context.id).map { UntrustedNumber($0) }
+        headBuffer.removeAll()
+        EventFrame.encodeHead(head, payloadBytes: payload.count, into: headBuffer)
+        let headBytes = headBuffer.bytes
+        let frameLength = headBytes.count + payload.count
+        let place = outbox.append(
+            frameLength: frameLength,
+            source: context.id.source,
+            number: context.id.number,
+            attempt: UInt32(clamping: attempt),
+            strikes: strikes
+        )
+        guard let frame = place else { return false }
+        if let start = headBytes.baseAddress { frame.copyMemory(from: start, byteCount: headBytes.count) }
+        if let start = payload.baseAddress {
+            (frame + headBytes.count).copyMemory(from: start, byteCount: payload.count)
+        }
+        outbox.frameWasWritten(frameLength: frameLength)
+        if steps != nil { wasAppended(name, context, attempt: attempt) }
+        return true
+    }
+
+    /// The same for an event that nothing has caused, of this side's own and with a number for its name, as most are:
+    /// its head is written in place.
+    ///
+    /// - Returns: Nil if it has not, and nothing was encoded.
+    private mutating func appendPlain(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        payload: UnsafeRawBufferPointer
+    ) -> Bool? {
+        guard context.cause == nil, context.traceparent == nil, context.id.source === parties.own,
+            let peerNumber = names.number(of: name, known: number)
+        else { return nil }
+        let head = EventFrame.PlainHead(
+            sequence: outbox.lastSequence &+ 1,
+            number: context.id.number,
+            nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
+            name: peerNumber,
+            settledBelow: settledMark(before: context.id)
+        )
+        let frameLength = head.length + payload.count
+        guard let frame = outbox.append(frameLength: frameLength, source: parties.own, number: context.id.number) else {
+            return false
+        }
+        head.encode(at: frame, payloadBytes: payload.count)
+        if let start = payload.baseAddress {
+            (frame + head.length).copyMemory(from: start, byteCount: payload.count)
+        }
+        outbox.frameWasWritten(frameLength: frameLength)
+        return true
+    }
+
+    private mutating func wasAppended(_ name: String, _ context: EventContext, attempt: UInt64) {
+        let sequence = outbox.lastSequence
+        note(name, .appended(sequence: sequence, name: name, context, attempt: Int(clamping: attempt)))
+    }
+
+    mutating func append(_ event: OverflowQueue.Waiting) -> Bool {
+        event.payload.withUnsafeBytes { payload in
+            append(
+                event.context,
+                name: event.name,
+                attempt: event.attempt,
+                wantsReceipt: event.wantsReceipt,
+                payload: payload
+            )
+        }
+    }
+
+    mutating func append(_ gap: Gap) -> Bool {
+        let frame = GapFrame(
+            sequence: outbox.lastSequence &+ 1,
+            name: names.number(of: gap.name).map(WireName.number) ?? .text(gap.name),
+            count: gap.count.asWritten,
+            reason: gap.reason,
+            ranges: gap.ranges.map { GapFrame.Range(first: parties.written($0.first), last: $0.last.asWritten) }
+        )
+        headBuffer.removeAll()
+        frame.encode(into: headBuffer)
+        let bytes = headBuffer.bytes
+        guard
+            let place = outbox.append(frameLength: bytes.count, source: parties.own, number: 0, isGap: true),
+            let start = bytes.baseAddress
+        else { return false }
+        place.copyMemory(from: start, byteCount: bytes.count)
+        outbox.frameWasWritten(frameLength: bytes.count)
+        return true
+    }
+
+    // MARK: - What the receiver may forget
+
+    /// Below which number the receiver may forget this origin's events: told when nothing is open, or now and then.
+    private mutating func settledMark(before id: EventID) -> UInt64? {
+        eventsSinceSettledMark += 1
+        if outbox.isEmpty {
+            eventsSinceSettledMark = 0
+            return id.number
+        }
+        guard isSettledMarkOld else { return nil }
+        eventsSinceSettledMark = 0
+        return outbox.lowestNumber(of: id.source) ?? id.number
+    }
+
+    /// It costs a look at all that is kept.
+    private var isSettledMarkOld: Bool { eventsSinceSettledMark >= max(1_023, outbox.count) }
+
+    // MARK: - Reading again
+
+    /// An event of this side's outbox, as it was accepted.
+    struct Written {
+        let name: String
+        let context: EventContext
+        let wantsReceipt: Bool
+        let payload: UnsafeRawBufferPointer
+    }
+
+    /// The event of a record in the outbox; nil of one that stands for events that were dropped.
+    func event(of record: Outbox.Unsettled) -> Written? {
+        let body = Self.body(of: record)
+        // Our own frame; it decodes.
+        guard !record.isGap, let (head, payloadOffset) = try? EventFrame.decode(body, limits: limits) else {
+            return nil
+        }
+        let written = parties.written(head)
+        return Written(
+            name: names.text(of: head.name),
+            context: EventContext(
+                id: EventID(source: record.source, number: record.number),
+                nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
+                cause: written.cause,
+                root: written.root,
+                traceparent: written.traceparent
+            ),
+            wantsReceipt: head.wantsReceipt,
+            payload: UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
+        )
+    }
+
+    /// Whether a record in the outbox is an event of which something waits to hear.
+    func isAwaited(_ record: Outbox.Unsettled) -> Bool {
+        // Our own frame; it decodes.
+        !record.isGap && (try? EventFrame.decode(Self.body(of: record), limits: limits))?.0.wantsReceipt == true
+    }
+
+    /// What a record in the outbox stands for that is no event.
+    func gap(of record: Outbox.Unsettled) -> Gap? {
+        // Our own frame; it decodes.
+        guard let frame = try? GapFrame(decoding: Self.body(of: record), limits: limits) else { return nil }
+        return parties.written(frame, name: names.text(of: frame.name))
+    }
+
+    private static func body(of record: Outbox.Unsettled) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: record.frame[FrameDecoder.headBytes...])
+    }
+
+    /// The identity and causes of an event that this side sent.
+    package func context(of head: EventHead) -> EventContext { parties.written(head) }
+
+    /// The name of an event that this side sent.
+    package func name(of head: EventHead) -> String { names.text(of: head.name) }
+}

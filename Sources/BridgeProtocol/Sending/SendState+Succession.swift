@@ -1,0 +1,142 @@
+package import DomainEvents
+
+/// From one incarnation of the peer to the next: what is sent again, what it may have died of, and what is not sent again.
+extension SendState {
+    /// Moves what the peer has not settled into the state of the link that takes this one's place, oldest first.
+    ///
+    /// - Parameters:
+    ///   - next: holds nothing yet.
+    ///   - leftOut: the event that is not moved; nil to move all.
+    /// - Returns: The event that was left out; nil if it is not in the outbox, or none was to be.
+    package mutating func move(to next: inout SendState, without leftOut: UInt64? = nil) -> UndeliveredEvent? {
+        var found: UndeliveredEvent?
+        outbox.forEachUnsettled { record in
+            // A link that takes over is not a worker's: its memory is its own, and has room.
+            if record.isGap {
+                if let gap = gap(of: record) { _ = next.append(gap) }
+            } else if let event = event(of: record) {
+                if record.sequence == leftOut {
+                    found = UndeliveredEvent(event, of: record)
+                } else {
+                    next.append(event, of: record)
+                }
+            }
+        }
+        next.queue = queue
+        // What is held is held in a link that has ended.
+        next.queue.releaseAll()
+        leaveQueue()
+        return found
+    }
+
+    private mutating func append(_ event: Written, of record: Outbox.Unsettled) {
+        _ = append(
+            event.context,
+            name: event.name,
+            attempt: UInt64(record.attempts) + 1,
+            wantsReceipt: event.wantsReceipt,
+            strikes: record.strikes,
+            payload: event.payload
+        )
+    }
+
+    /// Takes out every event, oldest first: no other link takes this one's place.
+    ///
+    /// Gaps are left out.
+    package mutating func takeAll() -> [UndeliveredEvent] {
+        var left: [UndeliveredEvent] = []
+        outbox.forEachUnsettled { record in
+            if let event = event(of: record) { left.append(UndeliveredEvent(event, of: record)) }
+        }
+        queue.forEachEvent { event in
+            left.append(
+                UndeliveredEvent(
+                    name: event.name,
+                    context: event.context,
+                    attempts: Int(clamping: event.attempt - 1),
+                    payload: event.payload
+                )
+            )
+        }
+        leaveQueue()
+        return left
+    }
+
+    /// What waited there has gone elsewhere.
+    private mutating func leaveQueue() {
+        gate.hold(contentsOf: queue.held)
+        queue = OverflowQueue()
+    }
+
+    // MARK: - What is waited for
+
+    /// The events of which something waits to hear from the peer, and which it has not settled.
+    package var awaitedEvents: [EventID] {
+        var found: [EventID] = []
+        outbox.forEachUnsettled { record in
+            if isAwaited(record) { found.append(EventID(source: record.source, number: record.number)) }
+        }
+        queue.forEachEvent { if $0.wantsReceipt { found.append($0.context.id) } }
+        return found
+    }
+
+    // MARK: - Suspects
+
+    /// The events that have left for the peer and are not settled.
+    package var unfinished: [EventID] {
+        var left: [EventID] = []
+        outbox.forEachUnsettled(through: outbox.lastComposed) { record in
+            if !record.isGap { left.append(EventID(source: record.source, number: record.number)) }
+        }
+        return left
+    }
+
+    /// Of these, those that the peer says it had begun and not finished, oldest first.
+    package func suspects(_ state: OutboxState) -> [Suspect] {
+        var found: [Suspect] = []
+        let handledNow = state.handledNow
+        outbox.forEachUnsettled(through: outbox.lastComposed) { record in
+            guard state.isOpen(record.sequence) else { return }
+            let isInline = handledNow.map { $0 == record.sequence } ?? false
+            if let suspect = suspect(record, isInline: isInline) { found.append(suspect) }
+        }
+        return found
+    }
+
+    /// An event that has left for the peer and that it has not settled; nil for every other one.
+    package func unsettledEvent(_ sequence: UInt64) -> Suspect? {
+        var found: Suspect?
+        outbox.forEachUnsettled(through: outbox.lastComposed) { record in
+            if record.sequence == sequence { found = suspect(record, isInline: false) }
+        }
+        return found
+    }
+
+    private func suspect(_ record: Outbox.Unsettled, isInline: Bool) -> Suspect? {
+        event(of: record).map { event in
+            Suspect(id: event.context.id, name: event.name, attempt: Int(record.attempts), isInline: isInline)
+        }
+    }
+
+    /// The incarnation before this one has crashed with these events open, which lie here now.
+    ///
+    /// Only before the first event leaves.
+    package mutating func receiverCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
+        outbox.receiverCrashed(suspects: suspects, because: reason)
+    }
+
+    /// Why each incarnation ended that crashed over this event, which has not left the outbox yet.
+    package func strikes(of sequence: UInt64) -> [String] { outbox.probation.strikes(of: sequence) ?? [] }
+}
+
+extension UndeliveredEvent {
+    fileprivate init(_ event: SendState.Written, of record: Outbox.Unsettled) {
+        self.init(
+            name: event.name,
+            context: event.context,
+            attempts: Int(record.attempts),
+            strikes: record.strikes ?? [],
+            payload: event.payload
+        )
+    }
+}

@@ -1,0 +1,173 @@
+import CBOR
+package import DomainEvents
+
+/// What one side of a link has accepted for its peer, and what becomes of it: which events are taken, in which order
+/// they leave, how long each is kept, and what the next incarnation of the peer gets.
+///
+/// A pure machine around the outbox, the queue before it and the gate behind it. Events come in, batches go out, and
+/// what the peer acknowledges or refuses is let go. Where every event waits for room it lies in the outbox from the
+/// beginning. On a link with policies it passes through the queue, and moves on into the outbox when the window lets it
+/// out: what lies in the outbox has a link sequence, and nothing may be missing there.
+package struct SendState: ~Copyable {
+    let limits: LinkLimits
+    let isHost: Bool
+    /// Which two processes write to one another.
+    var parties: LinkParties
+    /// By which numbers the peer knows names.
+    package internal(set) var names: PeerNames
+    /// The largest frame that the peer takes, in bytes.
+    var maximumFrame: Int
+
+    /// What has a link sequence, until the peer has settled it.
+    package internal(set) var outbox: Outbox
+    /// What waits before the outbox, and may still be dropped.
+    package internal(set) var queue = OverflowQueue()
+    /// Whether events leave.
+    ///
+    /// Where policies act on events the queue holds those that wait for other links' outboxes, and this only those that
+    /// were moved to another link meanwhile.
+    package internal(set) var gate = SendingGate()
+    /// Room for events that go into all outboxes or into none, in bytes.
+    var reservedBytes = 0
+    /// Names of events that are not taken any more; nil as long as the peer is to stay.
+    var leftNames: LeftNames?
+    /// What lay in the outbox when this side was asked to end; nil before that.
+    private var drainMark: UInt64?
+
+    /// How many events were taken for the peer.
+    package internal(set) var acceptedEvents: UInt64 = 0
+    /// How many of these a policy has dropped.
+    package internal(set) var droppedEvents: UInt64 = 0
+    /// How many have had their place taken by a later one.
+    package internal(set) var coalescedEvents: UInt64 = 0
+    /// What was written for a peer that acknowledges nothing.
+    package internal(set) var unconfirmed = UnconfirmedEvents()
+    /// How long the peer takes to settle what is written for it; in the host only.
+    package internal(set) var settling = SettlingTimer()
+    /// What has happened to events, while that is traced.
+    var steps: [Step]?
+
+    /// In which heads are encoded.
+    let headBuffer = CBORBuffer(minimumCapacity: 256)
+    var eventsSinceSettledMark = 0
+
+    package init(own: EventSource, role: LinkPhaseMachine.Role, limits: LinkLimits, memory: ChunkMemory) {
+        self.limits = limits
+        isHost = role == .host
+        parties = LinkParties(own: own)
+        names = PeerNames(limits: limits)
+        maximumFrame = limits.frameBytes
+        outbox = Outbox(limits: limits, memory: memory)
+    }
+
+    // MARK: - The peer
+
+    /// Keeps the outbox in memory that is shared with the host from now on; only before the first event.
+    ///
+    /// - Returns: The memory's head page; nil if the memory cannot be used.
+    package mutating func share(_ memory: any OutboxMemory) -> OutboxHead? { outbox.share(memory) }
+
+    /// Keeps the frames of large events in memory that the peer can read from now on, as far as that has room.
+    package mutating func shelve(in memory: any OutboxMemory) { outbox.shelve(in: memory) }
+
+    /// The handshake is done, in which the peer has said what it takes.
+    package mutating func established(
+        _ parties: LinkParties,
+        windowBytes: UntrustedNumber,
+        windowEvents: UntrustedNumber,
+        frameBytes: UntrustedNumber,
+        features: LinkFeatures
+    ) {
+        self.parties = parties
+        // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both ways.
+        let ownLimit = isHost ? limits.frameBytes : 1 << 30
+        maximumFrame = frameBytes.clamped(to: 0...min(ownLimit, 1 << 30))
+        outbox.grant(
+            windowBytes: windowBytes.clamped(to: 0...(1 << 40)),
+            // The span of a window must stay far from the end of the numbers.
+            windowEvents: windowEvents.clamped(to: 0...(1 << 20))
+        )
+        if features.contains(.takesPlacedEvents) { outbox.beginPlacing() }
+        unconfirmed.isEverything = features.contains(.acknowledgesNothing)
+    }
+
+    /// The peer says which events it wants, and by which numbers it knows them.
+    package mutating func peerWants(_ interest: Interest) throws(LinkViolation) { try names.apply(interest) }
+
+    /// Takes no more events of these names: the peer is about to go, and others have taken its place.
+    package mutating func takeNoMore(of names: LeftNames) { leftNames = names }
+
+    /// This side is about to end: quiet is when what lies here now is settled.
+    ///
+    /// For an outbox in memory that outlives this process, so that threads which go on publishing do not put the end off.
+    package mutating func drain() { drainMark = outbox.lastSequence }
+
+    // MARK: - What is kept
+
+    /// Charged bytes of all that is kept.
+    package var keptBytes: Int { outbox.chargedBytes + queue.chargedBytes }
+
+    /// How many events and gaps are kept.
+    package var keptEvents: Int { outbox.count + queue.count }
+
+    package var isEmpty: Bool { outbox.isEmpty && queue.isEmpty }
+
+    /// How many events are kept that are not settled.
+    package var waitingEvents: UInt64 { outbox.unsettledEvents + UInt64(queue.events) }
+
+    /// Whether so much waits for the peer's handlers that others' events are not taken off their hands.
+    ///
+    /// What its handlers are done with does not count: handlers wait for no room, so this ends however full all others are.
+    package var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
+
+    /// Whether what lies here may stay for as long as it likes.
+    package var holdsBack: Bool { gate.holdsBack }
+
+    /// Whether events for a peer that acknowledges nothing were written, and something waits to hear of them.
+    package var areUnconfirmedAwaited: Bool { !unconfirmed.awaited.isEmpty }
+
+    /// Whether nothing is left that the peer is to settle: of what lay here when this side was asked to end, if it was.
+    package var isSettled: Bool {
+        if let drainMark, outbox.firstSequence > drainMark { return true }
+        return isEmpty || (gate.isPaused && outbox.hasNothingInFlight)
+    }
+
+    /// How many events the peer has acknowledged as handled.
+    package var handledEvents: UInt64 {
+        // A peer's own count of what found no handler is not to be trusted.
+        let others = outbox.unwantedEvents + unconfirmed.count
+        return outbox.acknowledgedEvents > others ? outbox.acknowledgedEvents - others : 0
+    }
+
+    /// What was handed out for writing and is still kept, by its sequences; nil if there is nothing.
+    package var sentSequences: ClosedRange<UInt64>? {
+        outbox.firstSequence <= outbox.lastComposed ? outbox.firstSequence...outbox.lastComposed : nil
+    }
+
+    // MARK: - Tracing
+
+    /// A step of an event's way, for a link that is traced.
+    package enum Step: Sendable {
+        /// It waits before the outbox.
+        case waits(EventID)
+        /// A policy has taken it out there.
+        case dropped(EventID)
+        /// It lies in the outbox.
+        case appended(sequence: UInt64, name: String, EventContext, attempt: Int)
+    }
+
+    /// Begins to note the steps of events, or ceases to.
+    package mutating func setTraced(_ isTraced: Bool) { steps = isTraced ? [] : nil }
+
+    /// What has happened to events since this was last asked.
+    package mutating func takeSteps() -> [Step] {
+        guard let taken = steps else { return [] }
+        steps = []
+        return taken
+    }
+
+    /// The events of the trace itself are none of it.
+    mutating func note(_ name: String, _ step: @autoclosure () -> Step) {
+        if steps != nil, name != EventsTraced.eventName { steps?.append(step()) }
+    }
+}

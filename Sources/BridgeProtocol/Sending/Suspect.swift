@@ -1,0 +1,12 @@
+package import DomainEvents
+
+/// An event that a worker had begun to handle when it died.
+package struct Suspect: Sendable, Hashable {
+    package let id: EventID
+    package let name: String
+    /// How often it was handed to an incarnation of the worker, this one included.
+    package let attempt: Int
+    /// Whether the worker's reading thread was in its handlers; otherwise it was with queues or tasks, where it may still have
+    /// waited for its turn.
+    package let isInline: Bool
+}

@@ -1,0 +1,114 @@
+import BridgePlatform
+package import BridgeProtocol
+package import DomainEvents
+import Locks
+
+/// What becomes of the peer's events here, and when the peer is told.
+extension Link {
+    /// Takes note that the last handler of an event has returned.
+    package func eventHandled(_ sequence: UInt64, wasUnwanted: Bool = false) {
+        let urgency = lock.withLock { note(handled: sequence, wasUnwanted: wasUnwanted) }
+        act(on: urgency)
+    }
+
+    /// Refuses an event: its sender learns why, and it is settled with that.
+    package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
+        let urgency = lock.withLock {
+            let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
+            // Of a peer that is gone nobody would take this out again.
+            if !ending.isReadToEnd { batch.queue(.refuse(refusal)) }
+            return noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited))
+        }
+        act(on: urgency)
+        pump()
+    }
+
+    /// With the lock held.
+    ///
+    /// Says whether to write now, to set the timer, or neither.
+    func note(handled sequence: UInt64, wasUnwanted: Bool = false) -> ReceiveWindow.Urgency {
+        let isQuietAwaited = waiters.isQuietAwaited
+        return noted(
+            sequence,
+            receiving.handled(sequence, wasUnwanted: wasUnwanted, isQuietAwaited: isQuietAwaited)
+        )
+    }
+
+    /// With the lock held.
+    ///
+    /// - Parameter urgency: with which the peer is to be told.
+    func noted(_ sequence: UInt64, _ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
+        sharedHead?.closed(sequence)
+        return urgency == .soon && !watch.set(watching: 0) ? .none : urgency
+    }
+
+    func act(on urgency: ReceiveWindow.Urgency) {
+        switch urgency {
+        case .none: return
+        case .now: pump()
+        case .soon: startWatch()
+        }
+    }
+
+    /// Acknowledges all that is handled without waiting for a ride.
+    package func acknowledgeNow() {
+        lock.withLock { receiving.acknowledgementIsDue() }
+        pump()
+    }
+
+    // MARK: - Receipts
+
+    /// Tells the peer what a process says of an event, for whoever waits to hear it.
+    package func sendReceipt(
+        of id: EventID,
+        process: String,
+        outcome: Receipt.Outcome = .handled,
+        handlers: Int = 0,
+        text: String = "",
+        passedOnTo: [String] = []
+    ) {
+        let receipt = Receipt(
+            id: lock.withLock { parties.written(id) },
+            process: process,
+            outcome: outcome.rawValue,
+            handlers: UInt64(clamping: handlers),
+            text: text.shortened(),
+            passedOnTo: passedOnTo
+        )
+        send(.receipt(receipt))
+    }
+
+    // MARK: - A moment later
+
+    /// How long an acknowledgement may wait for a frame that it can ride on, and handlers may keep a link from being read.
+    private static let watchDelay: UInt64 = 2_000_000
+
+    /// Looks after the link in a moment, from the poller's thread: ``LinkWatch`` says that it is to be.
+    func startWatch() {
+        // Strong, for a moment: weak references to an object make every counted one of it dearer.
+        poller.schedule(after: Self.watchDelay) { self.look() }
+    }
+
+    private func look() {
+        let now = inlineLane.blockingNow
+        let (isSlow, starts) = lock.withLock {
+            receiving.acknowledgementIsDue()
+            return watch.look(at: now)
+        }
+        pump()
+        if isSlow { relieveReading(of: now) }
+        if starts { startWatch() }
+    }
+
+    private func relieveReading(of sequence: UInt64) {
+        guard case .needsThread = inlineLane.relieve(sequence) else { return }
+        let (stream, reader) = lock.withLock { (self.stream, self.reader) }
+        do {
+            guard let stream, let reader else { return inlineLane.threadIsMissing() }
+            try PlatformThread.start(name: "link \(peerName)") { self.relieve(stream, with: reader) }
+        } catch {
+            // Everything waits for the handlers, and the next look tries again.
+            inlineLane.threadIsMissing()
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import BridgePlatform
+import BridgeProtocol
+
+/// What a peer shares with this side in memory, as far as this side reads it: large events while the link lives, and
+/// the outbox that a worker has left when its process has ended.
+///
+/// Changed on the thread that begins the link and then on the reading thread alone, with the link's lock held; so the
+/// reading thread reads it without.
+struct PeerMemory {
+    /// Takes large events out of the memory; nil if there is none.
+    private(set) var copies: FrameCopies?
+    /// What a worker says there that it has accepted; nil in a worker, and of one that shares none.
+    private(set) var outbox: OutboxProgress?
+    /// Whether the memory holds the peer's outbox, to be read after its death.
+    private(set) var isTakenOver = false
+    /// What was found in that, once it has been read.
+    private(set) var found: TakeOver?
+
+    /// There is a stream.
+    ///
+    /// - Parameters:
+    ///   - events: in which the peer's large events lie.
+    ///   - outbox: the peer's outbox; nil if it is not to be looked at while the peer lives.
+    mutating func streamCame(events: MemoryFile?, outbox: MemoryMapping?, takesOver: Bool) {
+        copies = events.map { FrameCopies($0, mapping: outbox) }
+        self.outbox = outbox.flatMap(OutboxProgress.init)
+        isTakenOver = takesOver
+    }
+
+    /// Nothing is read any more of what the peer has shared.
+    mutating func forget() { (copies, outbox) = (nil, nil) }
+
+    /// The outbox has been read.
+    mutating func wasTakenOver(_ found: TakeOver) { self.found = found }
+
+    /// How many events the peer has accepted, as its memory says; nil if it says nothing.
+    var accepted: UntrustedNumber? { outbox?.accepted }
+
+    /// How many events were found that the stream had not brought.
+    var foundEvents: UInt64 { UInt64(found?.events ?? 0) }
+}

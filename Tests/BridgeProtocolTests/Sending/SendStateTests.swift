@@ -1,0 +1,592 @@
+import BridgeProtocol
+import DomainEvents
+import TestSupport
+import Testing
+
+/// A side of a link, and what leaves it.
+///
+/// A class in front of what cannot be copied, which `#expect` cannot look into.
+private final class SendingSide {
+    private var state: SendState
+    private var batch = WriteBatch()
+    private let limits: LinkLimits
+    private static let source = EventSource(origin: "own", incarnation: 1)
+    /// The same for all of them, as for the links of a process.
+    let source = SendingSide.source
+    /// The events that policies have taken out, or not let in.
+    private(set) var displaced: [UInt64] = []
+
+    /// - Parameter windowEvents: how many events the peer takes; nil before the handshake.
+    init(
+        _ policies: [String: OverflowPolicy] = [:],
+        role: LinkPhaseMachine.Role = .host,
+        windowEvents: UInt64? = 4,
+        features: LinkFeatures = []
+    ) {
+        var limits = LinkLimits()
+        limits.outboxBytes = 16 * LinkLimits.minimumCharge
+        limits.outboxHardBytes = 64 * LinkLimits.minimumCharge
+        limits.frameBytes = 4_096
+        limits.overflow = OverflowPolicies(policies)
+        self.limits = limits
+        state = SendState(own: source, role: role, limits: limits, memory: .heap)
+        guard let windowEvents else { return }
+        establish(windowEvents: windowEvents, features: features)
+        state.peerIsReady()
+    }
+
+    func establish(windowEvents: UInt64 = 4, frameBytes: UInt64 = 1 << 20, features: LinkFeatures = []) {
+        var parties = LinkParties(own: source)
+        parties.established(own: nil, peer: EventSource(origin: "peer", incarnation: 2), ownIncarnation: 3)
+        state.established(
+            parties,
+            windowBytes: UntrustedNumber(1 << 20),
+            windowEvents: UntrustedNumber(windowEvents),
+            frameBytes: UntrustedNumber(frameBytes),
+            features: features
+        )
+    }
+
+    func context(_ number: UInt64) -> EventContext {
+        EventContext(id: EventID(source: source, number: number), nanosecondsSinceEpoch: number)
+    }
+
+    /// Offers an event.
+    @discardableResult
+    func put(
+        _ number: UInt64,
+        _ name: String = "Box",
+        payload: [UInt8] = [0xA0],
+        attempt: UInt64 = 1,
+        isHeld: Bool = false,
+        wantsReceipt: Bool = false,
+        isAccepted: Bool = false,
+        reserved: Int? = nil
+    ) -> Enqueued {
+        var gone: [Displaced] = []
+        defer { displaced += gone.map(\.context.id.number) }
+        return payload.withUnsafeBytes {
+            state.take(
+                context(number),
+                name: name,
+                number: 0,
+                attempt: attempt,
+                isHeld: isHeld,
+                wantsReceipt: wantsReceipt,
+                isAccepted: isAccepted,
+                reserved: reserved,
+                payload: $0,
+                displaced: &gone
+            )
+        }
+    }
+
+    /// The short way, of an event that goes nowhere else.
+    func send(_ number: UInt64, _ name: String = "Box") -> Enqueued {
+        [UInt8(0xA0)].withUnsafeBytes { state.take(context(number), name: name, number: 0, payload: $0) }
+    }
+
+    func reserve() -> Int { [UInt8(0xA0)].withUnsafeBytes { state.reserve(for: $0) } }
+
+    func problem(_ name: String = "Box", bytes: Int = 1) -> Enqueued? {
+        [UInt8](repeating: 0, count: bytes).withUnsafeBytes { state.problem(with: $0, name: name) }
+    }
+
+    /// What leaves and is written: numbers of events, with the attempt from the second on, and gaps with their counts.
+    @discardableResult
+    func write() throws -> [String] {
+        batch.begin()
+        state.leave(in: &batch, atMost: 1 << 20, at: { 5 })
+        var bytes: [UInt8] = []
+        guard batch.close() else { return [] }
+        for piece in batch.remainder { bytes += piece }
+        _ = batch.wasWritten(bytes.count)
+        _ = state.batchWasWritten()
+        var found: [String] = []
+        while bytes.count > FrameDecoder.headBytes {
+            let length = bytes.prefix(FrameDecoder.headBytes).reduce(0) { $0 << 8 | Int($1) }
+            let body = Array(bytes[FrameDecoder.headBytes..<FrameDecoder.headBytes + length])
+            bytes.removeFirst(FrameDecoder.headBytes + length)
+            found.append(try Self.text(of: body, limits))
+        }
+        return found
+    }
+
+    private static func text(of body: [UInt8], _ limits: LinkLimits) throws -> String {
+        try body.withUnsafeBytes { body in
+            if ControlMessage.kind(of: body) == FrameKind.gap.rawValue {
+                return "gap of \(try GapFrame(decoding: body, limits: limits).count)"
+            }
+            let head = try EventFrame.decode(body, limits: limits).head
+            guard case .sender(let number) = head.id else { return "\(head.id)" }
+            return head.attempt == 1 ? "\(number)" : "\(number), attempt \(head.attempt)"
+        }
+    }
+
+    /// The peer acknowledges everything up to an event, and those in the ranges.
+    func acknowledge(_ mark: UInt64, _ ranges: [ClosedRange<UInt64>] = []) throws {
+        let said = Acknowledgement(mark: mark, ranges: ranges.map { ClosedRange($0) })
+        state.settle(try state.credit(said, at: 9))
+    }
+
+    func refuse(_ sequence: UInt64) throws -> Bool {
+        let isNews = try state.refuse(UntrustedNumber(sequence), at: 9) != nil
+        state.refusalWasTold()
+        return isNews
+    }
+
+    func move(to next: SendingSide, without sequence: UInt64? = nil) -> UndeliveredEvent? {
+        state.move(to: &next.state, without: sequence)
+    }
+
+    func takeAll() -> [UndeliveredEvent] { state.takeAll() }
+    func release(_ sequence: UInt64) { state.release(sequence) }
+    func setPaused(_ isPaused: Bool) { state.setPaused(isPaused) }
+    func keep() { state.keep() }
+    func drain() { state.drain() }
+    func note(_ gap: Gap) { state.note(gap) }
+    func takeNoMore(of name: String) { state.takeNoMore(of: LeftNames([EventName(name)])) }
+    func setTraced(_ isTraced: Bool) { state.setTraced(isTraced) }
+    func crashed(_ suspects: [UInt64]) -> Probation.Finding {
+        state.receiverCrashed(suspects: suspects.map { EventID(source: source, number: $0) }, because: "crashed")
+    }
+
+    /// In words.
+    func steps() -> [String] {
+        state.takeSteps().map { step in
+            switch step {
+            case .waits(let id): "waits \(id.number)"
+            case .dropped(let id): "dropped \(id.number)"
+            case .appended(let sequence, _, let context, _): "appended \(context.id.number) as \(sequence)"
+            }
+        }
+    }
+
+    func takeUnconfirmed() -> [UInt64] { state.takeUnconfirmed().map(\.number) }
+    func checkOwed() throws { try state.checkOwed(behind: 7) }
+    var unconfirmedCount: UInt64 { state.unconfirmed.count }
+    var awaited: [UInt64] { state.awaitedEvents.map(\.number) }
+    var unfinished: [UInt64] { state.unfinished.map(\.number) }
+    var isEmpty: Bool { state.isEmpty }
+    var isSettled: Bool { state.isSettled }
+    var isCrowded: Bool { state.isCrowded }
+    var hasWritable: Bool { state.hasWritable }
+    var keptBytes: Int { state.keptBytes }
+    var keptEvents: Int { state.keptEvents }
+    var lastComposed: UInt64 { state.outbox.lastComposed }
+    var lastSequence: UInt64 { state.outbox.lastSequence }
+    var firstSequence: UInt64 { state.outbox.firstSequence }
+    var settlingCount: UInt64 { state.settling.histogram.count }
+    var hardBytes: Int { limits.outboxHardBytes }
+
+    /// What is accepted, and what of that has come to an end or waits: the same.
+    var books: (accepted: UInt64, others: UInt64) {
+        let ended = state.handledEvents + state.outbox.refusedEvents + state.unconfirmed.count
+        return (
+            state.acceptedEvents, ended + state.droppedEvents + state.coalescedEvents + state.waitingEvents
+        )
+    }
+}
+
+@Suite("What a side has accepted for its peer, and what becomes of it")
+struct SendStateTests {
+    private static let policies: [String: OverflowPolicy] = [
+        "New": .dropNewest, "Old": .dropOldest, "Last": .latest(by: "k"), "Fail": .fail,
+    ]
+
+    // MARK: - Taking
+
+    /// How full a side is.
+    private enum Room: CaseIterable {
+        case empty
+        /// Where waiting begins, and `.fail` refuses.
+        case full
+        /// Where nothing is taken that waits for room.
+        case overfull
+    }
+
+    private static func side(_ room: Room, _ policies: [String: OverflowPolicy]) -> SendingSide {
+        let side = SendingSide(policies, windowEvents: nil)
+        let count =
+            switch room {
+            case .empty: 0
+            case .full: 16
+            case .overfull: 40
+            }
+        for number in 0..<UInt64(count) { side.put(100 + number, isAccepted: true) }
+        return side
+    }
+
+    @Test("each policy in each state of room: what becomes of an event")
+    func everyPolicy() {
+        for room in Room.allCases {
+            for name in ["Box", "Fail", "New", "Old", "Last"] {
+                let side = Self.side(room, Self.policies)
+                let outcome = side.put(1, name)
+                let isTaken = if case .accepted = outcome { true } else { false }
+                switch (name, room) {
+                case (_, .empty), ("Box", .full): #expect(isTaken, "\(name) \(room)")
+                case ("Box", .overfull): #expect(outcome == .full(limit: side.hardBytes))
+                case ("Fail", _): #expect(outcome == .full(limit: 16 * LinkLimits.minimumCharge), "\(room)")
+                default: #expect(outcome == .dropped, "\(name) \(room)")
+                }
+                #expect(side.displaced == (outcome == .dropped ? [1] : []), "\(name) \(room)")
+                // What another process has accepted is taken, however full it is, where it waits.
+                if name == "Box" {
+                    let isOthers = if case .accepted = side.put(2, isAccepted: true) { true } else { false }
+                    #expect(isOthers, "\(room)")
+                }
+                #expect(side.books.accepted == side.books.others)
+            }
+        }
+    }
+
+    @Test("where every event waits for room, both ways in come to the same")
+    func shortWay() {
+        for room in Room.allCases {
+            let (long, short) = (Self.side(room, [:]), Self.side(room, [:]))
+            #expect(long.put(1) == short.send(1), "\(room)")
+            #expect(long.keptBytes == short.keptBytes)
+            long.takeNoMore(of: "Box")
+            short.takeNoMore(of: "Box")
+            #expect(long.put(2) == .left && short.send(2) == .left)
+            let isOtherTaken = if case .left = long.put(3, "Other") { false } else { true }
+            #expect(isOtherTaken)
+        }
+    }
+
+    @Test("one that is larger than the peer takes is refused, whatever the policy and the room")
+    func tooLarge() {
+        for name in ["Box", "New", "Old", "Last", "Fail"] {
+            let side = SendingSide(Self.policies)
+            // Before the handshake this side's own limit counts, and then the smaller one.
+            side.establish(frameBytes: 3_000)
+            let limit = 3_000 - 2_048
+            #expect(side.problem(name, bytes: limit) == nil)
+            #expect(side.problem(name, bytes: limit + 1) == .tooLarge(size: limit + 1, limit: limit))
+            side.establish(frameBytes: .max)
+            #expect(side.problem(name, bytes: 4_096 - 2_048) == nil)
+            #expect(side.problem(name, bytes: 4_096 - 2_047) == .tooLarge(size: 2_049, limit: 2_048))
+        }
+    }
+
+    @Test("room that is kept is taken from others, and is there for the one that it was kept for")
+    func reservations() {
+        let side = SendingSide(windowEvents: nil)
+        var kept: [Int] = []
+        while side.problem() == nil { kept.append(side.reserve()) }
+        #expect(kept.count > 1)
+        #expect(side.put(1) == .full(limit: side.hardBytes))
+        for (index, bytes) in kept.enumerated() {
+            let isTaken = if case .accepted = side.put(UInt64(index), reserved: bytes) { true } else { false }
+            #expect(isTaken)
+        }
+        let isFree = if case .accepted = side.put(99) { true } else { false }
+        #expect(isFree)
+    }
+
+    @Test("it is crowded as long as so much waits for the peer's handlers, and not with what those are done with")
+    func crowded() throws {
+        let side = SendingSide(windowEvents: 20)
+        for number in UInt64(1)...15 { #expect(side.put(number) == .accepted(sequence: number, isCrowded: false)) }
+        #expect(side.put(16) == .accepted(sequence: 16, isCrowded: true))
+        try side.write()
+        // What was refused lies there until it is acknowledged; what is behind the first is kept and does not count.
+        try side.acknowledge(0, [2...4])
+        #expect(!side.isCrowded)
+        #expect(side.keptEvents == 16)
+        try side.acknowledge(16)
+        #expect(side.isEmpty && side.isSettled)
+    }
+
+    // MARK: - Leaving
+
+    @Test("none leaves before the peer is ready, while it is paused, or once it is let go")
+    func gate() throws {
+        let side = SendingSide(windowEvents: nil)
+        side.put(1)
+        side.establish()
+        #expect(try side.write() == [])
+        let ready = SendingSide()
+        ready.put(1)
+        ready.setPaused(true)
+        #expect(try ready.write() == [])
+        // Paused, with nothing in flight, there is nothing that the peer is to settle.
+        #expect(ready.isSettled)
+        ready.setPaused(false)
+        #expect(!ready.isSettled)
+        #expect(try ready.write() == ["1"])
+        ready.put(2)
+        ready.keep()
+        #expect(try ready.write() == [])
+    }
+
+    @Test("one that is held keeps those behind it, with policies and without")
+    func held() throws {
+        for policies in [[:], Self.policies] {
+            let side = SendingSide(policies)
+            side.put(1)
+            guard case .accepted(let ticket, _) = side.put(2, isHeld: true) else {
+                Issue.record("it was not taken")
+                return
+            }
+            side.put(3)
+            #expect(try side.write() == ["1"])
+            #expect(try side.write() == [])
+            side.release(ticket)
+            #expect(try side.write() == ["2", "3"])
+        }
+    }
+
+    @Test("the window lets out as many as the peer has granted, and as many more as it has handled")
+    func window() throws {
+        for policies in [[:], Self.policies] {
+            let side = SendingSide(policies, windowEvents: 3)
+            for number in UInt64(1)...8 { side.put(number) }
+            #expect(try side.write() == ["1", "2", "3"])
+            #expect(!side.hasWritable)
+            try side.acknowledge(0, [2...2])
+            #expect(side.hasWritable)
+            #expect(try side.write() == ["4"])
+            try side.acknowledge(4)
+            #expect(try side.write() == ["5", "6", "7"])
+            #expect(side.books.accepted == 8 && side.books.others == 8)
+        }
+    }
+
+    @Test("what a policy has dropped leaves as a gap in its place; one that took another's place leaves none")
+    func gaps() throws {
+        let side = SendingSide(Self.policies, windowEvents: 1)
+        for number in UInt64(1)...16 { side.put(number, "New") }
+        #expect(side.put(17, "New") == .dropped)
+        let key: [UInt8] = [0xA1, 0x61, 0x6B, 0x01]
+        #expect(try side.write() == ["1"])
+        try side.acknowledge(1)
+        side.put(18, "Last", payload: key)
+        side.put(19, "Last", payload: key)
+        #expect(side.displaced == [17, 18])
+        for number in UInt64(2)...16 {
+            #expect(try side.write() == ["\(number)"])
+            try side.acknowledge(number)
+        }
+        var left: [String] = []
+        while side.hasWritable {
+            left += try side.write()
+            try side.acknowledge(side.lastComposed)
+        }
+        #expect(left == ["gap of 1", "19"])
+        #expect(side.isEmpty)
+        #expect(side.books.accepted == side.books.others)
+    }
+
+    @Test("what is missing is said before what comes after it, where every event waits for room")
+    func notedGap() throws {
+        let side = SendingSide()
+        side.put(1)
+        side.note(Gap(EventID(source: side.source, number: 2), name: "Box", reason: .full))
+        side.put(3)
+        #expect(try side.write() == ["1", "gap of 1", "3"])
+    }
+
+    // MARK: - Settling
+
+    @Test("what the peer may say of events that were never sent, and of gaps: nothing")
+    func violations() throws {
+        let side = SendingSide()
+        side.put(1)
+        side.note(Gap(EventID(source: side.source, number: 2), name: "Box", reason: .full))
+        #expect(throws: LinkViolation.self) { try side.acknowledge(1) }
+        #expect(throws: LinkViolation.self) { _ = try side.refuse(1) }
+        side.put(3)
+        try side.write()
+        #expect(throws: LinkViolation.self) { try side.acknowledge(4) }
+        #expect(throws: LinkViolation.self) { _ = try side.refuse(2) }
+        #expect(throws: LinkViolation.self) { _ = try side.refuse(0) }
+        #expect(try side.refuse(3))
+        // Once is enough.
+        #expect(try !side.refuse(3))
+        try side.acknowledge(3)
+        #expect(side.isEmpty && side.books.accepted == side.books.others)
+    }
+
+    @Test("a peer that acknowledges nothing has settled what was written, and may say nothing of it")
+    func unconfirmed() throws {
+        let side = SendingSide(features: .acknowledgesNothing)
+        for number in UInt64(1)...6 { side.put(number, wantsReceipt: number % 2 == 0) }
+        // Each write settles what the window has let out.
+        #expect(try side.write() == ["1", "2", "3", "4"])
+        #expect(side.takeUnconfirmed() == [2, 4])
+        #expect(side.takeUnconfirmed() == [])
+        #expect(try side.write() == ["5", "6"])
+        #expect(side.takeUnconfirmed() == [6])
+        #expect(side.unconfirmedCount == 6 && side.isEmpty)
+        #expect(side.books.accepted == side.books.others)
+        #expect(throws: LinkViolation.self) { try side.acknowledge(6) }
+        #expect(throws: LinkViolation.self) { _ = try side.refuse(6) }
+        // No time is taken of what the peer never says.
+        #expect(side.settlingCount == 0)
+    }
+
+    @Test("how long the peer takes is measured in the host, of one event after the other")
+    func settlingTime() throws {
+        for role in [LinkPhaseMachine.Role.host, .worker] {
+            let side = SendingSide(role: role)
+            for number in UInt64(1)...2 { side.put(number) }
+            try side.write()
+            try side.acknowledge(2)
+            side.put(3)
+            try side.write()
+            _ = try side.refuse(3)
+            #expect(side.settlingCount == (role == .host ? 2 : 0))
+        }
+    }
+
+    @Test("asked to end, it is settled with what lay there then, whatever is put in after that")
+    func drained() throws {
+        let side = SendingSide()
+        side.put(1)
+        side.put(2)
+        side.drain()
+        side.put(3)
+        try side.write()
+        try side.acknowledge(1)
+        #expect(!side.isSettled)
+        try side.acknowledge(2)
+        #expect(side.isSettled && !side.isEmpty)
+    }
+
+    @Test("a host ends a peer that has handled more than twice the hard limit and settles none of it")
+    func owed() throws {
+        for role in [LinkPhaseMachine.Role.host, .worker] {
+            let side = SendingSide(role: role, windowEvents: 1_000)
+            for number in UInt64(1)...130 { side.put(number, isAccepted: true) }
+            try side.write()
+            // What is handled is kept behind the first.
+            try side.acknowledge(0, [2...129])
+            try side.checkOwed()
+            try side.acknowledge(0, [2...130])
+            if role == .host {
+                #expect(throws: LinkViolation.self) { try side.checkOwed() }
+            } else {
+                try side.checkOwed()
+            }
+        }
+    }
+
+    // MARK: - Succession
+
+    @Test("the next one gets what is not settled, in order, with another attempt if it had left, and then what waited")
+    func succession() throws {
+        for policies in [[:], Self.policies] {
+            let (side, next) = (SendingSide(policies, windowEvents: 3), SendingSide(policies, windowEvents: 20))
+            for number in UInt64(1)...6 { side.put(number, wantsReceipt: number == 2) }
+            try side.write()
+            try side.acknowledge(0, [2...2])
+            #expect(side.unfinished == [1, 3])
+            #expect(side.move(to: next) == nil)
+            #expect(try next.write() == ["1, attempt 2", "3, attempt 2", "4", "5", "6"])
+            // Twice handed out, a third time comes the third attempt.
+            let third = SendingSide(policies, windowEvents: 20)
+            _ = next.move(to: third)
+            let left = try third.write()
+            #expect(left.first == "1, attempt 3" && left.last == "6, attempt 2")
+        }
+    }
+
+    @Test("one that has killed its receiver can be left out, and its strikes go with the others")
+    func leftOut() throws {
+        let (side, next) = (SendingSide(), SendingSide())
+        for number in UInt64(1)...2 { side.put(number) }
+        #expect(side.crashed([1]) == .struck(sequence: 1, strikes: ["crashed"]))
+        let found = side.move(to: next, without: 1)
+        #expect(found?.context.id.number == 1 && found?.strikes == ["crashed"] && found?.attempts == 0)
+        #expect(try next.write() == ["2"])
+    }
+
+    @Test("taken out for good, everything comes out, and what is waited for is known before")
+    func takenOut() throws {
+        for policies in [[:], Self.policies] {
+            let side = SendingSide(policies, windowEvents: 2)
+            for number in UInt64(1)...4 { side.put(number, wantsReceipt: number % 2 == 0) }
+            try side.write()
+            #expect(side.awaited == [2, 4])
+            let left = side.takeAll()
+            #expect(left.map(\.context.id.number) == [1, 2, 3, 4])
+            #expect(left.map(\.attempts) == [1, 1, 0, 0])
+            #expect(left.allSatisfy { $0.name == "Box" && $0.payload == [0xA0] })
+        }
+    }
+
+    @Test("the steps of events are noted while they are wanted")
+    func steps() throws {
+        let side = SendingSide(Self.policies, windowEvents: 1)
+        side.put(1)
+        #expect(side.steps() == [])
+        side.setTraced(true)
+        side.put(2)
+        for number in UInt64(3)...17 { side.put(number, "Old") }
+        let noted = side.steps()
+        #expect(noted.first == "waits 2" && noted.contains("dropped 3") && noted.last == "waits 17")
+        try side.write()
+        #expect(side.steps() == ["appended 1 as 1"])
+        side.put(18, "Old")
+        side.put(19, "Old")
+        #expect(side.steps() == ["dropped 4", "waits 18", "dropped 5", "waits 19"])
+        side.setTraced(false)
+        side.put(20, "Old")
+        #expect(side.steps() == [])
+    }
+
+    // MARK: - Lives
+
+    @Test("random lives: the books balance, order is kept, limits hold, and in the end everything is settled")
+    func lives() throws {
+        for seed in UInt64(1)...200 {
+            var random = SeededGenerator(seed: seed)
+            let isPlain = Bool.random(using: &random)
+            let windowEvents = UInt64.random(in: 1...6, using: &random)
+            let side = SendingSide(isPlain ? [:] : Self.policies, windowEvents: windowEvents)
+            let names = isPlain ? ["Box"] : ["Box", "New", "Old", "Last", "Fail"]
+            var held: [UInt64] = []
+            var left: [UInt64] = []
+            var number: UInt64 = 0
+            func note(_ written: [String]) { left += written.compactMap { UInt64($0) } }
+            for _ in 0..<300 {
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0...4:
+                    number += 1
+                    let isHeld = Int.random(in: 0..<12, using: &random) == 0
+                    let key = UInt8.random(in: 0..<4, using: &random)
+                    let name = names.randomElement(using: &random) ?? "Box"
+                    let outcome = side.put(number, name, payload: [0xA1, 0x61, 0x6B, key], isHeld: isHeld)
+                    if isHeld, case .accepted(let ticket, _) = outcome { held.append(ticket) }
+                case 5: if !held.isEmpty { side.release(held.removeFirst()) }
+                case 6: side.setPaused(Bool.random(using: &random))
+                case 7...8: note(try side.write())
+                default:
+                    // The peer handles some of what it has, in any order, and refuses one now and then.
+                    guard side.firstSequence <= side.lastComposed else { break }
+                    let sent = side.firstSequence...side.lastComposed
+                    let one = UInt64.random(in: sent, using: &random)
+                    if Int.random(in: 0..<6, using: &random) == 0 { _ = try? side.refuse(one) }
+                    try side.acknowledge(side.firstSequence - 1, [one...one])
+                    if Bool.random(using: &random) { try side.acknowledge(one) }
+                }
+                #expect(side.books.accepted == side.books.others, "seed \(seed)")
+                // A frame more than the limit at the most, and gaps.
+                let bound = side.hardBytes + LinkLimits.minimumCharge * (2 + names.count)
+                #expect(side.keptBytes <= bound, "seed \(seed)")
+            }
+            for ticket in held { side.release(ticket) }
+            side.setPaused(false)
+            try side.acknowledge(side.lastComposed)
+            while side.hasWritable {
+                note(try side.write())
+                try side.acknowledge(side.lastComposed)
+            }
+            #expect(side.isEmpty && side.isSettled, "seed \(seed)")
+            #expect(left == left.sorted() && Set(left).count == left.count, "seed \(seed)")
+            #expect(side.books.accepted == side.books.others, "seed \(seed)")
+        }
+    }
+}

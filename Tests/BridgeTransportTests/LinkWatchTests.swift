@@ -1,0 +1,42 @@
+import Testing
+
+@testable import BridgeTransport
+
+@Suite("Whether a link is looked after in a moment")
+struct LinkWatchTests {
+    /// What a watch says of being set for an event, or of a look at one: `starts`, `slow`, both, or nothing.
+    private func say(_ watch: inout LinkWatch, set sequence: UInt64) -> String {
+        watch.set(watching: sequence) ? "starts" : ""
+    }
+
+    private func say(_ watch: inout LinkWatch, look now: UInt64) -> String {
+        let (isSlow, starts) = watch.look(at: now)
+        return (isSlow ? "slow" : "") + (starts ? "starts" : "")
+    }
+
+    @Test("the timer is started once, and again as long as handlers run")
+    func timer() {
+        var watch = LinkWatch()
+        var said: [String] = []
+        for sequence in UInt64(0)...2 { said.append(say(&watch, set: sequence)) }
+        said.append(say(&watch, look: 0))
+        said.append(say(&watch, set: 8))
+        said.append(say(&watch, look: 9))
+        // It runs on by itself.
+        said.append(say(&watch, set: 10))
+        said.append(say(&watch, look: 9))
+        said.append(say(&watch, look: 0))
+        said.append(say(&watch, set: 11))
+        #expect(said == ["starts", "", "", "", "starts", "starts", "", "slowstarts", "", "starts"])
+    }
+
+    @Test("slow are the handlers of the event that was there when the timer began", arguments: 0...3)
+    func slow(watched: Int) {
+        for now in UInt64(0)...3 {
+            var watch = LinkWatch()
+            _ = watch.set(watching: UInt64(watched))
+            let said = say(&watch, look: now)
+            #expect(said == (now == 0 ? "" : now == watched ? "slowstarts" : "starts"))
+        }
+    }
+}
