@@ -1,5 +1,5 @@
 """Compares docs/architecture.md with what it speaks of: the targets of Package.swift and the imports of the code, the pages in
-docs/decisions, and the files and functions on the way of an event.
+docs/decisions, the files and functions on the way of an event, and how much a type may be.
 
 Usage: architecture.py [ROOT]
 Exit status 1 if anything differs.
@@ -16,6 +16,11 @@ INCLUDE = re.compile(r'^#include "(\w+)\.h"', re.MULTILINE)
 DECISION = re.compile(r"\[(\d{4})\]\(decisions/(\d{4}-[\w-]+\.md)\)")
 STOP = re.compile(r"`([\w+/-]+\.(?:swift|c))`((?:[:,] `\w+`)*)")
 TYPE = re.compile(r"`([A-Z]\w*)(?:\.(\w+))?`")
+HEAD = re.compile(r"^( *)(?:(?:public|package|private|fileprivate|final) )*(?:class|struct|actor) (\w+)[^\n]*\{\n", re.MULTILINE)
+PROPERTY = r"^ {%d}(?:@[\w.]+(?:\([^)\n]*\))? )*(?:[a-z]+(?:\(\w+\))? )*(?:let|var) (?:\w+|\([\w, ]+\))[^\n]*"
+MOST_PROPERTIES, MOST_EXTENSIONS = 25, 6
+# A machine's and a parser's extensions are its chapters.
+CHAPTERS = {"SupervisorStateMachine", "Subcommand"}
 DECLARED = r"\b(?:func|var|let|case|init) `?{}\b"
 
 
@@ -127,9 +132,34 @@ def check_stops(root, page):
             yield f"the death of a worker names {kind}{member and '.'}{member}, which does not exist"
 
 
+def stored(text, head):
+    """How many stored properties the type has whose head was found; the formatter sets what is in it one step in."""
+    depth = len(head.group(1))
+    end = re.compile(rf"^ {{{depth}}}\}}", re.MULTILINE).search(text, head.end())
+    lines = re.findall(PROPERTY % (depth + 4), text[head.end() : end.start() if end else None], re.MULTILINE)
+    # One that is computed has braces and no value before them.
+    return sum(1 for line in lines if " static " not in line and not re.search(r"^[^={]*\{(?! *\n? *(?:did|will)Set)", line))
+
+
+def check_sizes(root, _):
+    files = {}
+    for path in sorted((root / "Sources").rglob("*.swift")):
+        module, (name, plus, _) = path.relative_to(root / "Sources").parts[0], path.stem.partition("+")
+        text = path.read_text(encoding="utf-8")
+        if plus and name not in CHAPTERS and re.search(rf"^extension {name}\b", text, re.MULTILINE):
+            files[module, name] = files.get((module, name), 0) + 1
+        for head in HEAD.finditer(text):
+            count = stored(text, head)
+            if count > MOST_PROPERTIES:
+                yield f"{head.group(2)} in {path.relative_to(root)} has {count} stored properties; {MOST_PROPERTIES} are the most"
+    for (module, name), count in files.items():
+        if count > MOST_EXTENSIONS:
+            yield f"{name} of {module} has {count} files of extensions; {MOST_EXTENSIONS} are the most"
+
+
 def main(root):
     page = (root / "docs/architecture.md").read_text(encoding="utf-8")
-    found = [mistake for check in (check_modules, check_decisions, check_stops) for mistake in check(root, page)]
+    found = [mistake for check in (check_modules, check_decisions, check_stops, check_sizes) for mistake in check(root, page)]
     for mistake in found:
         print(f"docs/architecture.md: {mistake}")
     return 1 if found else 0
