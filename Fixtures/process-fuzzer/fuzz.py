@@ -134,8 +134,8 @@ def configuration(host, directory, products):
         "subscribes": ["WorkRequested"],
         "publishes": ["WorkDone"],
     }
-    # As often as they end they are to come again, whatever they were sent; and what the honest worker refuses of theirs may not hold up
-    # what it is asked.
+    # As often as they end they are to come again, whatever they were sent; and what the honest worker refuses of theirs
+    # may not hold up what it is asked.
     return {
         "workers": [honest, *hostile],
         "intensity": {"restarts": 10_000, "within": "1s"},

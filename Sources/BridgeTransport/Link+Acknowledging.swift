@@ -15,7 +15,7 @@ extension Link {
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
         let urgency = lock.withLock {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
-            // Of a peer that is gone nobody would take this out again.
+            // Of a peer that is gone no writer would take this out again.
             if !ending.isReadToEnd { batch.queue(.refuse(refusal)) }
             return noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited))
         }
@@ -58,7 +58,7 @@ extension Link {
 
     // MARK: - Receipts
 
-    /// Tells the peer what a process says of an event, for whoever waits to hear it.
+    /// Tells the peer what a process says of an event, for the publisher that waits to hear it.
     package func sendReceipt(
         of id: EventID,
         process: String,
@@ -80,7 +80,8 @@ extension Link {
 
     // MARK: - A moment later
 
-    /// How long an acknowledgement may wait for a frame that it can ride on, and handlers may keep a link from being read.
+    /// How long an acknowledgement may wait for a frame that it can ride on, and handlers may keep a link from being
+    /// read.
     private static let watchDelay: UInt64 = 2_000_000
 
     /// Looks after the link in a moment, from the poller's thread: ``LinkWatch`` says that it is to be.

@@ -7,17 +7,19 @@ import Locks
 extension Link {
     /// Takes no more events of these names: the peer is about to go, and others have taken its place.
     ///
-    /// A thread that had looked up before who gets an event, and was held up, is told so instead of coming too late.
+    /// A thread that had looked up before which peers get an event, and was held up, is told so instead of coming too
+    /// late.
     package func leave(_ names: LeftNames) { lock.withLock { sending.takeNoMore(of: names) } }
 
     /// Puts an event into the outbox; ``flush(at:isGathered:)`` then writes it.
     ///
     /// - Parameters:
     ///   - number: by which this process knows the name; 0 if it does not.
-    ///   - isHeld: whether the event stays until ``release(_:at:)``, because it goes to other links as well and must lie in
-    ///     all their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
-    ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. How many
-    ///     such events there are is bounded by the windows of those who send them.
+    ///   - isHeld: whether the event stays until ``release(_:at:)``, because it goes to other links as well and must lie
+    ///     in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
+    ///     have it.
+    ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. How
+    ///     many such events there are is bounded by the windows of the workers that send them.
     ///   - reservation: the room that was kept for it here.
     ///   - displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
     package func enqueue(
@@ -155,7 +157,8 @@ extension Link {
         pump()
     }
 
-    /// Lets no event leave any more, if nothing has gone either way since ``activity`` was read and nothing is on its way.
+    /// Lets no event leave any more, if nothing has gone either way since ``activity`` was read and nothing is on its
+    /// way.
     ///
     /// What is taken from now on waits for the next incarnation: it has not left, so it comes there for the first time.
     ///
@@ -194,8 +197,7 @@ extension Link {
 
     // MARK: - Reservations
 
-    /// Room for one event: used up by ``enqueue(_:name:number:attempt:isHeld:wantsReceipt:isAccepted:reservation:payload:displaced:)``, or
-    /// given back.
+    /// Room for one event: used up when that is enqueued, or given back.
     package struct Reservation: Sendable {
         fileprivate let link: Link
         fileprivate let bytes: Int

@@ -91,10 +91,11 @@ extension Link {
 
     // MARK: - What a worker leaves behind
 
-    /// No event frame is shorter: its length, the array, kind, sequence, identity, time and name, and a byte of payload.
+    /// No event frame is shorter: its length, the array, kind, sequence, identity, time and name, and a byte of
+    /// payload.
     private static let leastEventFrame = 11
 
-    /// Ends the writing: nobody reads any more, and what is queued now is for the next incarnation.
+    /// Ends the writing: the peer reads no more, and what is queued now is for the next incarnation.
     ///
     /// On the reading thread, when the stream was read to its end.
     func stopWriting() {
@@ -123,7 +124,8 @@ extension Link {
             }
         } catch {
             found.damage = String(describing: error)
-            // What was found is never more than was counted; what was counted may be less than had come before, or more than there is room for.
+            // What was found is never more than was counted; what was counted may be less than had come before, or
+            // more than there is room for.
             let room = UInt64(memory.byteCount / Self.leastEventFrame)
             if let accepted = state.accepted.within(received...(received + room)), accepted > received {
                 found.missing = accepted - received - UInt64(found.events) - gaps
@@ -139,7 +141,7 @@ extension Link {
 
     /// The window does not matter any more: all of this lay in the peer's memory, and no credit can reach it.
     ///
-    /// - Returns: What became of it, if it is an event: for a peer that waits to hear of it, and nobody does here.
+    /// - Returns: What became of it, if it is an event. The peer that would wait to hear of it is gone.
     private func takeOver(_ sequence: UInt64, _ record: OutboxRemainder.Record) throws -> EventDisposition? {
         let (settled, delegate) = try lock.withLock { () throws(LinkViolation) in
             guard parties.peer != nil else { throw LinkViolation("there are events in it from before the handshake") }
@@ -161,7 +163,7 @@ extension Link {
     package struct Loss: Sendable, Hashable {
         /// How many of the peer's events had come: as sequences count from 1, also the newest of them.
         package let arrived: UInt64
-        /// How many are gone; nil if nobody can know, and there may have been none.
+        /// How many are gone; nil if that cannot be known, and there may have been none.
         package let count: UInt64?
         /// In words.
         package let reason: String
@@ -206,7 +208,7 @@ extension LinkEnd {
             }
         case .endOfStream, .failed: "it ended without a goodbye, and shared no outbox"
         case .violation: "it broke the protocol, and what it had not sent was not read"
-        // Nobody is left to be told.
+        // This side has closed the link, and knows.
         case .closed: nil
         }
     }

@@ -150,7 +150,7 @@ extension Link {
     /// With the lock held.
     private var isDemandedNow: Bool { !sending.isEmpty && !sending.gate.isPaused }
 
-    /// Tells whoever waits for it that something lies here.
+    /// Starts the peer if its start waits for something that lies here.
     func demandArose() {
         let waiter = lock.withLock { isDemandedNow ? waiters.takeDemand() : nil }
         waiter?()

@@ -26,13 +26,9 @@ extension Link {
 
     /// The same with the lock held, which it gives back.
     func flushAndUnlock(at now: UInt64, isGathered: Bool = false) {
-        guard stream != nil, !farewell.hasLeft else {
-            // There is no peer, and its start may wait for the demand.
-            let isDemanded = stream == nil && waiters.isDemandAwaited
-            lock.unlock()
-            if isDemanded { demandArose() }
-            return
-        }
+        // There is no peer, and its start may wait for the demand.
+        if stream == nil { return pumpAndUnlock() }
+        if farewell.hasLeft { return lock.unlock() }
         switch writer.enqueued(at: now, isGathered: isGathered, mayLeave: sending.hasWritable) {
         case .now: pumpAndUnlock()
         case .byOthers: lock.unlock()
@@ -221,7 +217,8 @@ extension Link {
         if let settled, trace != nil { trace?.acknowledged(settled, at: MonotonicClock.now()) }
     }
 
-    /// Tells of those events that were written for a peer which acknowledges nothing, and are waited for; nil if there are none.
+    /// Tells of those events that were written for a peer which acknowledges nothing, and are waited for; nil if there
+    /// are none.
     ///
     /// With the lock held; what it returns is to be called without.
     func takeUnconfirmed() -> (() -> Void)? {

@@ -11,8 +11,6 @@ extension BridgeReport {
     /// - Parameter uptime: of the host, in nanoseconds.
     init(of core: HostCore, clients: [ClientStatus], uptime: UInt64) {
         let statuses = core.statusByIndex
-        // Behind the statuses: of routes there are only ever more.
-        let routes = core.routes
         let statistics = Dictionary(core.statistics.map { ($0.worker, $0) }) { first, _ in first }
         self.init(
             pid: CurrentProcess.identifier,
@@ -24,7 +22,7 @@ extension BridgeReport {
             workers: statuses.map { index, status in
                 WorkerReport(
                     status,
-                    pool: routes[index].pool?.name,
+                    pool: core.worker(index).route.pool?.name,
                     core.present(index),
                     statistics[status.name]
                 )

@@ -45,7 +45,7 @@ extension HostCore: SupervisorEnvironment {
     /// Tells what has become of a worker: on the status board, and by events.
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
         let (route, output) = lock.withLock { (workers[index].route, workers[index].output) }
-        // Before anybody is told: who hears that a worker is down finds that it takes nothing.
+        // Before it is told: a subscriber that hears that a worker is down finds that it takes nothing.
         if case .gaveUp(let why) = status.state {
             route.close(because: "it was given up: \(why)", isGivenUp: true)
             router.peerIsUnavailable(route)
@@ -107,10 +107,10 @@ private struct ScheduledTimer: SupervisorTimer {
 }
 
 extension ChildStatus {
-    /// Whether it runs, or is started without anybody else's end.
+    /// Whether it runs, or is started without the end of any other.
     ///
-    /// Not one that was added and whose start is yet to be asked for, that waits for those before it in a start in sequence, or whose group
-    /// is still going down.
+    /// Not one that was added and whose start is yet to be asked for, that waits for those before it in a start in
+    /// sequence, or whose group is still going down.
     var startsByItself: Bool {
         switch state {
         case .idle: false

@@ -320,8 +320,8 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Processes
 
-    /// The worker that a process is, or descends from, if its specification does not let it control this host; nil if there
-    /// is none.
+    /// The worker that a process is, or descends from, if its specification does not let it control this host; nil if
+    /// there is none.
     func workerWithoutControl(behind process: Int32) -> String? {
         let (line, group) = (ProcessDescent.line(of: process), ProcessDescent.group(of: process))
         for start in starts where start.ending.exit == nil {

@@ -98,6 +98,22 @@ struct SchedulerTests {
         #expect(hasWoken)
     }
 
+    @Test("No other thread runs while one is undivided, as a cancellation handler is")
+    func undivided() async {
+        for seed in 1...20 as ClosedRange<UInt64> {
+            let log = Log()
+            let result = await run(seed: seed, preemption: 2) {
+                let others = (2...3).map { number in started("t\(number)") { for _ in 0..<20 { log.add(number) } } }
+                let whole = started("whole") { Simulation.undivided { for _ in 0..<20 { log.add(1) } } }
+                for thread in others + [whole] { thread.join() }
+            }
+            #expect(result.end == .finished)
+            let begin = log.all.firstIndex(of: 1) ?? 0
+            #expect(log.all.dropFirst(begin).prefix(20).allSatisfy { $0 == 1 }, "seed \(seed): \(log.all)")
+            #expect(log.all.count == 60)
+        }
+    }
+
     @Test("A deadlock ends the world, and names who waits")
     func deadlock() async {
         let result = await run(seed: 3) {

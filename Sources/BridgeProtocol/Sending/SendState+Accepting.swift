@@ -15,7 +15,7 @@ extension SendState {
     ///     in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
     ///     have it.
     ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. How
-    ///     many such events there are is bounded by the windows of those who send them.
+    ///     many such events there are is bounded by the windows of the workers that send them.
     ///   - reserved: the room that was kept for it here, in bytes; nil if none was.
     ///   - displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
     package mutating func take(

@@ -21,7 +21,7 @@ extension SendState {
         if attempt == 1, !wantsReceipt, strikes == nil,
             let isAppended = appendPlain(context, name: name, number: number, payload: payload)
         {
-            if steps != nil, isAppended { wasAppended(name, context, attempt: attempt) }
+            if isAppended { wasAppended(name, context, attempt: attempt) }
             return isAppended
         }
         var head = EventHead(
@@ -55,7 +55,7 @@ extension SendState {
             (frame + headBytes.count).copyMemory(from: start, byteCount: payload.count)
         }
         outbox.frameWasWritten(frameLength: frameLength)
-        if steps != nil { wasAppended(name, context, attempt: attempt) }
+        wasAppended(name, context, attempt: attempt)
         return true
     }
 

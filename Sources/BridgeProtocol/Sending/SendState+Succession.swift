@@ -1,6 +1,7 @@
 package import DomainEvents
 
-/// From one incarnation of the peer to the next: what is sent again, what it may have died of, and what is not sent again.
+/// From one incarnation of the peer to the next: what is sent again, what it may have died of, and what is not sent
+/// again.
 extension SendState {
     /// Moves what the peer has not settled into the state of the link that takes this one's place, oldest first.
     ///

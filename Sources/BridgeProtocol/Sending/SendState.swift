@@ -79,7 +79,8 @@ package struct SendState: ~Copyable {
         features: LinkFeatures
     ) {
         self.parties = parties
-        // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both ways.
+        // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both
+        // ways.
         let ownLimit = isHost ? limits.frameBytes : 1 << 30
         maximumFrame = frameBytes.clamped(to: 0...min(ownLimit, 1 << 30))
         outbox.grant(
@@ -99,7 +100,8 @@ package struct SendState: ~Copyable {
 
     /// This side is about to end: quiet is when what lies here now is settled.
     ///
-    /// For an outbox in memory that outlives this process, so that threads which go on publishing do not put the end off.
+    /// For an outbox in memory that outlives this process, so that threads which go on publishing do not put the end
+    /// off.
     package mutating func drain() { drainMark = outbox.lastSequence }
 
     // MARK: - What is kept
@@ -117,7 +119,8 @@ package struct SendState: ~Copyable {
 
     /// Whether so much waits for the peer's handlers that others' events are not taken off their hands.
     ///
-    /// What its handlers are done with does not count: handlers wait for no room, so this ends however full all others are.
+    /// What its handlers are done with does not count: handlers wait for no room, so this ends however full all others
+    /// are.
     package var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
 
     /// Whether what lies here may stay for as long as it likes.

@@ -1,9 +1,9 @@
 /// The points of a world's threads at which something happens now and then.
 struct RarePoints {
     /// What of the choices says where.
-    let matter: String
+    private let matter: String
     /// How many points there are between two on average; 0 for none.
-    private(set) var average: UInt64 = 0
+    private var average: UInt64 = 0
     private var next: UInt64?
 
     init(_ matter: String) { self.matter = matter }

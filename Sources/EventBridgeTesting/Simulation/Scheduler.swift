@@ -273,7 +273,8 @@ final class Scheduler: @unchecked Sendable {
 
     func readTime() -> UInt64 { clock.read() }
 
-    /// From now on threads are pre-empted, and the clocks jump, with so many points between two on average; 0 for never.
+    /// From now on threads are pre-empted, and the clocks jump, with so many points between two on average; 0 for
+    /// never.
     func interrupt(preempting preemption: UInt64, jumping clockJump: UInt64) {
         preemptions.set(average: preemption, behind: points, by: &choices)
         clockJumps.set(average: clockJump, behind: points, by: &choices)
