@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 
 // A section for each layer, lowest first; targets within a section and all lists are sorted. A target may depend on targets
-// of lower sections only (docs/architecture.md).
+// of lower sections only (docs/internals/architecture.md).
 
 import PackageDescription
 
@@ -387,7 +387,8 @@ let package = Package(
         .testTarget(
             name: "BridgeClientTests",
             dependencies: [
-                "BridgeClient"
+                "BridgeClient",
+                "BridgeControl",
             ]
         ),
         .testTarget(

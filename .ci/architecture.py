@@ -1,5 +1,6 @@
-"""Compares docs/architecture.md with what it speaks of: the targets of Package.swift and the imports of the code, the pages in
-docs/decisions, the files and functions on the way of an event, and how much a type may be.
+"""Compares docs/internals/architecture.md with what it speaks of: the targets of Package.swift and the imports of the
+code, the files and functions on the way of an event, and how much a type may be; and docs/decisions/README.md with the
+pages beside it.
 
 Usage: architecture.py [ROOT]
 Exit status 1 if anything differs.
@@ -13,7 +14,7 @@ TARGET = re.compile(r'\n {8}\.(?:target|executableTarget)\((.*?)\n? *\),(?=\n)',
 NAMES = re.compile(r"`([\w-]+)`")
 IMPORT = re.compile(r"^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package)\s+)?import\s+(?:\w+\s+)?(\w+)\s*$", re.MULTILINE)
 INCLUDE = re.compile(r'^#include "(\w+)\.h"', re.MULTILINE)
-DECISION = re.compile(r"\[(\d{4})\]\(decisions/(\d{4}-[\w-]+\.md)\)")
+DECISION = re.compile(r"^- \[(\d{4})\]\((\d{4}-[\w-]+\.md)\): ", re.MULTILINE)
 STOP = re.compile(r"`([\w+/-]+\.(?:swift|c))`((?:[:,] `\w+`)*)")
 TYPE = re.compile(r"`([A-Z]\w*)(?:\.(\w+))?`")
 HEAD = re.compile(
@@ -93,10 +94,9 @@ def check_modules(root, page):
                 yield f"{name} depends on {dependency}, which is above it in Package.swift"
 
 
-def check_decisions(root, page):
-    pages = sorted(path.name for path in (root / "docs/decisions").glob("*.md"))
-    text = page[page.find("All decisions:") :].split("\n\n")[0]
-    links = DECISION.findall(text)
+def check_decisions(root, index):
+    pages = sorted(path.name for path in (root / "docs/decisions").glob("[0-9]*.md"))
+    links = DECISION.findall(index)
     for number, name in links:
         if name not in pages or not name.startswith(number):
             yield f"decision {number} is listed as {name}, which is no page of that number"
@@ -106,7 +106,7 @@ def check_decisions(root, page):
             yield f"the list of decisions lacks {name}"
     if names != sorted(set(names)):
         yield "the list of decisions is not in order, each page once"
-    sentence = re.search(r"No page has the numbers ([^:]*):", page)
+    sentence = re.search(r"No page has the numbers ([^:]*):", index)
     explained = set(re.findall(r"\d{4}", sentence.group(1))) if sentence else set()
     numbers = {name[:4] for name in pages}
     gaps = {f"{number:04}" for number in range(1, int(max(numbers)))} - numbers
@@ -162,11 +162,15 @@ def check_sizes(root, _):
 
 
 def main(root):
-    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
-    checks = (check_modules, check_decisions, check_stops, check_sizes)
-    found = [mistake for check in checks for mistake in check(root, page)]
-    for mistake in found:
-        print(f"docs/architecture.md: {mistake}")
+    checks = {
+        "docs/internals/architecture.md": (check_modules, check_stops, check_sizes),
+        "docs/decisions/README.md": (check_decisions,),
+    }
+    found = []
+    for name, of_page in checks.items():
+        page = (root / name).read_text(encoding="utf-8")
+        found += [f"{name}: {mistake}" for check in of_page for mistake in check(root, page)]
+    print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 
 

@@ -1,8 +1,9 @@
 """Compares each example of a page with the file in which it is compiled and run.
 
-Usage: examples.py PAGE=FILE...
-The fenced block behind `<!-- example: NAME -->` is the end of the file, behind its imports.
-Exit status 1 if a page and its file differ.
+Usage: examples.py PAGE#NAME=FILE...
+The fenced block behind `<!-- example: NAME -->` is the file, or its end behind the imports where the block has none.
+Each block of a page that is named has to be compared with some file.
+Exit status 1 if a page and one of its files differ.
 """
 
 import difflib
@@ -10,22 +11,36 @@ import pathlib
 import re
 import sys
 
-BLOCK = re.compile(r"^<!-- example: \w+ -->\n```swift\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-IMPORTS = re.compile(r"\A(import \w+\n)+\n")
+BLOCK = re.compile(r"^<!-- example: ([\w-]+) -->\n```swift\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+IMPORTS = re.compile(r"\A((public )?import \w+\n)+\n")
 
 
-def differences(page, file):
-    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
-    if len(blocks) != 1:
-        return [f"{page} has {len(blocks)} examples, expected one"]
-    code = IMPORTS.sub("", file.read_text(encoding="utf-8"))
-    return list(difflib.unified_diff(blocks[0].splitlines(), code.splitlines(), str(page), str(file), lineterm=""))
+def differences(page, files):
+    text = pathlib.Path(page).read_text(encoding="utf-8")
+    blocks = dict(BLOCK.findall(text))
+    marks = text.count("<!-- example:")
+    if marks != len(blocks):
+        yield f"{page} has {marks} marks of examples, and {len(blocks)} blocks behind marks of their own"
+    if blocks.keys() != files.keys():
+        yield f"{page} has the examples {sorted(blocks)}, expected {sorted(files)}"
+        return
+    for name, block in blocks.items():
+        code = pathlib.Path(files[name]).read_text(encoding="utf-8")
+        if not IMPORTS.match(block):
+            code = IMPORTS.sub("", code)
+        lines = (block.splitlines(), code.splitlines())
+        yield from difflib.unified_diff(*lines, f"{page}#{name}", files[name], lineterm="")
 
 
-def main(pairs):
-    if not pairs:
+def main(arguments):
+    if not arguments:
         sys.exit(__doc__)
-    found = [line for pair in pairs for line in differences(*map(pathlib.Path, pair.split("=", 1)))]
+    pages = {}
+    for argument in arguments:
+        place, file = argument.split("=", 1)
+        page, name = place.split("#", 1)
+        pages.setdefault(page, {})[name] = file
+    found = [line for page, files in pages.items() for line in differences(page, files)]
     print("\n".join(found))
     return 1 if found else 0
 

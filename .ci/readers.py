@@ -3,7 +3,7 @@
 Usage: readers.py [--documents N] [--seed N] [PROBE]
 PROBE is the program reader-probe; without it .build/debug/reader-probe. Half of the documents are as they should be, half are spoiled.
 Exit status 1 if the readers differ in whether they take a document, or in what they make of it, but for the differences that
-docs/testing.md lists. Prints a line that begins with "not checked" where cbor2 cannot be had.
+docs/internals/testing.md lists. Prints a line that begins with "not checked" where cbor2 cannot be had.
 """
 
 import argparse
@@ -204,7 +204,7 @@ def verdict(read, document, cbor2):
 
 
 def is_known(form, ours):
-    """Whether this difference is one of those that docs/testing.md lists."""
+    """Whether this difference is one of those that docs/internals/testing.md lists."""
     if form == "json":
         return False
     if ours.startswith("- "):

@@ -24,8 +24,8 @@ package struct Board: Sendable {
     }
 
     private static let byteCount = 4_096
-    /// How many shares each stream may be ahead of the witness: so many that workers come to their own limits first where a machine
-    /// is fast.
+    /// How many shares each stream may be ahead of the witness: so many that workers come to their own limits first
+    /// where a machine is fast.
     private static let sharesOfWitness: UInt64 = 16
     private let words: SharedWords
 
@@ -81,8 +81,8 @@ package struct Board: Sendable {
 
     /// How far the stream's pacer has come with this life of its sender.
     ///
-    /// What a worker publishes without waiting for room waits in its outbox without limit but the hard one: only this tells it to
-    /// hold back.
+    /// What a worker publishes without waiting for room waits in its outbox without limit but the hard one: only this
+    /// tells it to hold back.
     package func progress(of stream: ChaosStream, from incarnation: UInt64) -> UInt64 {
         let word = progressWord(stream)
         return words[word] == incarnation ? words[word + 1] : 0
@@ -96,8 +96,8 @@ package struct Board: Sendable {
         words[word] = incarnation
     }
 
-    /// Whether the sender of a stream, which has come so far, is to rest for now: it would only pile up events, however slow this
-    /// machine is.
+    /// Whether the sender of a stream, which has come so far, is to rest for now: it would only pile up events, however
+    /// slow this machine is.
     package func isAhead(_ number: UInt64, of stream: ChaosStream, from incarnation: UInt64) -> Bool {
         let shares = stream.pacer == .witness ? Self.sharesOfWitness : 1
         return number > progress(of: stream, from: incarnation) &+ share &* shares

@@ -21,7 +21,8 @@ package struct ChaosSender {
 
     /// Waits for room as `send` does.
     ///
-    /// - Returns: Whether it was taken; false if a worker that wants it is down for good: then nobody gets it, and the next has its number.
+    /// - Returns: Whether it was taken; false if a worker that wants it is down for good: then nobody gets it, and the
+    ///   next has its number.
     package mutating func send<E: ChaosEvent>(
         _ type: E.Type,
         _ mischief: HandlerMischief = .none

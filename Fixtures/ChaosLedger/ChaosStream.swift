@@ -83,7 +83,8 @@ package enum ChaosStream: UInt8, CaseIterable, Sendable {
     /// Everybody who has to handle each of its events; of a pool one member.
     package var receivers: [Party] { kind.receivers + [.witness] }
 
-    /// The receiver whose progress holds the sender back: the one that it loads, or otherwise the witness, which gets all events.
+    /// The receiver whose progress holds the sender back: the one that it loads, or otherwise the witness, which gets
+    /// all events.
     package var pacer: Party {
         switch self {
         case .aToB: .b

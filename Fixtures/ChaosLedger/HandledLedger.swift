@@ -3,7 +3,8 @@ import Locks
 
 /// What this life of a party has handled, in the order in which its handlers were called.
 ///
-/// It begins with the first record: a process that comes up beside the one whose place it is to take has none before that.
+/// It begins with the first record: a process that comes up beside the one whose place it is to take has none before
+/// that.
 package final class HandledLedger: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

@@ -30,14 +30,16 @@ package enum Party: UInt8, CaseIterable, Sendable {
 
     /// The party of a worker, or of the host.
     ///
-    /// - Parameter name: `pool.2` is a member of the pool, `guest.7` the seventh guest, and `client-3` the third client.
+    /// - Parameter name: `pool.2` is a member of the pool, `guest.7` the seventh guest, and `client-3` the third
+    ///   client.
     package init?(name: String) {
         let first = name.prefix { $0 != "." && $0 != "-" }
         guard let party = Self.allCases.first(where: { $0.name == first }) else { return nil }
         self = party
     }
 
-    /// Which of several workers of a party that run at the same time this is: the number of a pool's member, 0 for all else.
+    /// Which of several workers of a party that run at the same time this is: the number of a pool's member, 0 for all
+    /// else.
     package static func lane(ofName name: String) -> Int {
         guard Party(name: name) == .pool else { return 0 }
         return name.split(separator: ".").last.flatMap { Int($0) } ?? 0

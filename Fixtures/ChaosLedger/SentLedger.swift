@@ -2,9 +2,9 @@ import BridgePlatform
 
 /// What one life of a party has offered and what it knows to be accepted, for each of its streams.
 ///
-/// A stream's events are numbered without gaps and offered one after the other, so that two numbers say it all. "Offered" is
-/// stored before the call, "accepted" when it has returned. One writer for each stream. What was waited for (`deliver`,
-/// `request`) and did not come to a good end stands in a list, with what the caller knows of it.
+/// A stream's events are numbered without gaps and offered one after the other, so that two numbers say it all.
+/// "Offered" is stored before the call, "accepted" when it has returned. One writer for each stream. What was waited
+/// for (`deliver`, `request`) and did not come to a good end stands in a list, with what the caller knows of it.
 package struct SentLedger: Sendable {
     private enum Word {
         static let party = 0

@@ -2,8 +2,8 @@ public import DomainEvents
 
 /// Somebody wants a box.
 ///
-/// Answered with ``BoxProvisioned`` or ``BoxProvisioningFailed``. A capacity that no box has is not invalid: it is a request
-/// that fails, and says so in its answer.
+/// Answered with ``BoxProvisioned`` or ``BoxProvisioningFailed``. A capacity that no box has is not invalid: it is a
+/// request that fails, and says so in its answer.
 public struct BoxOrdered: DomainEvent {
     /// What is written on the box.
     public let label: String
@@ -61,8 +61,8 @@ public struct BoxProvisioningFailed: DomainEvent {
 
 /// Somebody wants a box gone.
 ///
-/// Its items go to the other boxes first, each announced with ``ItemMoved``; then ``BoxRemoved`` is the answer. If they do not
-/// all fit, nothing changes: ``BoxItemsRedistributionFailed``, then ``BoxRemovalFailed``.
+/// Its items go to the other boxes first, each announced with ``ItemMoved``; then ``BoxRemoved`` is the answer. If they
+/// do not all fit, nothing changes: ``BoxItemsRedistributionFailed``, then ``BoxRemovalFailed``.
 public struct BoxRemovalRequested: DomainEvent {
     /// The box to remove.
     public let boxID: BoxID

@@ -3,8 +3,9 @@ import Locks
 
 /// Keeps a ``BoxList`` up to date by listening: the example's frontend, which asks nobody anything.
 ///
-/// The same code serves whether provisioning runs in its own process or in a worker. Its handlers run on whatever thread
-/// publishes or reads the events, hence the lock; a presenter for views subscribes `on: .main` instead and needs none.
+/// The same code serves whether provisioning runs in its own process or in a worker. Its handlers run on whatever
+/// thread publishes or reads the events, hence the lock; a presenter for views subscribes `on: .main` instead and needs
+/// none.
 public final class BoxListPresenter: Sendable {
     private let model: Model
     // They end with the presenter: dropping them here would leave it deaf.

@@ -4,14 +4,14 @@ import Locks
 
 /// Saves drawings as SVG files: the example's second backend, the same in its own process and in a worker.
 ///
-/// Each request is answered, after the file is on the disk. Nothing is remembered of requests, because nothing needs to be: to
-/// save the same drawing under the same name once more leaves the same file. That, where it can be had, is the easier way to
-/// be safe from an event that comes twice; ``Provisioning`` shows the other one. For the same reason nothing has to be loaded, and
-/// a process that replaces another one can miss nothing of what that has saved: it writes with its first request, when the other
-/// one has ended.
+/// Each request is answered, after the file is on the disk. Nothing is remembered of requests, because nothing needs to
+/// be: to save the same drawing under the same name once more leaves the same file. That, where it can be had, is the
+/// easier way to be safe from an event that comes twice; ``Provisioning`` shows the other one. For the same reason
+/// nothing has to be loaded, and a process that replaces another one can miss nothing of what that has saved: it writes
+/// with its first request, when the other one has ended.
 ///
-/// A file's name may lead into subdirectories, which are made, but never out of the directory of the drawings: no absolute
-/// name, no `..`, no symbolic link on the way. Names that begin with a dot are kept for files in the making.
+/// A file's name may lead into subdirectories, which are made, but never out of the directory of the drawings: no
+/// absolute name, no `..`, no symbolic link on the way. Names that begin with a dot are kept for files in the making.
 public final class CanvasStore: Sendable {
     private let publisher: EventPublisher
     private let directory: String
@@ -58,7 +58,8 @@ public final class CanvasStore: Sendable {
 
     /// The directories that a file's name leads through, and its last part.
     private static func components(of file: String) throws(FileError) -> (directories: [String], name: String) {
-        // In bytes, as the system reads it: to Swift, a slash with an accent behind it is another character than a slash.
+        // In bytes, as the system reads it: to Swift, a slash with an accent behind it is another character than a
+        // slash.
         let bytes = Array(file.utf8)
         let slash = UInt8(ascii: "/")
         guard !bytes.isEmpty else { throw FileError("the file name is empty") }

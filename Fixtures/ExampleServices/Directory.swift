@@ -98,14 +98,14 @@ package struct Directory: ~Copyable {
         }
     }
 
-    /// Puts a file with this content in the place of what was there: whoever looks finds the old one or the new one, whole,
-    /// also after a crash or a power cut.
+    /// Puts a file with this content in the place of what was there: whoever looks finds the old one or the new one,
+    /// whole, also after a crash or a power cut.
     ///
-    /// When this throws, the old file is still there, with one exception: if the very last step fails, the directory's own
-    /// way to the disk, the new file is seen now and which of the two a power cut leaves is unknown.
+    /// When this throws, the old file is still there, with one exception: if the very last step fails, the directory's
+    /// own way to the disk, the new file is seen now and which of the two a power cut leaves is unknown.
     ///
-    /// - Parameter temporaryName: the new file's name until it is complete. One process at a time writes under it; what a
-    ///   killed process has left is overwritten.
+    /// - Parameter temporaryName: the new file's name until it is complete. One process at a time writes under it; what
+    ///   a killed process has left is overwritten.
     borrowing func replace(_ name: String, with bytes: [UInt8], temporaryName: String) throws(FileError) {
         let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC
         let file = openFile(descriptor, temporaryName, flags, 0o666)

@@ -10,22 +10,23 @@ import Locks
 ///
 /// - Each request gets its answer, also one that cannot be met, and one whose effect could not be saved.
 /// - An answer is published after the state that it speaks of is on the disk.
-/// - A request that comes again (same identity) is done once and answered twice. What could not be saved is not remembered
-///   and is tried again.
+/// - A request that comes again (same identity) is done once and answered twice. What could not be saved is not
+///   remembered and is tried again.
 ///
-/// **Why the handlers run where the events arrive.** An item that was received after a box was ordered must find the box. Events
-/// of *one* type keep their order in every context, but two subscriptions that run in tasks or on a queue have a line of
-/// waiting events each, and the line of the items may be worked off before that of the boxes. Handlers on the publishing
-/// thread have no such lines: a link's events are handled one after the other, in the order in which they were published,
-/// whatever their types. An event counts as handled when they return, so the state is on the disk before the
-/// acknowledgement. The price is that the link's reading thread waits for the disk, which for this service is right: the next
-/// request would have to wait anyway. The lock is for publishers that live in the same process and use several threads.
+/// **Why the handlers run where the events arrive.** An item that was received after a box was ordered must find the
+/// box. Events of *one* type keep their order in every context, but two subscriptions that run in tasks or on a queue
+/// have a line of waiting events each, and the line of the items may be worked off before that of the boxes. Handlers
+/// on the publishing thread have no such lines: a link's events are handled one after the other, in the order in which
+/// they were published, whatever their types. An event counts as handled when they return, so the state is on the disk
+/// before the acknowledgement. The price is that the link's reading thread waits for the disk, which for this service
+/// is right: the next request would have to wait anyway. The lock is for publishers that live in the same process and
+/// use several threads.
 ///
-/// **Why the store is loaded with the first request.** A worker that replaces another is started beside that one, which goes on
-/// saving until it has finished what it has. What was read at the start is stale by then, and to go on from there would take
-/// back, with the next save, what the other one has confirmed. The first request comes when the other process has ended, and
-/// then the file is this one's alone. It is read at the start too, but only to see that it can be: a store that is damaged is
-/// better found by whoever starts the worker than by whoever orders a box.
+/// **Why the store is loaded with the first request.** A worker that replaces another is started beside that one, which
+/// goes on saving until it has finished what it has. What was read at the start is stale by then, and to go on from
+/// there would take back, with the next save, what the other one has confirmed. The first request comes when the other
+/// process has ended, and then the file is this one's alone. It is read at the start too, but only to see that it can
+/// be: a store that is damaged is better found by whoever starts the worker than by whoever orders a box.
 public final class Provisioning: @unchecked Sendable {
     // Sendable: `content` is guarded by `lock`; the rest is constant.
     private let publisher: EventPublisher

@@ -6,8 +6,8 @@ import Foundation
 
 /// The file in which provisioning keeps its state: JSON, replaced as a whole.
 ///
-/// One process at a time writes a store; a worker that is restarted or replaced begins where the one before ended. Any number may
-/// read it meanwhile: each finds it whole, and may find it old a moment later.
+/// One process at a time writes a store; a worker that is restarted or replaced begins where the one before ended. Any
+/// number may read it meanwhile: each finds it whole, and may find it old a moment later.
 struct ProvisioningStore: Sendable {
     /// What the file holds.
     struct Content: Codable, Sendable {

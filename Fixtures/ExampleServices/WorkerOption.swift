@@ -9,7 +9,8 @@ public enum WorkerOption {
     /// EX_USAGE of sysexits.h.
     private static let usage: CInt = 64
 
-    /// The value of the option; without it, or with anything else beside it, one sentence on standard error and exit status 64.
+    /// The value of the option; without it, or with anything else beside it, one sentence on standard error and exit
+    /// status 64.
     ///
     /// - Parameters:
     ///   - name: the option, such as `--store`.

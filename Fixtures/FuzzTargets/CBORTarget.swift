@@ -1,7 +1,8 @@
 import CBOR
 import JSONText
 
-/// CBOR: skipping, values and typed decoding agree about every input, and what was read is written and read again as the same.
+/// CBOR: skipping, values and typed decoding agree about every input, and what was read is written and read again as
+/// the same.
 package final class CBORTarget: FuzzTarget {
     private let decoder = CBORDecoder()
     private let encoder = CBOREncoder()

@@ -1,8 +1,8 @@
 import BridgeProtocol
 import CBOR
 
-/// Frames: of any stream the same bodies come out in whatever pieces it arrives, and of every kind what was read is written and read
-/// again as the same.
+/// Frames: of any stream the same bodies come out in whatever pieces it arrives, and of every kind what was read is
+/// written and read again as the same.
 package final class FrameTarget: FuzzTarget {
     private let limits = LinkLimits()
     private let buffer = CBORBuffer()

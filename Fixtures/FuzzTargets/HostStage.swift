@@ -11,7 +11,8 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
 
     /// What one start of the peer is to be.
     enum Life {
-        /// Its frames are those of a script; without one it takes everything that lies there for it, until it is told to end.
+        /// Its frames are those of a script; without one it takes everything that lies there for it, until it is told
+        /// to end.
         case scripted(Script?)
         /// It is honest, and what passes between it and its host is meddled with.
         case meddled(toHost: Script, toWorker: Script)

@@ -1,8 +1,8 @@
-/// A whole host with an honest worker, and beside it one life after the other of a worker that is not, or whose link is meddled with,
-/// and clients of that kind.
+/// A whole host with an honest worker, and beside it one life after the other of a worker that is not, or whose link is
+/// meddled with, and clients of that kind.
 ///
-/// Nothing traps or hangs, and before each of their frames the host can be asked for all that it tells of itself. The honest worker
-/// notices nothing. Behind each input everything is settled and accounted for.
+/// Nothing traps or hangs, and before each of their frames the host can be asked for all that it tells of itself. The
+/// honest worker notices nothing. Behind each input everything is settled and accounted for.
 package final class HostTarget: FuzzTarget {
     /// To begin and to end a host takes longer than a play.
     private static let playsOfScene = 64

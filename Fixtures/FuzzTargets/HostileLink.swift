@@ -5,8 +5,8 @@ import CBOR
 import DomainEvents
 import Locks
 
-/// A whole link of a host whose peer sends frames in any order, with any numbers and any features, and shares memory in which any
-/// numbers stand: nothing traps, and the tally adds up after each step.
+/// A whole link of a host whose peer sends frames in any order, with any numbers and any features, and shares memory in
+/// which any numbers stand: nothing traps, and the tally adds up after each step.
 enum HostileLink {
     static func run(_ script: inout Script) throws {
         let (accepted, acceptedBytes) = (script.number(near: 0), script.number(near: 0))
@@ -55,7 +55,8 @@ private enum Peers {
     static let poller = try? Poller(name: "fuzz")
 }
 
-/// The other end of the link and its owner at once: has said everything beforehand, and looks at the tally after each step.
+/// The other end of the link and its owner at once: has said everything beforehand, and looks at the tally after each
+/// step.
 private final class Peer: ByteStream, LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     let memory: MemoryFile?

@@ -3,8 +3,8 @@ import JSONText
 
 /// What holds for any JSON text, and for any value that is written as one.
 enum JSONChecks {
-    /// What a value becomes is JSON, unless it is of a kind that JSON's readers refuse: two keys that become one, or numbers beyond their
-    /// range.
+    /// What a value becomes is JSON, unless it is of a kind that JSON's readers refuse: two keys that become one, or
+    /// numbers beyond their range.
     static func check(writing value: CBORValue) throws {
         let text = JSONWriter().text(value)
         try require(text.utf8.allSatisfy { $0 >= 0x20 }, "a control character in \(text)")

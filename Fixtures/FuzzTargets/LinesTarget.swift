@@ -2,8 +2,8 @@ import BridgeProtocol
 import CBOR
 import JSONText
 
-/// Lines of a worker: what they become are frames that a link reads, in whatever pieces they arrive; what the link then says comes back as
-/// lines, each one JSON object.
+/// Lines of a worker: what they become are frames that a link reads, in whatever pieces they arrive; what the link then
+/// says comes back as lines, each one JSON object.
 package final class LinesTarget: FuzzTarget {
     private let frames = CBORBuffer()
     private var limits = LinkLimits()

@@ -1,7 +1,8 @@
 import BridgeProtocol
 import DomainEvents
 
-/// The state machines of a link, and a whole one: the bytes say what is done with them, with each machine beside a plain model of itself.
+/// The state machines of a link, and a whole one: the bytes say what is done with them, with each machine beside a
+/// plain model of itself.
 package final class LinkTarget: FuzzTarget {
     package init() {}
 

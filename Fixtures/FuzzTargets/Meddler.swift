@@ -4,9 +4,11 @@ import BridgeTransport
 import CBOR
 import Locks
 
-/// A third party between two real ends of a link: drops, repeats, holds back, cuts and alters their frames, and says its own.
+/// A third party between two real ends of a link: drops, repeats, holds back, cuts and alters their frames, and says
+/// its own.
 ///
-/// It has a script for each direction. When both ends wait for the other, the scripts go on; when they are at their end, so is the link.
+/// It has a script for each direction. When both ends wait for the other, the scripts go on; when they are at their
+/// end, so is the link.
 final class Meddler: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -41,7 +43,8 @@ final class Meddler: @unchecked Sendable {
     private var directions: [Direction]
     /// As the host's welcome gave it out.
     private var incarnation: UInt64 = 0
-    /// Whether the worker has nothing more to do by itself: it is ready, or may never be, as its handshake was meddled with.
+    /// Whether the worker has nothing more to do by itself: it is ready, or may never be, as its handshake was meddled
+    /// with.
     private var isSettled = false
 
     /// Two connected ends; the first is the host's.

@@ -9,9 +9,9 @@ import Darwin
 
 /// Proves or disproves what a bridge promises, from the ledgers of a run alone: `chaos-checker FOLDER`.
 ///
-/// It knows nothing of the bridge. It reads along while the run lasts, so that ledgers need not be kept, and ends when the board says
-/// that all others have ended: with status 0 if every accepted event has met one of the fates that are promised, in order, and none came
-/// again but after a death.
+/// It knows nothing of the bridge. It reads along while the run lasts, so that ledgers need not be kept, and ends when
+/// the board says that all others have ended: with status 0 if every accepted event has met one of the fates that are
+/// promised, in order, and none came again but after a death.
 @main
 struct ChaosChecker {
     /// Exit statuses, of sysexits.h but for the first.

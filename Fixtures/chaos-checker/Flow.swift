@@ -2,8 +2,8 @@ import ChaosLedger
 
 /// What one receiver has seen of one stream, and what is wrong with it.
 ///
-/// Numbers are handled in ascending order, first by whoever lives, then again, from where it broke off, by the next incarnation. So it
-/// is enough to know the highest number, what is missing below it, and how the newest of them went.
+/// Numbers are handled in ascending order, first by whoever lives, then again, from where it broke off, by the next
+/// incarnation. So it is enough to know the highest number, what is missing below it, and how the newest of them went.
 struct Flow {
     /// A repeat further back than this is of an event that had been settled for long: a sender keeps less than that.
     static let memory: UInt64 = 65_536
@@ -21,7 +21,8 @@ struct Flow {
     /// When the receiver handed out an event of it for the last time, in records of the receiver.
     private(set) var lastSeen: Int
     private(set) var highest: UInt64 = 0
-    /// How many events each life of the receiver had begun that came again, or became dead letters: it must have died over them.
+    /// How many events each life of the receiver had begun that came again, or became dead letters: it must have died
+    /// over them.
     private(set) var takenBack: [UInt64: Int] = [:]
     private let promise: ChaosPromise
     /// Numbers, where few are missing.

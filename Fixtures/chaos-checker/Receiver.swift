@@ -49,7 +49,8 @@ final class Receiver {
     ) throws -> Bool {
         var hasRead = false
         while let life = lives.first {
-            // Before the next life begins, this one has ended; a look under way at that time may have missed its last segment.
+            // Before the next life begins, this one has ended; a look under way at that time may have missed its last
+            // segment.
             let isFinal = isOver || (lives.count > 1 && lives[1].look < look)
             guard let number = life.segments.first else {
                 guard isFinal, lives.count > 1 else { break }

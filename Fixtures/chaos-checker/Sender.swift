@@ -41,8 +41,8 @@ final class Sender {
 
     struct NotForReceiver: Error {}
 
-    /// Whether nothing more can come of its streams: all is settled, and the receivers have handled so much since that no sender
-    /// still keeps an event of it.
+    /// Whether nothing more can come of its streams: all is settled, and the receivers have handled so much since that
+    /// no sender still keeps an event of it.
     func isRetirable(times: [Int]) -> Bool {
         forAllFlows { stream, receiver, flow in
             flow.isComplete(accepted: ledger.accepted(stream))

@@ -11,9 +11,11 @@ import Glibc
 import Darwin
 #endif
 
-/// One run: a bridge with its workers under load, which meet one end after the other, a client, and a checker that reads what all write.
+/// One run: a bridge with its workers under load, which meet one end after the other, a client, and a checker that
+/// reads what all write.
 struct ChaosRun {
-    /// After so many ends, and a tenth of all, memory is measured for the first time: each thread has grown what it keeps.
+    /// After so many ends, and a tenth of all, memory is measured for the first time: each thread has grown what it
+    /// keeps.
     private static let warmUp = 50
     /// How many times more it is measured, at the most.
     private static let samples = 4
@@ -24,7 +26,8 @@ struct ChaosRun {
     private static let enoughDeaths = 20
     /// Of fewer ends memory at rest says nothing.
     private static let enoughEnds = 100
-    /// With more ledgers unread than this the load waits for the checker, so that a run fits in a few hundred megabytes.
+    /// With more ledgers unread than this the load waits for the checker, so that a run fits in a few hundred
+    /// megabytes.
     private static let mostLedgers = 300
     /// How long threads may take to let go of what they hold at the end, in nanoseconds.
     private static let patience: UInt64 = 60_000_000_000
@@ -35,7 +38,8 @@ struct ChaosRun {
     private let announcements: Announcements
     private let memory = MemoryWatch()
 
-    /// Ends begin, and go on after a pause, when so many events wait for two workers: a quarter of what there is room for, at 256 bytes each.
+    /// Ends begin, and go on after a pause, when so many events wait for two workers: a quarter of what there is room
+    /// for, at 256 bytes each.
     private var fullLoad: Int { options.outbox }
 
     /// Whether the host shuts down in the middle of its load: in one run of two.

@@ -1,6 +1,7 @@
 import BridgePlatform
 
-/// A process beside the workers that belongs to the run: the checker, which sees nothing but the ledgers, and the client.
+/// A process beside the workers that belongs to the run: the checker, which sees nothing but the ledgers, and the
+/// client.
 struct CompanionProcess {
     private let child: ChildProcess
 

@@ -13,7 +13,8 @@ import Darwin
 actor Ender {
     /// How many ends may be under way at once.
     private static let mostAtOnce = 8
-    /// Each death of a worker under full load waits until much is on its way, but for one of so many, which takes it as it is.
+    /// Each death of a worker under full load waits until much is on its way, but for one of so many, which takes it as
+    /// it is.
     private static let deathsBetweenIdleDeaths = 10
     /// Of so many orderly ends one is cut short by SIGKILL.
     private static let orderlyEndsBetweenInterruptions = 6
@@ -205,8 +206,8 @@ actor Ender {
         }
     }
 
-    /// Kills all workers, which is to happen at rest, and waits until they are back: no link then holds on to memory for a load that
-    /// it once had.
+    /// Kills all workers, which is to happen at rest, and waits until they are back: no link then holds on to memory
+    /// for a load that it once had.
     func renewAll() async {
         for worker in roster.workers {
             guard let process = status(of: worker)?.pid else { continue }

@@ -9,8 +9,9 @@ enum MemoryBound {
 
     /// For one worker.
     ///
-    /// The hard limit, twice while it is down, as what a dead worker has left for it is taken up to that; the window of each worker that publishes
-    /// for it, and once more the outbox of each for which it publishes in its turn: workers in a circle are not made to wait for each other.
+    /// The hard limit, twice while it is down, as what a dead worker has left for it is taken up to that; the window of
+    /// each worker that publishes for it, and once more the outbox of each for which it publishes in its turn: workers
+    /// in a circle are not made to wait for each other.
     static func bytes(for specification: WorkerSpecification) -> Int {
         guard let party = Party(name: specification.name) else { return 0 }
         let limits = LinkLimits()

@@ -5,7 +5,8 @@ import Synchronization
 
 /// Looks all through a run at what the host holds for each worker, and at its memory as a whole.
 final class MemoryWatch: Sendable {
-    /// How much the host may have beside what waits for workers: code, threads, tables, and what an allocator keeps for later.
+    /// How much the host may have beside what waits for workers: code, threads, tables, and what an allocator keeps for
+    /// later.
     private static let own = 192 << 20
     private static let interval: UInt32 = 20
     /// So many looks at what waits for each worker to one at the memory of the process, which takes longer.

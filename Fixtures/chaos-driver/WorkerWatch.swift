@@ -4,7 +4,8 @@ import DomainEvents
 import EventBridge
 import Locks
 
-/// What the bridge reports during a run: what the checker has to know is passed on to it, and what must not come about is kept.
+/// What the bridge reports during a run: what the checker has to know is passed on to it, and what must not come about
+/// is kept.
 final class WorkerWatch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

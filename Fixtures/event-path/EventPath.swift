@@ -3,8 +3,8 @@ import CAllocationCounter
 import Dispatch
 import DomainEvents
 
-/// Runs events through a bridge within one process, or through parts of it, and says how often memory was asked for on the way:
-/// `event-path JOURNEY COUNT [WARM-UP]`, for the guard in CI.
+/// Runs events through a bridge within one process, or through parts of it, and says how often memory was asked for on
+/// the way: `event-path JOURNEY COUNT [WARM-UP]`, for the guard in CI.
 ///
 /// No asynchronous `main`: tools that count instructions do not survive how it gives the main thread up.
 @main

@@ -29,7 +29,8 @@ enum FaultyHandlers {
         ]
     }
 
-    /// One handler answers in a task and one crashes inline, so that an event of the former can be open when the latter does.
+    /// One handler answers in a task and one crashes inline, so that an event of the former can be open when the latter
+    /// does.
     private static func crashBeside(_ text: String, _ publisher: EventPublisher) -> [Subscription] {
         [
             publisher.subscribe(to: WorkRequested.self) { event async in

@@ -8,10 +8,11 @@ import Darwin
 
 /// A process that outlives the worker which has started it.
 enum Grandchild {
-    /// Leaves a process behind that holds this one's standard output and standard error, and tells its number on the former.
+    /// Leaves a process behind that holds this one's standard output and standard error, and tells its number on the
+    /// former.
     ///
-    /// - Parameter holdingLink: whether it also gets the link's descriptor, which is not close-on-exec before the worker's
-    ///   runtime has taken it over.
+    /// - Parameter holdingLink: whether it also gets the link's descriptor, which is not close-on-exec before the
+    ///   worker's runtime has taken it over.
     static func leave(holdingLink: Bool) {
         if !holdingLink, let link = CurrentProcess.environment("EVENT_BRIDGE_FD").flatMap({ CInt($0) }) {
             guard (try? FileDescriptor.setCloseOnExec(link)) != nil else { return }
@@ -24,8 +25,8 @@ enum Grandchild {
         system("setsid sleep 300 </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- & echo \"daemon $!\"")
     }
 
-    /// Leaves a process behind, in a session of its own, that writes to the link as soon as this one is dead, and outlives that
-    /// whether or not anybody still reads it.
+    /// Leaves a process behind, in a session of its own, that writes to the link as soon as this one is dead, and
+    /// outlives that whether or not anybody still reads it.
     static func leaveWriter() {
         guard let link = CurrentProcess.environment("EVENT_BRIDGE_FD").flatMap({ CInt($0) }),
             let pipe = try? FileDescriptor.pipe()

@@ -46,16 +46,19 @@ enum Misbehaviour: Equatable {
     case none
     /// `flood`: answers each request with as many events as its number says.
     case flood
-    /// `burst`: publishes as many events as the request's number says in the handler, and counts them in the file that its text
-    /// names, each when `publish` has returned; if it names none, the worker then dies of SIGKILL. Does nothing the second time.
+    /// `burst`: publishes as many events as the request's number says in the handler, and counts them in the file that
+    /// its text names, each when `publish` has returned; if it names none, the worker then dies of SIGKILL. Does
+    /// nothing the second time.
     case burst
     /// `burst-outside`: the same on a thread of its own, while the link is read.
     case burstOutside
     /// `burst-held`: as `burst`, after it has left a process behind that holds the link and the outbox.
     case burstHeld
-    /// `scribble`: as `burst`, but before it dies fills the memory that it shares with the host with what its number says.
+    /// `scribble`: as `burst`, but before it dies fills the memory that it shares with the host with what its number
+    /// says.
     case scribble
-    /// `flood-stdout`: writes as many lines to standard output and standard error as the request's number says, then answers.
+    /// `flood-stdout`: writes as many lines to standard output and standard error as the request's number says, then
+    /// answers.
     case floodOutput
     /// `hang`: the handler never returns.
     case hang
@@ -71,7 +74,8 @@ enum Misbehaviour: Equatable {
     case leakDescriptor
     /// `daemon`: leaves a process behind that is in a session of its own.
     case daemon
-    /// `write-after-death`: leaves a process behind, in a session of its own, that writes to the link once the worker is dead.
+    /// `write-after-death`: leaves a process behind, in a session of its own, that writes to the link once the worker
+    /// is dead.
     case writeAfterDeath
     /// `exceed-file-size`: writes more into a file than it may, in the handler, and is killed for it.
     case exceedFileSize
@@ -85,10 +89,10 @@ enum Misbehaviour: Equatable {
     case crash(on: String)
     /// `crash-once-on:EVENT`: dies of SIGABRT in the handler when the event is delivered for the first time.
     case crashOnce(on: String)
-    /// `trap-on:EVENT`: traps in the handler, as an index that is out of range does, each time.
+    /// `trap-on:EVENT`: prints a line and traps in the handler, as an index that is out of range does, each time.
     case trap(on: String)
-    /// `crash-beside:EVENT`: dies of SIGABRT in the handler, each time. Others are answered by an async handler; the first delivery
-    /// of one with the text `waits` is never, so that it is open when the worker dies.
+    /// `crash-beside:EVENT`: dies of SIGABRT in the handler, each time. Others are answered by an async handler; the
+    /// first delivery of one with the text `waits` is never, so that it is open when the worker dies.
     case crashBeside(on: String)
     /// `crash-unless:PATH`: dies of SIGABRT in the handler, each time, while there is no file of this name.
     case crashUnless(path: String)

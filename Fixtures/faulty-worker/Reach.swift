@@ -8,8 +8,8 @@ import Darwin
 
 /// Tries what a worker in a box may not be able to, and says what came of it: `done`, or the name of the error.
 enum Reach {
-    /// - Parameter text: `read PATH`, `write PATH`, `grow PATH`, `connect`, `socketpair`, `open-files`, `start-process`,
-    ///   `signal-parent` or `shell SCRIPT`.
+    /// - Parameter text: `read PATH`, `write PATH`, `grow PATH`, `connect`, `socketpair`, `open-files`,
+    ///   `start-process`, `signal-parent` or `shell SCRIPT`.
     static func attempt(_ text: String) -> String {
         let words = text.split(separator: " ", maxSplits: 1).map(String.init)
         switch (words.first, words.last) {

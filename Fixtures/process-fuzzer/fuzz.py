@@ -38,7 +38,7 @@ ATTACKED, QUIET = "run", "quiet"
 PARTS = 10
 # The longest that an honest client waits for an answer.
 PATIENCE = 10
-# A supervisor with four workers has 12 MiB; what clients and workers may bring for good is bounded (docs/security.md).
+# A supervisor with four workers has 12 MiB; what clients and workers may bring for good is bounded (docs/reference/security.md).
 MOST_MEMORY = 256 << 20
 # What a supervisor at rest may have more than before: sockets that were let go a moment ago.
 SPARE = 8

@@ -17,14 +17,17 @@ EDGES = [
     2**20 - 1, 2**20, 2**20 + 1, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**40 + 1, 2**53, 2**62, 2**63 - 1, 2**63,
     2**63 + 1, LARGEST - 1, LARGEST,
 ]
-# Not the commands that end or restart what the others measure by.
+# Not the commands that end, start or restart what the others measure by.
 NAMES = [
     "WorkRequested", "WorkDone", "Ev", "BoxSaved", "*", "", "A" * 256, "A" * 257, "Caf\u00e9", "Cafe\u0301", "K", "\u212a", "\0",
     "BridgeStatusRequested", "BridgeStatusReported", "CommandAnswered", "EventsTraced", "WorkerExited", "EventRefused",
-    "EventsDropped", "EventsLost", "HandlerFailed", "ClientAttached", "\u202eEv",
+    "EventsDropped", "EventsLost", "HandlerFailed", "ClientAttached", "\u202eEv", "DeadLettersRequested",
+    "DeadLettersReported", "DeadLetterRequested", "DeadLetterRedeliveryRequested", "DeadLetterDiscardRequested",
+    "DeadLetterSettled",
 ]
 PAYLOADS = [
-    {}, {"number": 1, "text": ""}, {"number": 1, "text": "", "attempt": 1}, [], None, 0, 1.5, "text", b"bytes", float("nan"),
+    {}, {"number": 1, "text": ""}, {"number": 1, "text": "", "attempt": 1}, {"letter": 1}, {"after": LARGEST}, [],
+    None, 0, 1.5, "text", b"bytes", float("nan"),
     Raw(b"\xa1\x61\x61"), Raw(b""), Raw(b"\xff"), Raw(b"\x9f\x01\xff"), Raw(b"\x81" * 70 + b"\x01"), Raw(b"\x9b" + b"\xff" * 8),
     Raw(b"\xa2\x01\x01\x01\x02"), Raw(b"\xa2\x01\x01\x61\x31\x02"), Raw(b"\x99\xff\xff" + b"\x80" * 65535),
     Raw(b"\x79\x80\x00" + b"\x01" * 32768),

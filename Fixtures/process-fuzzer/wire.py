@@ -1,4 +1,4 @@
-"""Frames of the wire protocol (docs/wire-protocol.md), as far as a peer that means no good needs them: any CBOR item, in any order."""
+"""Frames of the wire protocol (docs/reference/wire-protocol.md), as far as a peer that means no good needs them: any CBOR item, in any order."""
 
 import os
 import socket
@@ -9,8 +9,10 @@ HELLO, WELCOME, REJECT, INTEREST, READY, MORE_TIME, EVENT, ACKNOWLEDGE, REFUSE, 
     0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16,
 )
 LARGEST = 2**64 - 1
-# The commands that end or restart workers, or all.
-ENDINGS = {"BridgeStopRequested", "WorkerStopRequested", "WorkerRestartRequested"}
+# The commands that end, start or restart workers, or all.
+ENDINGS = {
+    "BridgeStopRequested", "WorkerStopRequested", "WorkerRestartRequested", "WorkerStartRequested", "WorkerSignalRequested",
+}
 
 
 class Raw(bytes):

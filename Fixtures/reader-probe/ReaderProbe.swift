@@ -4,8 +4,8 @@ import JSONText
 
 /// Says what the readers make of documents, so that other readers can be compared with them: `reader-probe cbor|json`.
 ///
-/// Standard input holds one document after the other, each behind its length in four bytes, most significant first. For each a line is
-/// printed: the value in a notation with one spelling for each value, or `-` and why it was refused.
+/// Standard input holds one document after the other, each behind its length in four bytes, most significant first. For
+/// each a line is printed: the value in a notation with one spelling for each value, or `-` and why it was refused.
 @main
 enum ReaderProbe {
     private static let usageStatus: Int32 = 64
@@ -43,7 +43,8 @@ enum ReaderProbe {
         return found
     }
 
-    /// Texts and bytes in hexadecimal, floats by their bits: nothing that a reader of this could take for something else.
+    /// Texts and bytes in hexadecimal, floats by their bits: nothing that a reader of this could take for something
+    /// else.
     private static func append(_ value: CBORValue, to output: inout Data) {
         func add(_ text: String) { output.append(contentsOf: text.utf8) }
         switch value {

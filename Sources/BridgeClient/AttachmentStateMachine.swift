@@ -34,7 +34,8 @@ struct AttachmentStateMachine: Sendable {
     static let firstPause: UInt64 = 50_000_000
     static let longestPause: UInt64 = 5_000_000_000
 
-    /// - Parameter jitter: 0 to 1; by so much of its half a pause is shorter, so that the clients of a host do not all come at once.
+    /// - Parameter jitter: 0 to 1; by so much of its half a pause is shorter, so that the clients of a host do not all
+    ///   come at once.
     mutating func handle(_ input: Input, at now: UInt64, jitter: Double) -> [Action] {
         switch (input, phase) {
         case (.attached(let incarnation), .connecting):

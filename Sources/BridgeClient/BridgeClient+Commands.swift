@@ -1,10 +1,12 @@
 public import BridgeControl
 import DomainEvents
 
-/// What a client can ask of the host itself: how it is, and that workers are stopped and started anew.
+/// What a client can ask of the host itself: how it is, and that workers are started, stopped, started anew and sent
+/// signals.
 ///
-/// A host answers only those who are attached to it, and its own process. Each command is done once or not at all: one that was on its way when
-/// the link ended is not done when it arrives over the next link. So whoever is told that the link has ended asks how things are.
+/// A host answers only those who are attached to it, and its own process. Each command is done once or not at all: one
+/// that was on its way when the link ended is not done when it arrives over the next link. So whoever is told that the
+/// link has ended asks how things are.
 extension BridgeClient {
     /// How the host and its workers are.
     ///
@@ -22,10 +24,43 @@ extension BridgeClient {
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
     ///   - limit: how long it waits for that. The command is not taken back after it.
-    /// - Throws: ``BridgeClientError``, `refused` if there is no such worker, or if it was given up or stopped before it was ready, with the
-    ///   reason; `CancellationError` if the task is cancelled, which takes nothing back.
+    /// - Throws: ``BridgeClientError``, `refused` if there is no such worker, or if it was given up or stopped before
+    ///   it was ready, with the reason; `CancellationError` if the task is cancelled, which takes nothing back.
     public func restart(_ worker: String, within limit: Duration = .seconds(600)) async throws {
         try await command(WorkerRestartRequested(worker: worker), within: limit)
+    }
+
+    /// Starts a worker that is down, with its failures forgotten, and returns when it is ready; one that runs is left
+    /// alone.
+    ///
+    /// - Parameters:
+    ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
+    ///   - limit: how long it waits for that. The command is not taken back after it.
+    /// - Returns: A sentence if the worker ran already; nil if it was started.
+    /// - Throws: ``BridgeClientError``, `refused` if there is no such worker, or if it was given up or stopped before
+    ///   it was ready, with the reason; `CancellationError` if the task is cancelled, which takes nothing back.
+    @discardableResult
+    public func start(_ worker: String, within limit: Duration = .seconds(600)) async throws -> String? {
+        try await command(WorkerStartRequested(worker: worker), within: limit)
+    }
+
+    /// Sends a signal to the process of a worker, and returns when it was sent.
+    ///
+    /// A process that ends by it is started again as after a crash, and the crash counts.
+    /// - Parameters:
+    ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
+    ///   - signal: the number of a signal that has a name, as the host's system has it.
+    ///   - limit: how long it waits for the answer.
+    /// - Returns: A sentence that says to which process it went.
+    /// - Throws: ``BridgeClientError``, `refused` with the reason if there is no such worker or signal, or if the
+    ///   worker is down; `CancellationError` if the task is cancelled, which takes nothing back.
+    @discardableResult
+    public func signal(
+        _ worker: String,
+        _ signal: Int32,
+        within limit: Duration = .seconds(10)
+    ) async throws -> String? {
+        try await command(WorkerSignalRequested(worker: worker, signal: signal), within: limit)
     }
 
     /// Stops a worker and returns when it is down; it stays so until somebody asks for its restart.
@@ -34,19 +69,19 @@ extension BridgeClient {
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
     ///   - limit: how long it waits for that. The command is not taken back after it.
-    /// - Throws: ``BridgeClientError``, `refused` with the reason if there is no such worker, or if somebody has started it again meanwhile;
-    ///   `CancellationError` if the task is cancelled, which takes nothing back.
+    /// - Throws: ``BridgeClientError``, `refused` with the reason if there is no such worker, or if somebody has
+    ///   started it again meanwhile; `CancellationError` if the task is cancelled, which takes nothing back.
     public func stop(_ worker: String, within limit: Duration = .seconds(600)) async throws {
         try await command(WorkerStopRequested(worker: worker), within: limit)
     }
 
     /// Asks the program that has the host to stop everything and to end, and returns when the host has ended.
     ///
-    /// `supervisor run` does so; another program does if it subscribes to `BridgeStopRequested`. The client is attached no longer then, and
-    /// attaches again if another host comes; close it if that is not wanted.
+    /// `supervisor run` does so; another program does if it subscribes to `BridgeStopRequested`. The client is attached
+    /// no longer then, and attaches again if another host comes; close it if that is not wanted.
     /// - Parameter limit: how long it waits in all. The command is not taken back after it.
-    /// - Throws: ``BridgeClientError``, `refused` if the program does not do that; `CancellationError` if the task is cancelled, which takes
-    ///   nothing back.
+    /// - Throws: ``BridgeClientError``, `refused` if the program does not do that; `CancellationError` if the task is
+    ///   cancelled, which takes nothing back.
     public func stopHost(within limit: Duration = .seconds(600)) async throws {
         enum Step {
             case taken
@@ -76,7 +111,8 @@ extension BridgeClient {
             while let step = try await group.next() {
                 switch step {
                 case .taken?: isTaken = true
-                // Its goodbye may come before the receipt; any other end says nothing of a command that nobody has acknowledged.
+                // Its goodbye may come before the receipt; any other end says nothing of a command that nobody has
+                // acknowledged.
                 case .ended(let ended)? where isTaken || ended.isOrderly: return
                 case .ended(let ended)?: throw ended.error
                 case nil: throw CancellationError()
@@ -85,14 +121,16 @@ extension BridgeClient {
         }
     }
 
-    private func command(_ command: some DomainEvent, within limit: Duration) async throws {
+    /// - Returns: What the host has to say of it.
+    @discardableResult
+    private func command(_ command: some DomainEvent, within limit: Duration) async throws -> String? {
         let answer = try await ask(command, awaiting: CommandAnswered.self, within: limit)
-        guard let refusal = answer.refusal else { return }
+        guard let refusal = answer.refusal else { return answer.remark }
         throw BridgeClientError(.refused, "the host at \(core.path) refuses: \(refusal)")
     }
 
     /// Ends with the link: an answer would come over it, or never.
-    private func ask<Command: DomainEvent, Answer: DomainEvent>(
+    func ask<Command: DomainEvent, Answer: DomainEvent>(
         _ command: Command,
         awaiting answer: Answer.Type,
         within limit: Duration

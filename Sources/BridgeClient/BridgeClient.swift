@@ -13,14 +13,16 @@ package import EventRouting
 /// await client.close()
 /// ```
 ///
-/// What is published on the publisher reaches all who want it in the host, its workers and its other clients, and the other way round,
-/// with the same order, causes, `send`, `deliver` and `request` as in the host. Each client has its own interest and its own outbox in the host.
+/// What is published on the publisher reaches all who want it in the host, its workers and its other clients, and the
+/// other way round, with the same order, causes, `send`, `deliver` and `request` as in the host. Each client has its
+/// own interest and its own outbox in the host.
 ///
-/// A client is not supervised, and nothing waits for it: one that reads too slowly gets gaps, one that goes away is gone. When the host goes
-/// away the client attaches again as soon as there is one; ``HostLost`` and ``HostRegained`` on the publisher say so, and what may have been missed.
+/// A client is not supervised, and nothing waits for it: one that reads too slowly gets gaps, one that goes away is
+/// gone. When the host goes away the client attaches again as soon as there is one; ``HostLost`` and ``HostRegained``
+/// on the publisher say so, and what may have been missed.
 ///
-/// Handlers of events from the host run on the thread that reads the link, unless they were subscribed elsewhere. All members may be used
-/// from any thread.
+/// Handlers of events from the host run on the thread that reads the link, unless they were subscribed elsewhere. All
+/// members may be used from any thread.
 public final class BridgeClient: Sendable {
     let core: ClientCore
 
@@ -32,7 +34,8 @@ public final class BridgeClient: Sendable {
         core.abandon()
     }
 
-    /// Connects to the control socket of a host, and returns when the host has accepted the client and said what it wants.
+    /// Connects to the control socket of a host, and returns when the host has accepted the client and said what it
+    /// wants.
     ///
     /// What was subscribed to before is asked for before this returns.
     /// - Parameters:
@@ -102,7 +105,8 @@ public final class BridgeClient: Sendable {
     /// What the host and all others call an event that was published here; nil while the client is not attached.
     package func idElsewhere(of id: EventID) -> EventID? { core.idElsewhere(of: id) }
 
-    /// Publishes an event whose type this process does not know, from its encoded form, and waits as `EventPublisher.deliver` does.
+    /// Publishes an event whose type this process does not know, from its encoded form, and waits as
+    /// `EventPublisher.deliver` does.
     package func deliver(
         name: String,
         payload: [UInt8],

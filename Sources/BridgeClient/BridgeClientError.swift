@@ -1,5 +1,12 @@
 public import BridgeControl
 
+// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why a process is not attached to a host.
 public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
@@ -30,7 +37,8 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
     /// What went wrong, in a sentence.
     public let description: String
 
-    /// How the host was, where it has told: one that speaks no version of the protocol that this library does can still be looked at.
+    /// How the host was, where it has told: one that speaks no version of the protocol that this library does can still
+    /// be looked at.
     ///
     /// What this library does not know of it is left out. Only with ``Code/rejected``.
     public let report: BridgeReport?
@@ -40,4 +48,10 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
         self.description = description
         self.report = report
     }
+}
+
+/// The same sentence for a program that shows errors by their `localizedDescription`.
+extension BridgeClientError: LocalizedError {
+    /// What ``BridgeClientError/description`` says.
+    public var errorDescription: String? { description }
 }

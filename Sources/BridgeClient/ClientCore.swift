@@ -9,7 +9,8 @@ import Locks
 
 /// A client's side of its links: connecting, the handshake, signs of life, and attaching again.
 ///
-/// One router and one route for the life of the client, a link for each connection: what a link had not delivered lies in the next one.
+/// One router and one route for the life of the client, a link for each connection: what a link had not delivered lies
+/// in the next one.
 final class ClientCore: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -89,7 +90,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
     }
 
-    /// The host calls itself by this name; a publisher that nobody has named does so too, and the two must not be mixed up in receipts.
+    /// The host calls itself by this name; a publisher that nobody has named does so too, and the two must not be mixed
+    /// up in receipts.
     private static let hostName = "host"
 
     private static func peerName(beside own: String) -> String { own == hostName ? "attached host" : hostName }
@@ -126,7 +128,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     /// Brings the end of the present link, and then ends.
     ///
-    /// - Throws: If there is no link: what is asked then would lie in the outbox, and be done when nobody expects it any more.
+    /// - Throws: If there is no link: what is asked then would lie in the outbox, and be done when nobody expects it
+    ///   any more.
     func linkEnds() throws(BridgeClientError) -> AsyncStream<EndedLink> {
         let (stream, continuation) = AsyncStream.makeStream(of: EndedLink.self)
         let number: UInt64? = lock.withLock {
@@ -214,7 +217,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
                 lock.withLock { (current, self.stream) = (nil, nil) }
                 throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
             }
-            // Not before there is a thread to read the answer: the next attempt may be made with the same link. A host says nothing before it.
+            // Not before there is a thread to read the answer: the next attempt may be made with the same link. A host
+            // says nothing before it.
             link.send(.hello(hello))
             poller.schedule(after: Self.handshakeTime) { [weak self] in self?.handshakeIsOver(link) }
         } catch {
@@ -321,7 +325,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
         router.othersKnowEvents(as: EventSource(origin: name, incarnation: welcome.workerIncarnation))
         if begins { router.add(route) }
-        // What the host wanted before the link ended it is taken to want until it says otherwise, and lies in the outbox.
+        // What the host wanted before the link ended it is taken to want until it says otherwise, and lies in the
+        // outbox.
         router.announceInterest(to: route, over: link, keepsWishes: true)
         if begins { router.start() }
         beat(every: welcome.beat, over: link)

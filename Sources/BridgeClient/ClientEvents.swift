@@ -2,7 +2,8 @@ public import DomainEvents
 
 /// The link of a client to its host has ended.
 ///
-/// The client attaches again by itself, unless ``isFinal`` says otherwise. Until then what it publishes for others waits in its outbox, up to its limits.
+/// The client attaches again by itself, unless ``isFinal`` says otherwise. Until then what it publishes for others
+/// waits in its outbox, up to its limits.
 public struct HostLost: DomainEvent, SelfReport {
     /// The host's control socket.
     public let path: String
@@ -14,8 +15,8 @@ public struct HostLost: DomainEvent, SelfReport {
 
 /// A client is attached again, after its link to the host had ended.
 ///
-/// Events that were published in between have not come, and will not: nobody kept them for this client. How many there were nobody knows.
-/// Whoever shows a state asks for it anew.
+/// Events that were published in between have not come, and will not: nobody kept them for this client. How many there
+/// were nobody knows. Whoever shows a state asks for it anew.
 public struct HostRegained: DomainEvent, SelfReport {
     /// The host's control socket.
     public let path: String

@@ -13,6 +13,36 @@ public struct WorkerStopRequested: DomainEvent, SelfReport, Hashable {
     }
 }
 
+/// A worker that is down is to be started, with its failures forgotten; one that runs is left alone.
+///
+/// The host answers with a ``CommandAnswered`` when the worker is ready, or has come to rest without.
+public struct WorkerStartRequested: DomainEvent, SelfReport, Hashable {
+    /// The name of a worker, of a pool, or of one of its members.
+    public let worker: String
+
+    /// Makes the command.
+    public init(worker: String) {
+        self.worker = worker
+    }
+}
+
+/// The process of a worker is to be sent a signal.
+///
+/// The host answers with a ``CommandAnswered`` when the signal was sent. What the process makes of it is not waited
+/// for; an end by it counts as a crash of the worker.
+public struct WorkerSignalRequested: DomainEvent, SelfReport, Hashable {
+    /// The name of a worker, of a pool, or of one of its members.
+    public let worker: String
+    /// The number of the signal, as the host's system has it.
+    public let signal: Int32
+
+    /// Makes the command.
+    public init(worker: String, signal: Int32) {
+        self.worker = worker
+        self.signal = signal
+    }
+}
+
 /// A worker is to be started anew, with its failures forgotten; one that runs is stopped first.
 ///
 /// The host answers with a ``CommandAnswered`` when the worker is ready, or has come to rest without.
@@ -28,8 +58,9 @@ public struct WorkerRestartRequested: DomainEvent, SelfReport, Hashable {
 
 /// The program that has the host is to stop everything and to end.
 ///
-/// The host itself does nothing about it: the program that it is a part of subscribes to it, as `supervisor run` does. Where nobody
-/// subscribes, whoever asks with `deliver` is told so. Nobody answers it; the end of the link is the answer.
+/// The host itself does nothing about it: the program that it is a part of subscribes to it, as `supervisor run` does.
+/// Where nobody subscribes, whoever asks with `deliver` is told so. Nobody answers it; the end of the link is the
+/// answer.
 public struct BridgeStopRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the command.
     public init() {}
@@ -41,10 +72,14 @@ public struct BridgeStopRequested: DomainEvent, SelfReport, Hashable {
 public struct CommandAnswered: DomainEvent, SelfReport, Hashable {
     /// Why the command was not done, or has failed, as a sentence; nil if it is done.
     public let refusal: String?
+    /// What there is to say of a command that is done, as a sentence: that the worker ran already, or to which process
+    /// a signal went; nil for nothing.
+    public let remark: String?
 
     /// Makes the answer.
-    public init(refusal: String? = nil) {
+    public init(refusal: String? = nil, remark: String? = nil) {
         self.refusal = refusal
+        self.remark = remark
     }
 }
 
@@ -53,9 +88,14 @@ package enum ControlEventNames {
     /// From whoever is attached to the host, and from nobody else.
     package static let commands = EventName.set([
         BridgeStatusRequested.eventName, WorkerStopRequested.eventName, WorkerRestartRequested.eventName,
-        BridgeStopRequested.eventName,
+        WorkerStartRequested.eventName, WorkerSignalRequested.eventName, BridgeStopRequested.eventName,
+        DeadLettersRequested.eventName, DeadLetterRequested.eventName, DeadLetterRedeliveryRequested.eventName,
+        DeadLetterDiscardRequested.eventName,
     ])
 
     /// From the host, to whoever has asked.
-    package static let answers = EventName.set([BridgeStatusReported.eventName, CommandAnswered.eventName])
+    package static let answers = EventName.set([
+        BridgeStatusReported.eventName, CommandAnswered.eventName, DeadLettersReported.eventName,
+        DeadLetterReported.eventName, DeadLetterSettled.eventName,
+    ])
 }

@@ -8,13 +8,13 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     public var pool: String?
     /// Its process, while there is one.
     public var pid: Int32?
-    /// Where it is in its life, in a word or two: `idle`, `starting`, `ready`, `draining`, `stopping`, `backing off`, `dormant`, `stopped` or
-    /// `gave up`.
+    /// Where it is in its life, in a word or two: `idle`, `starting`, `ready`, `draining`, `stopping`, `backing off`,
+    /// `dormant`, `stopped` or `gave up`.
     ///
     /// A later version may know further ones.
     public var state: String
-    /// What there is to say about the state, as a phrase: `attempt 2, again in 1.2 s`, or, of one whose process has ended,
-    /// `killed by SIGKILL (9); waits for a handler of BoxProvisioned`; nil for nothing.
+    /// What there is to say about the state, as a phrase: `attempt 2, again in 1.2 s`, or, of one whose process has
+    /// ended, `killed by SIGKILL (9); waits for a handler of BoxProvisioned`; nil for nothing.
     public var detail: String?
     /// How often it was started: the number of its present or last incarnation.
     public var starts: Int
@@ -28,7 +28,8 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     public var violations: UInt64
     /// How much memory of its process lies in RAM, in bytes; nil if there is no process, or nobody says.
     public var residentBytes: UInt64?
-    /// What its box is without, as the system lacks it, each as a sentence; nil if nothing, or from a host that does not say.
+    /// What its box is without, as the system lacks it, each as a sentence; nil if nothing, or from a host that does
+    /// not say.
     public var missingFromBox: [String]?
     /// How long it takes to settle an event, of a sample of them; nil from a host that does not say.
     public var settling: DurationHistogram?
@@ -73,7 +74,8 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     }
 }
 
-/// What has become of the events of one direction since the host was made; `EventCounts` of `EventBridge` says what each term means.
+/// What has become of the events of one direction since the host was made; `EventCounts` of `EventBridge` says what
+/// each term means.
 public struct EventTotals: Sendable, Hashable, Codable {
     /// Events that were to be sent.
     public var offered: UInt64 = 0

@@ -125,8 +125,8 @@ package final class ChildProcess: @unchecked Sendable {
             if cbp_process_signal_group(handle.rawValue, signal) == 0 { return true }
             if errno == EINVAL {
                 // By its number, which may be anybody's once the child is reaped. Looked at, in case other code of this
-                // process has done so; between this look and the signal it still could, and breaks the rule that only we
-                // wait for our children.
+                // process has done so; between this look and the signal it still could, and breaks the rule that only
+                // we wait for our children.
                 guard look(at: handle, reaping: false) != nil else { return false }
                 if kill(-processIdentifier, signal) == 0 { return true }
             }

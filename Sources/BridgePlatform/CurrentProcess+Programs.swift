@@ -1,3 +1,5 @@
+import CBridgePlatform
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -15,8 +17,8 @@ extension CurrentProcess {
     /// The error number for a file that does not exist.
     package static let noSuchFile = ENOENT
 
-    /// Puts the null device where one of the three standard streams is closed, so that nothing which is opened later gets its number and
-    /// is written to by whoever means the stream.
+    /// Puts the null device where one of the three standard streams is closed, so that nothing which is opened later
+    /// gets its number and is written to by whoever means the stream.
     ///
     /// What is written there is swallowed; to read from there stays an error. To be called before anything is opened.
     package static func fillStandardStreams() {
@@ -25,6 +27,11 @@ extension CurrentProcess {
             _ = retryingInterrupted { open("/dev/null", O_WRONLY) }
         }
     }
+
+    /// From now on each line that is printed leaves the process at once, also where standard output is a pipe.
+    ///
+    /// The C library keeps up to 4096 bytes for a pipe until they fill up or the process ends in order.
+    package static func printByLine() { cbp_output_by_line() }
 
     /// Writes a line to standard error in one piece; what cannot be written is left out.
     package static func report(_ sentence: String) {

@@ -1,5 +1,6 @@
 import CBridgePlatform
 import Locks
+import Synchronization
 
 #if canImport(Glibc)
 package import Glibc
@@ -79,13 +80,32 @@ package enum CurrentProcess {
     /// (`mallopt(3)`, M_MMAP_THRESHOLD). It is for a program to decide, not for a library, at the beginning of `main`.
     package static func keepLittleFreeMemory() { cbp_heap_limit(1 << 20) }
 
+    /// Raises the soft limit of open descriptors (RLIMIT_NOFILE) to the hard one.
+    ///
+    /// Each worker takes six, and the usual soft limit is 1,024. The programs that this one starts through the launcher
+    /// get the limit from before back: some count on it (`select(2)`), or close as many descriptors as there may be. It
+    /// is for a program to decide, not for a library, at the beginning of `main`.
+    package static func raiseDescriptorLimit() {
+        let before = cbp_raise_descriptor_limit()
+        if before >= 0 { softDescriptorLimit.store(Int(before), ordering: .releasing) }
+    }
+
+    /// The soft limit of open descriptors before it was raised; nil if it was not.
+    static var descriptorLimitBefore: Int? {
+        let limit = softDescriptorLimit.load(ordering: .acquiring)
+        return limit < 0 ? nil : limit
+    }
+
+    private static let softDescriptorLimit = Atomic<Int>(-1)
+
     /// How many bytes of the heap are in use; nil where nobody counts them, as under a sanitizer.
     package static func heapBytesInUse() -> Int? {
         let count = cbp_heap_bytes_in_use()
         return count > 0 ? Int(clamping: count) : nil
     }
 
-    /// How many descriptors this process has open, Dispatch's timers left out: it opens one for each clock when somebody first sleeps, and keeps it.
+    /// How many descriptors this process has open, Dispatch's timers left out: it opens one for each clock when
+    /// somebody first sleeps, and keeps it.
     ///
     /// Nothing here opens such timers.
     package static func openDescriptorCount() throws(SystemError) -> Int {

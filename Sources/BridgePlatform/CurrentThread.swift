@@ -5,7 +5,8 @@ package enum CurrentThread {
     /// Its number in the operating system, which debuggers and `top` show.
     package static var identifier: UInt64 { cbp_thread_identifier() }
 
-    /// It and the threads that it starts stay on one processor from now on, which threads that take turns are quickest on.
+    /// It and the threads that it starts stay on one processor from now on, which threads that take turns are quickest
+    /// on.
     ///
     /// - Parameter turn: says which one, of those that the thread may use.
     package static func stayOnOneProcessor(turn: UInt64) { cbp_thread_stay_on_one_processor(turn) }

@@ -4,9 +4,11 @@ import Glibc
 import Darwin
 #endif
 
-/// A file that is there as a whole or not at all: it is written under another name in the same directory, and takes its own when it is complete.
+/// A file that is there as a whole or not at all: it is written under another name in the same directory, and takes its
+/// own when it is complete.
 ///
-/// Until then what was there before stays. What is no regular file, a device or a pipe, cannot be replaced and is written as it is.
+/// Until then what was there before stays. What is no regular file, a device or a pipe, cannot be replaced and is
+/// written as it is.
 package final class FileReplacement {
     private let file: SystemFile
     /// The names of the two; nil if the file is written as it is.
@@ -55,7 +57,8 @@ package final class FileReplacement {
 
     /// Removes what is written so far, for a process that ends at once and releases nothing.
     ///
-    /// It may come from another thread than the rest. Behind ``commit()`` it does nothing; what is committed behind it fails.
+    /// It may come from another thread than the rest. Behind ``commit()`` it does nothing; what is committed behind it
+    /// fails.
     package func discard() {
         if let names { unlink(names.temporary) }
     }

@@ -6,9 +6,9 @@ import Darwin
 
 /// A spawn by way of `bridge-launcher`: what the launcher is told, and what it tells of how far it came.
 ///
-/// The kernel starts the launcher, and the launcher the program, so that a program which cannot be started would look like one
-/// that ended at once. The launcher writes the error into a pipe; that the program has begun shows in the pipe's end, which the
-/// launcher's copy comes to by its exec.
+/// The kernel starts the launcher, and the launcher the program, so that a program which cannot be started would look
+/// like one that ended at once. The launcher writes the error into a pipe; that the program has begun shows in the
+/// pipe's end, which the launcher's copy comes to by its exec.
 struct LaunchedSpawn {
     /// How far a launcher came, where that is not a matter of the box: see `SpawnBox.Stage`.
     private enum Stage {
@@ -94,6 +94,7 @@ struct LaunchedSpawn {
             request.descriptors.append(.init(child: free + 1, parent: guardDescriptor))
             request.arguments += ["--guard", "\(free + 1)"]
         }
+        if let limit = CurrentProcess.descriptorLimitBefore { request.arguments += ["--descriptors", "\(limit)"] }
         if let box = launcher.box { request.arguments += box.arguments }
         request.arguments += ["--program", asked.executable, "--", asked.name ?? asked.executable] + asked.arguments
         return request

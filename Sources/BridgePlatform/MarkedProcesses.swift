@@ -8,9 +8,9 @@ package import Darwin
 
 /// Finds processes by a mark in the environment that they were started with, and kills them.
 ///
-/// A process that leaves its process group, as daemons do, is nobody's child any more and in nobody's list. But it has the
-/// environment of the one that has started it, unless that was changed on purpose. Only processes of the same user can be found,
-/// and only on Linux, where /proc shows them.
+/// A process that leaves its process group, as daemons do, is nobody's child any more and in nobody's list. But it has
+/// the environment of the one that has started it, unless that was changed on purpose. Only processes of the same user
+/// can be found, and only on Linux, where /proc shows them.
 package enum MarkedProcesses {
     /// A mark of all that one bridge starts; each worker adds a number of its own.
     package struct Mark: Sendable, Equatable {

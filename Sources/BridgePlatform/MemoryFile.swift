@@ -8,8 +8,8 @@ import Darwin
 
 /// A file without a name that lives as long as somebody holds it, for memory that two processes share.
 ///
-/// It takes memory only where it was written. On Linux nobody can change its size any more, so that a mapping of it is safe to
-/// touch whatever the other process does; on Darwin there is no such seal.
+/// It takes memory only where it was written. On Linux nobody can change its size any more, so that a mapping of it is
+/// safe to touch whatever the other process does; on Darwin there is no such seal.
 package final class MemoryFile: Sendable {
     private let file: FileDescriptor
     package let byteCount: Int
@@ -30,7 +30,8 @@ package final class MemoryFile: Sendable {
         return MemoryFile(FileDescriptor(owning: number), byteCount: byteCount)
     }
 
-    /// A new file of `byteCount` bytes, all 0, that can be written through ``soleMapping`` and by nobody who gets its descriptor.
+    /// A new file of `byteCount` bytes, all 0, that can be written through ``soleMapping`` and by nobody who gets its
+    /// descriptor.
     package static func makeForReaders(byteCount: Int) throws(SystemError) -> MemoryFile {
         var address: UnsafeMutableRawPointer?
         let number = try SystemError.check("making a memory file of \(byteCount) bytes for readers") {

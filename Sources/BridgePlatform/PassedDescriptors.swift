@@ -4,7 +4,8 @@ package import Glibc
 package import Darwin
 #endif
 
-/// The descriptors that a service manager has opened and passes to a process that it starts: systemd's protocol, sd_listen_fds(3).
+/// The descriptors that a service manager has opened and passes to a process that it starts: systemd's protocol,
+/// sd_listen_fds(3).
 package struct PassedDescriptors: Equatable, Sendable {
     /// In the order of the manager's configuration.
     package let numbers: Range<CInt>

@@ -8,16 +8,17 @@ import Darwin
 
 /// A process that outlives this one by a moment, to kill what the processes started here have left in their groups.
 ///
-/// The kernel can end a child with its parent, but not a child's children. The guard is a `bridge-launcher` of its own: each
-/// launcher tells it of its process group before its program begins, so that there is no moment in which somebody could be
-/// left behind unknown. It ends with this object; then there must be nobody left.
+/// The kernel can end a child with its parent, but not a child's children. The guard is a `bridge-launcher` of its own:
+/// each launcher tells it of its process group before its program begins, so that there is no moment in which somebody
+/// could be left behind unknown. It ends with this object; then there must be nobody left.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class ProcessGuard: @unchecked Sendable {
     /// The guard's number for its end of the connection.
     private static let connection: CInt = 3
 
-    /// An end that takes longer is helped along: somebody else holds the connection, and there is nothing left to guard.
+    /// An end that takes longer is helped along: somebody else holds the connection, and there is nothing left to
+    /// guard.
     private static let endNanoseconds: UInt64 = 1_000_000_000
 
     private let lock = Lock()

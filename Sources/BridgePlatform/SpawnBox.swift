@@ -4,7 +4,8 @@ import Glibc
 import Darwin
 #endif
 
-/// What a new process may use up and touch: set by `bridge-launcher` before its program begins, for it and all that it starts.
+/// What a new process may use up and touch: set by `bridge-launcher` before its program begins, for it and all that it
+/// starts.
 ///
 /// A process in a box gets no new privileges, whatever else is asked for.
 package struct SpawnBox: Equatable, Sendable {

@@ -56,7 +56,8 @@ package final class SystemFile: Sendable {
         return (columns, rows)
     }
 
-    /// Calls `body` on the poller's thread when nobody reads any more what is written; only of a pipe that can be known beforehand.
+    /// Calls `body` on the poller's thread when nobody reads any more what is written; only of a pipe that can be known
+    /// beforehand.
     ///
     /// - Returns: What keeps this up; nil if it is no pipe.
     package func whenReaderGoes(on poller: Poller, _ body: @escaping @Sendable () -> Void) -> Poller.Registration? {

@@ -35,7 +35,8 @@ extension UnixSocket {
         try SystemError.check("connecting to \(path)") { cbp_unix_connect(socket, path) }
     }
 
-    /// Connects to the socket file at `path`, or fails with EAGAIN where so many wait to be accepted that this one would have to wait too.
+    /// Connects to the socket file at `path`, or fails with EAGAIN where so many wait to be accepted that this one
+    /// would have to wait too.
     package static func connectWithoutWaiting(to path: String) throws(SystemError) -> FileDescriptor {
         let socket = try create()
         try FileDescriptor.setBlocking(socket.rawValue, false)

@@ -36,9 +36,7 @@ package struct CloudEvent: Sendable {
             ("source", .text(source)),
             ("type", .text(name)),
         ]
-        let nanoseconds = context.nanosecondsSinceEpoch
-        let seconds = Int64(nanoseconds / 1_000_000_000)
-        if let time = DateText.rfc3339(seconds: seconds, microseconds: Int(nanoseconds % 1_000_000_000 / 1000)) {
+        if let time = DateText.rfc3339(nanosecondsSinceEpoch: context.nanosecondsSinceEpoch) {
             attributes.append(("time", .text(time)))
         }
         if let sequence { attributes.append(("sequence", .unsigned(sequence))) }

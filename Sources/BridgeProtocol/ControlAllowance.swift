@@ -1,7 +1,8 @@
 /// How many control messages a peer may send.
 ///
-/// What answers an event is paid for by that event: an acknowledgement, a refusal and a receipt each, at the most. So a peer may answer as
-/// fast as it is asked. All else, and what answers nothing, has a rate, and four times as much may come at once.
+/// What answers an event is paid for by that event: an acknowledgement, a refusal and a receipt each, at the most. So a
+/// peer may answer as fast as it is asked. All else, and what answers nothing, has a rate, and four times as much may
+/// come at once.
 ///
 /// Pure, and without a look at the clock while there is some allowance left.
 package struct ControlAllowance: Sendable {

@@ -43,8 +43,8 @@ package struct EventHead: Sendable, Hashable {
 
 /// Encoding and decoding of event frames: `[8, sequence, id, time, name, options, payload]`.
 ///
-/// The payload is the last element, so that its extent is known without reading it: an event that is only passed on is never
-/// decoded.
+/// The payload is the last element, so that its extent is known without reading it: an event that is only passed on is
+/// never decoded.
 package enum EventFrame {
     private enum Option {
         static let attempt: UInt64 = 1

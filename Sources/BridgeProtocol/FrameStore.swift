@@ -1,8 +1,8 @@
 /// First-in, first-out memory for encoded frames whose addresses never change.
 ///
-/// Frames lie one behind the other in chunks, so that many leave in one write, and no frame straddles two. A chunk is given
-/// back, or used again, when the last frame in it is. The chunks are this process's own memory, but for those of large frames if there is
-/// a shelf for them; or all of them lie in a shared outbox.
+/// Frames lie one behind the other in chunks, so that many leave in one write, and no frame straddles two. A chunk is
+/// given back, or used again, when the last frame in it is. The chunks are this process's own memory, but for those of
+/// large frames if there is a shelf for them; or all of them lie in a shared outbox.
 struct FrameStore: ~Copyable {
     private struct Chunk {
         let base: UnsafeMutableRawPointer
@@ -25,7 +25,8 @@ struct FrameStore: ~Copyable {
     private var spares: [Chunk] = []
     private var spareBytes = 0
 
-    /// How much is kept: the room in an outbox below its default limit, and what large frames leave empty in their chunks.
+    /// How much is kept: the room in an outbox below its default limit, and what large frames leave empty in their
+    /// chunks.
     private static let keptBytes = 8 << 20
 
     private let memory: ChunkMemory

@@ -236,7 +236,8 @@ package enum ControlMessage: Sendable, Hashable {
     case reject(Reject)
     case interest(Interest)
     case ready
-    /// So much time from now until it is ready or has finished, and what it is at; 0 to say only that, and empty for nothing new.
+    /// So much time from now until it is ready or has finished, and what it is at; 0 to say only that, and empty for
+    /// nothing new.
     case moreTime(milliseconds: UntrustedNumber, reason: String)
     /// With the incarnation of the side that acknowledges.
     case acknowledge(Acknowledgement, incarnation: UInt64)

@@ -2,8 +2,8 @@ package import DomainEvents
 
 /// The sending side of a link: every accepted event, as an encoded frame, until the peer has acknowledged it.
 ///
-/// A pure data structure. What lies in it survives the receiver: after a crash the unacknowledged frames are encoded anew for
-/// the next incarnation, in their order and ahead of newer events.
+/// A pure data structure. What lies in it survives the receiver: after a crash the unacknowledged frames are encoded
+/// anew for the next incarnation, in their order and ahead of newer events.
 package struct Outbox: ~Copyable {
     /// One event in the outbox.
     private struct Record {
@@ -272,8 +272,8 @@ package struct Outbox: ~Copyable {
         if let begun = start { pieces.append(UnsafeRawBufferPointer(start: begun, count: length)) }
     }
 
-    /// What the stream carries of a large event: where its frame lies, or the frame itself if the peer does not see it there; nil if no
-    /// more can be named in this batch.
+    /// What the stream carries of a large event: where its frame lies, or the frame itself if the peer does not see it
+    /// there; nil if no more can be named in this batch.
     private mutating func place(_ record: Record, under sequence: UInt64) -> UnsafeRawBufferPointer? {
         guard let offset = store.sharedOffset(of: record.frame), !record.isGap else {
             return UnsafeRawBufferPointer(start: record.frame, count: record.length)
@@ -305,7 +305,8 @@ package struct Outbox: ~Copyable {
         return checked
     }
 
-    /// Gives window credit back for all that was handed out, whatever becomes of it at a peer that acknowledges nothing.
+    /// Gives window credit back for all that was handed out, whatever becomes of it at a peer that acknowledges
+    /// nothing.
     ///
     /// - Returns: What that covers, for ``settle(_:)``.
     package mutating func creditAll() -> CheckedAcknowledgement {
@@ -338,8 +339,8 @@ package struct Outbox: ~Copyable {
 
     /// The first event from one that is kept on that has not come so far; one behind the last if all have.
     ///
-    /// What it passes over it makes longer steps of: whatever ranges a peer announces, and however often, the steps that find nothing are
-    /// few.
+    /// What it passes over it makes longer steps of: whatever ranges a peer announces, and however often, the steps
+    /// that find nothing are few.
     private mutating func next(not stage: Stage, from first: UInt64, through last: UInt64) -> UInt64 {
         var sequence = first
         while sequence <= last, let known = records[index(sequence)]?[stage], known > 0 {
@@ -400,7 +401,8 @@ package struct Outbox: ~Copyable {
 
     /// Frees what is settled, acknowledged and written, from the oldest on.
     ///
-    /// A refused event is settled before it is acknowledged, and stays until then: the receiver counts it against the window.
+    /// A refused event is settled before it is acknowledged, and stays until then: the receiver counts it against the
+    /// window.
     package mutating func release() {
         while firstSequence <= lastWritten {
             let position = index(firstSequence)

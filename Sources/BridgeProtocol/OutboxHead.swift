@@ -2,7 +2,8 @@ import Synchronization
 
 /// The head page of a shared outbox, from the side of the worker that writes it.
 ///
-/// Plain stores, each ordered behind what was stored before it: whenever the worker is killed, what the page says is true.
+/// Plain stores, each ordered behind what was stored before it: whenever the worker is killed, what the page says is
+/// true.
 package struct OutboxHead: @unchecked Sendable {
     // Sendable: the words are atomic. The page stays for as long as the outbox that it belongs to, and so do its users.
     private let base: UnsafeMutableRawPointer

@@ -1,7 +1,7 @@
 /// Where things lie in the memory of a shared outbox: a head page, then chunks of frames.
 ///
-/// The numbers are part of the protocol (`docs/wire-protocol.md`). All are 64-bit integers in the machine's own byte order: both
-/// processes run on the same machine.
+/// The numbers are part of the protocol (`docs/reference/wire-protocol.md`). All are 64-bit integers in the machine's
+/// own byte order: both processes run on the same machine.
 package enum OutboxLayout {
     /// The head page's length, and where the first slot begins.
     package static let headBytes = 4_096
@@ -40,8 +40,8 @@ package enum OutboxLayout {
 
     /// How large a file has to be that holds so many bytes of events, however they lie.
     ///
-    /// A frame never straddles two chunks, so that up to a half of each may be empty; and gaps may lie between those in use. The
-    /// file takes memory only where it was written, so that length costs nothing.
+    /// A frame never straddles two chunks, so that up to a half of each may be empty; and gaps may lie between those in
+    /// use. The file takes memory only where it was written, so that length costs nothing.
     package static func fileBytes(outboxBytes: Int, frameBytes: Int) -> Int {
         let slots = (outboxBytes + frameBytes) / slotBytes + 2
         return headBytes + 4 * slots * slotBytes

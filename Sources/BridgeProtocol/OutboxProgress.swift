@@ -1,9 +1,10 @@
 import Synchronization
 
-/// How far a living worker has got with its shared outbox, as the host reads it: two words of the head page, looked at in place.
+/// How far a living worker has got with its shared outbox, as the host reads it: two words of the head page, looked at
+/// in place.
 ///
-/// The numbers are the worker's word and no more than that. The worker writes them behind the frames that they speak of, so that what
-/// they say is true whenever an honest worker is killed.
+/// The numbers are the worker's word and no more than that. The worker writes them behind the frames that they speak
+/// of, so that what they say is true whenever an honest worker is killed.
 package struct OutboxProgress: @unchecked Sendable {
     // Sendable: the words are atomic, and the memory stays for as long as this value holds it.
     private let memory: any OutboxMemory

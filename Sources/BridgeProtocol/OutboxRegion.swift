@@ -1,6 +1,8 @@
-/// Gives a worker's frame store its chunks out of shared memory, and keeps the trail by which the host finds the frames.
+/// Gives a worker's frame store its chunks out of shared memory, and keeps the trail by which the host finds the
+/// frames.
 ///
-/// The chunks in use form a list from the oldest event to the newest; what the host sees of it is in order at every moment.
+/// The chunks in use form a list from the oldest event to the newest; what the host sees of it is in order at every
+/// moment.
 final class OutboxRegion {
     let head: OutboxHead
     private let slots: SlotTable

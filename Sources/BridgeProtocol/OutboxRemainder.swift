@@ -9,9 +9,9 @@ package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible 
 
 /// Finds in a dead worker's shared outbox the events that it had accepted and the host has not received.
 ///
-/// What lies there is what any peer could have sent, and somebody may still be writing to it: every byte is copied once and looked
-/// at in the copy; no number is believed that the file's length does not bear out; and no more is read than the file is long, or than
-/// a worker may keep.
+/// What lies there is what any peer could have sent, and somebody may still be writing to it: every byte is copied once
+/// and looked at in the copy; no number is believed that the file's length does not bear out; and no more is read than
+/// the file is long, or than a worker may keep.
 package struct OutboxRemainder: ~Copyable {
     private let source: any OutboxSource
     private let state: OutboxState
@@ -29,10 +29,11 @@ package struct OutboxRemainder: ~Copyable {
     private var allowance: Int
     private let allowed: Int
 
-    /// Twice what a worker keeps before it drops, which is the same for all workers, whatever their host keeps for them.
+    /// Twice what a worker keeps before it drops, which is the same for all workers, whatever their host keeps for
+    /// them.
     ///
-    /// The file is larger, as large frames leave room empty; filled with the smallest events it would keep the host busy for more than a
-    /// minute.
+    /// The file is larger, as large frames leave room empty; filled with the smallest events it would keep the host
+    /// busy for more than a minute.
     package static let allowedBytes = 2 * LinkLimits().outboxHardBytes
 
     /// - Parameter allowed: how much may be charged for what is visited, in all.
@@ -65,8 +66,8 @@ package struct OutboxRemainder: ~Copyable {
         }
     }
 
-    /// Visits what lies behind `received`, oldest first, each with its link sequence; what the body is given is valid during the call
-    /// only.
+    /// Visits what lies behind `received`, oldest first, each with its link sequence; what the body is given is valid
+    /// during the call only.
     ///
     /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. What was visited before stands.
     package mutating func forEach(after received: UInt64, _ body: (UInt64, Record) throws -> Void) throws {

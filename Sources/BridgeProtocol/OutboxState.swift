@@ -34,7 +34,8 @@ package struct OutboxState: Sendable {
     /// The event that the reading thread was in the handlers of.
     package var handledNow: UntrustedNumber? { handlingBegun == handlingFinished ? nil : handlingBegun }
 
-    /// Whether an event had begun in the worker and was not finished: handed to its handlers, and not all of them had returned.
+    /// Whether an event had begun in the worker and was not finished: handed to its handlers, and not all of them had
+    /// returned.
     ///
     /// Of events that the host has sent and not seen acknowledged; of others the answer means nothing.
     package func isOpen(_ sequence: UInt64) -> Bool {

@@ -86,7 +86,8 @@ package struct OverflowQueue: Sendable {
 
     package init() {}
 
-    /// What it takes to keep the books of all that waits: the nodes, the places in line, and the heads of the payloads' arrays.
+    /// What it takes to keep the books of all that waits: the nodes, the places in line, and the heads of the payloads'
+    /// arrays.
     package var bookkeepingBytes: Int { count * (MemoryLayout<Node?>.stride + 48) }
 
     /// Asked for each event; in line, as a call would copy the queue.

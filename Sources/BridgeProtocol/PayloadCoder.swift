@@ -1,8 +1,8 @@
 package import CBOR
 package import DomainEvents
 
-/// How the events of one type become payloads and are made of them again: by their layout if they have one, else by way of
-/// `Codable`.
+/// How the events of one type become payloads and are made of them again: by their layout if they have one, else by way
+/// of `Codable`.
 ///
 /// Any thread, each with coders and buffers of its own.
 package final class PayloadCoder<E: DomainEvent>: Sendable {

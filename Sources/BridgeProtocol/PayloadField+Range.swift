@@ -2,10 +2,11 @@ import CBOR
 
 /// Where a field's value lies in an encoded event.
 extension PayloadField {
-    /// The bytes of the field's value; nil if the event is no well-formed map with a count up to there, or has no such field.
+    /// The bytes of the field's value; nil if the event is no well-formed map with a count up to there, or has no such
+    /// field.
     ///
-    /// Looks at every byte once at the most, whatever the payload says, and allocates nothing for maps of up to sixteen pairs. Of a name
-    /// that comes twice the first counts.
+    /// Looks at every byte once at the most, whatever the payload says, and allocates nothing for maps of up to sixteen
+    /// pairs. Of a name that comes twice the first counts.
     package static func range(of name: String, in payload: UnsafeRawBufferPointer) -> Range<Int>? {
         // What is not well-formed has no fields: the receiver says what is wrong with it.
         var name = name

@@ -1,7 +1,7 @@
 /// The events of an outbox that their receiver had begun and not finished when it crashed, until each is settled.
 ///
-/// One of them has killed the receiver. While there are any, no more than one event is in flight: the next crash then finds
-/// exactly one, and that one gets a *strike*.
+/// One of them has killed the receiver. While there are any, no more than one event is in flight: the next crash then
+/// finds exactly one, and that one gets a *strike*.
 package struct Probation: Sendable, Hashable {
     /// What a crash says about the events that were open in it.
     package enum Finding: Sendable, Hashable {

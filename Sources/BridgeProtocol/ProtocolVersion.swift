@@ -1,6 +1,6 @@
 /// The versions of the wire protocol that this library speaks.
 package enum ProtocolVersion {
-    /// The version described in docs/wire-protocol.md.
+    /// The version described in docs/reference/wire-protocol.md.
     package static let current: UInt64 = 1
 
     /// All versions that can be spoken.

@@ -1,7 +1,7 @@
 /// Memory that a stream is read into and frames are taken out of, in place.
 ///
-/// It keeps a standard size, grows for a frame that is larger (whose declared length was checked against the limit before), and
-/// shrinks back a while after that is gone.
+/// It keeps a standard size, grows for a frame that is larger (whose declared length was checked against the limit
+/// before), and shrinks back a while after that is gone.
 package struct ReceiveBuffer: ~Copyable {
     /// As much as one read of a busy local socket brings.
     package static let standardBytes = 128 << 10
@@ -13,7 +13,8 @@ package struct ReceiveBuffer: ~Copyable {
     /// How often in a row the standard size would have done.
     private var smallNeeds = 0
 
-    /// A buffer that was grown is kept for so many small needs: large frames mostly come in rows, and fresh memory is dear.
+    /// A buffer that was grown is kept for so many small needs: large frames mostly come in rows, and fresh memory is
+    /// dear.
     package static let patience = 256
 
     package init() {

@@ -1,7 +1,8 @@
-/// The receiving side's memory of a link: what has arrived, what of it is handled, and what of that the peer has been told.
+/// The receiving side's memory of a link: what has arrived, what of it is handled, and what of that the peer has been
+/// told.
 ///
-/// A pure value. Sequences are consecutive, so one slot for each event between the oldest unhandled one and the newest is all
-/// there is to remember.
+/// A pure value. Sequences are consecutive, so one slot for each event between the oldest unhandled one and the newest
+/// is all there is to remember.
 package struct ReceiveWindow: Sendable {
     /// What is to be done about acknowledging.
     package enum Urgency: Sendable, Hashable {
@@ -119,7 +120,8 @@ package struct ReceiveWindow: Sendable {
         } else {
             handledAboveMark += 1
         }
-        // What no range was left for cannot be said before the oldest holes are filled: to try at once again is of no use.
+        // What no range was left for cannot be said before the oldest holes are filled: to try at once again is of no
+        // use.
         let isMuch =
             (unannouncedEvents - unsaidEvents) * 4 >= windowEvents
             || (unannouncedBytes - unsaidBytes) * 4 >= windowBytes
@@ -128,7 +130,8 @@ package struct ReceiveWindow: Sendable {
 
     private mutating func advanceMark() {
         var next = mark + 1
-        // The slots between the announced mark and the mark are still needed to credit them; only `isHandled` moves the mark.
+        // The slots between the announced mark and the mark are still needed to credit them; only `isHandled` moves the
+        // mark.
         mark = next
         next += 1
         while next <= lastReceived, slots[slotIndex(next)].isHandled {
@@ -141,7 +144,8 @@ package struct ReceiveWindow: Sendable {
     /// Whether there is something to acknowledge.
     package var hasUnannounced: Bool { unannouncedEvents > 0 }
 
-    /// Whether to acknowledge along with whatever leaves: not while there are holes, as finding them takes a look at the whole window.
+    /// Whether to acknowledge along with whatever leaves: not while there are holes, as finding them takes a look at
+    /// the whole window.
     package var mayRide: Bool { unannouncedEvents > 0 && handledAboveMark == 0 }
 
     /// The acknowledgement of all that is handled, to be written now; nil if the peer knows it all.

@@ -3,7 +3,8 @@ import JSONText
 
 /// An event's payload in the form in which it can be shown or translated without its type.
 ///
-/// Whatever the payload says, the form and its JSON take at most four times its bytes, and a constant of some dozen MiB.
+/// Whatever the payload says, the form and its JSON take at most four times its bytes, and a constant of some dozen
+/// MiB.
 package enum ShownPayload: Sendable, Hashable {
     case value(CBORValue)
     /// What has no such form: the publisher may send any bytes, and no process on the way looks into them.
@@ -11,7 +12,8 @@ package enum ShownPayload: Sendable, Hashable {
 
     package enum Reason: Sendable, Hashable, CustomStringConvertible {
         case isNoCBOR
-        /// As many values as a worker's line may have, and more: each takes some dozen bytes of memory, and may take one of the payload.
+        /// As many values as a worker's line may have, and more: each takes some dozen bytes of memory, and may take
+        /// one of the payload.
         case hasTooManyValues
         /// Text of control characters, of which JSON makes six bytes each.
         case growsInJSON

@@ -2,7 +2,8 @@ package import BridgePlatform
 
 /// A process that has connected and begun to speak, and of which nothing was read yet.
 ///
-/// Its place and its time are counted until ``introduced()`` or ``ended()`` is called, or it is cut off, which ends ``stream``.
+/// Its place and its time are counted until ``introduced()`` or ``ended()`` is called, or it is cut off, which ends
+/// ``stream``.
 package final class Arrival: Sendable {
     package let stream: any ByteStream
     /// Of this user, as the kernel says; its number is a hint.

@@ -1,7 +1,8 @@
 /// Decides how long those who have connected and not said who they are may stay, and how many of them.
 ///
-/// Each has a deadline. Where more have come than may be, the one goes that has waited longest without a word: who says hello at once gets
-/// through, however many hold connections and are silent. Pure: times come in, and who is to be cut off comes out.
+/// Each has a deadline. Where more have come than may be, the one goes that has waited longest without a word: who says
+/// hello at once gets through, however many hold connections and are silent. Pure: times come in, and who is to be cut
+/// off comes out.
 package struct ArrivalStateMachine: Sendable {
     package enum Input: Sendable {
         case connected(UInt64)

@@ -2,8 +2,9 @@ package import BridgePlatform
 
 /// A two-way stream of bytes: the narrow seam between a link and what carries it.
 ///
-/// Reading blocks, on a thread that does nothing else; writing never does. Both ends behave the same over a socket and in
-/// memory: partial writes, a bounded buffer between the two, and an end that is seen when the other side closes or dies.
+/// Reading blocks, on a thread that does nothing else; writing never does. Both ends behave the same over a socket and
+/// in memory: partial writes, a bounded buffer between the two, and an end that is seen when the other side closes or
+/// dies.
 package protocol ByteStream: AnyObject, Sendable {
     /// Memory that both ends share beside the stream, in which the worker's outbox lies; nil if there is none.
     var memory: MemoryFile? { get }
@@ -11,7 +12,8 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Memory to which the host alone writes, for its large events; nil if there is none.
     var shelf: MemoryFile? { get }
 
-    /// Why nothing more can be read, where the stream itself has looked into what it carries; nil if it has simply ended.
+    /// Why nothing more can be read, where the stream itself has looked into what it carries; nil if it has simply
+    /// ended.
     var finding: StreamFinding? { get }
 
     /// Waits for bytes; one caller at a time.

@@ -4,8 +4,8 @@ import Locks
 
 /// Takes the events out of the memory that a peer shares: each is copied once, and handled from the copy.
 ///
-/// Whatever the peer does to the memory, what is looked at here stays as it is. Where its size is sealed it is copied through a mapping,
-/// which saves the kernel's way from page to page.
+/// Whatever the peer does to the memory, what is looked at here stays as it is. Where its size is sealed it is copied
+/// through a mapping, which saves the kernel's way from page to page.
 final class FrameCopies: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let memory: MemoryFile

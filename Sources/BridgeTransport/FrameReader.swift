@@ -2,8 +2,8 @@ import BridgeProtocol
 
 /// The bytes that a link has read and not acted upon yet; they belong to the thread that reads.
 final class FrameReader: @unchecked Sendable {
-    // Sendable: one thread at a time, and from one to the next it passes under the lock of the link's lane. For the same reason nothing
-    // is gained from the exclusivity check, which would be paid three times an event.
+    // Sendable: one thread at a time, and from one to the next it passes under the lock of the link's lane. For the
+    // same reason nothing is gained from the exclusivity check, which would be paid three times an event.
     @exclusivity(unchecked) var buffer = ReceiveBuffer()
     @exclusivity(unchecked) var decoder: FrameDecoder
     /// Whether anything has been read.

@@ -5,10 +5,12 @@ import Locks
 
 /// A stream of frames over one of lines: to the link, a worker that speaks in lines is like any other.
 ///
-/// What is read is read as lines and handed on as frames, and the other way round. Nothing is kept beyond the batch at hand: a worker that
-/// has sent more than may wait for the host's handlers is not read on, and a frame counts as written when its line is.
+/// What is read is read as lines and handed on as frames, and the other way round. Nothing is kept beyond the batch at
+/// hand: a worker that has sent more than may wait for the host's handlers is not read on, and a frame counts as
+/// written when its line is.
 final class LinesStream: ByteStream, @unchecked Sendable {
-    // Sendable: what both threads use is guarded by `lock`; the rest belongs to the one that reads or to the one that writes.
+    // Sendable: what both threads use is guarded by `lock`; the rest belongs to the one that reads or to the one that
+    // writes.
     private let stream: any ByteStream
     private let limits: LinkLimits
 
@@ -159,7 +161,8 @@ final class LinesStream: ByteStream, @unchecked Sendable {
         }
         switch sendLines() {
         case .wouldBlock:
-            // All but its last byte: whoever writes comes back with that when there is room, and the batch is written when its lines are.
+            // All but its last byte: whoever writes comes back with that when there is room, and the batch is written
+            // when its lines are.
             unreported = 1
             return count > 1 ? .transferred(count - 1) : .wouldBlock
         case .some(let outcome): return outcome

@@ -89,8 +89,8 @@ extension Link {
         return lines
     }
 
-    /// An event whose handlers have returned, of which the link takes note together with the next one's arrival: one turn of the lock
-    /// for both.
+    /// An event whose handlers have returned, of which the link takes note together with the next one's arrival: one
+    /// turn of the lock for both.
     struct Handled {
         var sequence: UInt64 = 0
         var wasUnwanted = false
@@ -113,7 +113,15 @@ extension Link {
             }
             return nil
         } catch {
-            return .ended(violated(String(describing: error)))
+            let text = String(describing: error)
+            guard inlineLane.isLost(turn) else { return .ended(violated(text)) }
+            // Another thread reads by now: it finds what has arrived so far, and then this.
+            let stream = lock.withLock {
+                ending.breakOff(text)
+                return self.stream
+            }
+            stream?.finishReading()
+            return .handedOver
         }
     }
 
@@ -357,7 +365,8 @@ extension Link {
             // Nobody can know what of it has arrived, and it is not to arrive twice.
             wasSettled(sending.settleUnconfirmed())
             ending.ended(end)
-            // The socket goes as soon as the last writer has let go of it, and the shared memory, however long the link is kept.
+            // The socket goes as soon as the last writer has let go of it, and the shared memory, however long the link
+            // is kept.
             self.stream = nil
             reader = nil
             peerMemory.forget()

@@ -15,8 +15,8 @@ extension Link {
     ///
     /// - Parameters:
     ///   - number: by which this process knows the name; 0 if it does not.
-    ///   - isHeld: whether the event stays until ``release(_:at:)``, because it goes to other links as well and must lie
-    ///     in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
+    ///   - isHeld: whether the event stays until ``release(_:at:)``, because it goes to other links as well and must
+    ///     lie in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
     ///     have it.
     ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. How
     ///     many such events there are is bounded by the windows of the workers that send them.
@@ -100,8 +100,8 @@ extension Link {
 
     /// Why no event is taken any more; nil as long as events are.
     ///
-    /// An outbox in shared memory outlives the stream: the host reads it when this process has ended. So a worker goes on putting events
-    /// there behind its goodbye, until its process ends or ``close()`` says that it has.
+    /// An outbox in shared memory outlives the stream: the host reads it when this process has ended. So a worker goes
+    /// on putting events there behind its goodbye, until its process ends or ``close()`` says that it has.
     ///
     /// With the lock held.
     var closed: Enqueued? {
@@ -115,8 +115,8 @@ extension Link {
 
     /// Whether so much of what the peer has published cannot leave it that it is given no more to do.
     ///
-    /// The peer's handlers publish without waiting for room. What they publish piles up in the peer's own outbox if its receivers are
-    /// slow, so those that cause it are slowed. A peer that waits for room itself stays below this.
+    /// The peer's handlers publish without waiting for room. What they publish piles up in the peer's own outbox if its
+    /// receivers are slow, so those that cause it are slowed. A peer that waits for room itself stays below this.
     ///
     /// With the lock held.
     var isBackedUp: Bool { backlogBytes >= 2 * limits.outboxBytes }

@@ -12,7 +12,8 @@ extension Link {
         lock.withLock { _ = move(to: next, without: nil) }
     }
 
-    /// Ends a link that was never attached, and moves everything, or everything but one event, to the one that takes its place.
+    /// Ends a link that was never attached, and moves everything, or everything but one event, to the one that takes
+    /// its place.
     ///
     /// Those that wait for this link have to be woken afterwards.
     ///
@@ -24,7 +25,8 @@ extension Link {
         }
     }
 
-    /// Ends a link that was never attached, and takes out every event that lies in it, oldest first: no other takes its place.
+    /// Ends a link that was never attached, and takes out every event that lies in it, oldest first: no other takes its
+    /// place.
     ///
     /// Those that wait for this link have to be woken afterwards. Gaps are left out.
     package func retireForGood() -> [UndeliveredEvent] {

@@ -54,9 +54,11 @@ extension Link {
 
     /// Returns when the outbox is below its limit and it is the caller's turn, or when the link has ended.
     ///
-    /// Turns are given in the order of waiting, so that whoever has waited takes the room before whoever comes just then.
+    /// Turns are given in the order of waiting, so that whoever has waited takes the room before whoever comes just
+    /// then.
     ///
-    /// - Parameter isWaiting: called if there is none, once the caller is among those who wait: for what may have happened just before.
+    /// - Parameter isWaiting: called if there is none, once the caller is among those who wait: for what may have
+    ///   happened just before.
     package func waitForRoom(_ isWaiting: () -> Void = {}) async throws {
         let id = Randomness.next()
         await withTaskCancellationHandler {
@@ -104,8 +106,8 @@ extension Link {
 
     /// Whether so much is kept for the peer that what others have left for it waits.
     ///
-    /// Its hard limit, and twice that while there is no peer that makes room. Not if it is paused: that may last for as long as a
-    /// person takes.
+    /// Its hard limit, and twice that while there is no peer that makes room. Not if it is paused: that may last for as
+    /// long as a person takes.
     package var isOverfull: Bool {
         lock.withLock {
             let isUp = parties.peer != nil && !ending.hasEnded
@@ -124,8 +126,8 @@ extension Link {
         if isReady { body() } else { pump() }
     }
 
-    /// Calls `body` when all that has arrived is handled, and what this side has published is safe: acknowledged, or in memory that
-    /// outlives this process and was put there after this call.
+    /// Calls `body` when all that has arrived is handled, and what this side has published is safe: acknowledged, or in
+    /// memory that outlives this process and was put there after this call.
     ///
     /// So threads that go on publishing keep no worker from ending.
     package func whenDrained(_ body: @escaping @Sendable () -> Void) {

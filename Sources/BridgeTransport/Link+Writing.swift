@@ -5,8 +5,8 @@ import Locks
 
 /// The writing half: one writer at a time, which takes all there is in batches until nothing is left.
 ///
-/// An idle line is written on the thread that publishes: one system call, no switch. Behind a write that has just ended, or is
-/// under way, events gather and leave together.
+/// An idle line is written on the thread that publishes: one system call, no switch. Behind a write that has just
+/// ended, or is under way, events gather and leave together.
 extension Link {
     /// About how much leaves in one system call.
     private static let batchBytes = 256 << 10
@@ -101,7 +101,8 @@ extension Link {
         if isQueued { pump() }
     }
 
-    /// Reads what has arrived to its end and no further: the peer's process is known to be gone, whoever else holds its socket.
+    /// Reads what has arrived to its end and no further: the peer's process is known to be gone, whoever else holds its
+    /// socket.
     package func peerIsGone() {
         let stream = lock.withLock {
             ending.peerWent()
@@ -113,8 +114,8 @@ extension Link {
 
     /// Says goodbye behind everything that lies in the outbox, and writes nothing after that.
     ///
-    /// Events are taken until the goodbye is composed. Where the outbox is shared with the host they are taken behind it too, and the host
-    /// finds them there when this process has ended.
+    /// Events are taken until the goodbye is composed. Where the outbox is shared with the host they are taken behind
+    /// it too, and the host finds them there when this process has ended.
     package func finish(reason: Goodbye.Reason, text: String) {
         lock.withLock {
             farewell.said(reason, text: text, behind: sending.outbox.lastSequence)
@@ -160,7 +161,8 @@ extension Link {
         for body in woken { body() }
         tellUnconfirmed?()
         if isStalled {
-            // Strong until then: weak references to an object make every counted one of it dearer. A link that ends lets go of its stream.
+            // Strong until then: weak references to an object make every counted one of it dearer. A link that ends
+            // lets go of its stream.
             stream.whenWritable { [self] in
                 lock.withLock { writer.streamTakesMore() }
                 pump()

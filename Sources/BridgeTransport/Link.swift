@@ -6,11 +6,12 @@ import Synchronization
 
 /// One connection between the host and one incarnation of a worker: the outbox on the way out, frames on the way in.
 ///
-/// A link may be made before there is a stream: what is put into its outbox then leaves once it is attached. It ends once, and
-/// what the peer had not acknowledged by then can be taken over by the next incarnation's link.
+/// A link may be made before there is a stream: what is put into its outbox then leaves once it is attached. It ends
+/// once, and what the peer had not acknowledged by then can be taken over by the next incarnation's link.
 ///
 /// Two halves: writing, here and in `Link+Writing.swift`, on whatever thread has something to say; and reading, in
-/// `Link+Reading.swift`, on a thread of its own. `lock` guards all of it and is held neither during a system call nor a call out.
+/// `Link+Reading.swift`, on a thread of its own. `lock` guards all of it and is held neither during a system call nor a
+/// call out.
 package final class Link: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or belongs to the reading thread (`Link+Reading.swift`).
 
@@ -85,8 +86,8 @@ package final class Link: @unchecked Sendable {
     ///
     /// A worker's outbox lies in the stream's memory, if that has any.
     ///
-    /// - Parameter takesOver: whether to wait after the stream's end until ``peerIsGone()`` is called, and to take over then what
-    ///   the peer has left in the stream's memory.
+    /// - Parameter takesOver: whether to wait after the stream's end until ``peerIsGone()`` is called, and to take over
+    ///   then what the peer has left in the stream's memory.
     package func attach(
         _ stream: any ByteStream,
         delegate: any LinkDelegate,
@@ -200,7 +201,8 @@ package final class Link: @unchecked Sendable {
         return last == 0 || now < last ? nil : now - last
     }
 
-    /// When the unfinished frame for whose rest the reading thread waits last made progress, in nanoseconds; nil if there is none.
+    /// When the unfinished frame for whose rest the reading thread waits last made progress, in nanoseconds; nil if
+    /// there is none.
     package var unfinishedFrame: UInt64? {
         let progress = frameProgress.load(ordering: .relaxed)
         return progress == 0 || lastRead.load(ordering: .relaxed) == 0 ? nil : progress

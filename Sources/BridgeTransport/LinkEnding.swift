@@ -21,7 +21,8 @@ package struct LinkEnding: Sendable, Hashable {
     /// The peer's process has ended, whichever process still holds its socket.
     package mutating func peerWent() { isPeerGone = true }
 
-    /// The peer takes nothing in, and what is to be said to it has come to its limit.
+    /// The link is broken off, and the reading thread is to say so: the peer takes nothing in, or a thread in slow
+    /// handlers has found what the protocol forbids.
     package mutating func breakOff(_ text: String) { brokenOff = text }
 
     /// The stream has come to its end: what is queued now is for the next incarnation.

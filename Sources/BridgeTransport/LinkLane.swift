@@ -6,12 +6,13 @@ import Synchronization
 
 /// The lane of a link: its inline handlers run on the thread that reads, until one of them is slow.
 ///
-/// The thread that has read an event runs its handlers, which saves a switch of threads for each event. When a handler takes long,
-/// another thread takes over the reading, so that acknowledgements, answers and events for others go on; what has handlers in the
-/// lane queues behind the slow one. The slow thread works that queue off, gives the lane up when it is empty, and then waits to take
-/// over the reading in its turn: two threads at the most.
+/// The thread that has read an event runs its handlers, which saves a switch of threads for each event. When a handler
+/// takes long, another thread takes over the reading, so that acknowledgements, answers and events for others go on;
+/// what has handlers in the lane queues behind the slow one. The slow thread works that queue off, gives the lane up
+/// when it is empty, and then waits to take over the reading in its turn: two threads at the most.
 final class LinkLane: InlineLane, @unchecked Sendable {
-    // Sendable: guarded by `lock`, but for what only the reading thread or only the lane's owner touches, as said there.
+    // Sendable: guarded by `lock`, but for what only the reading thread or only the lane's owner touches, as said
+    // there.
 
     private struct Waiting {
         let sequence: UInt64
@@ -41,8 +42,8 @@ final class LinkLane: InlineLane, @unchecked Sendable {
     @exclusivity(unchecked) var head: OutboxHead?
     /// Whose turn it is to read: counts how often the reading was taken over.
     ///
-    /// Changed with the lock held, and read without it by whoever has just left the lane: as long as the reading is not handed over
-    /// nobody changes it, and after that ``leave()`` has waited for the change.
+    /// Changed with the lock held, and read without it by whoever has just left the lane: as long as the reading is not
+    /// handed over nobody changes it, and after that ``leave()`` has waited for the change.
     @exclusivity(unchecked) private var turn = 0
 
     @exclusivity(unchecked) private var queue: [Waiting] = []
@@ -171,7 +172,8 @@ final class LinkLane: InlineLane, @unchecked Sendable {
         }
     }
 
-    /// Waits until it is the calling thread's turn to read, which is returned; nil when there is nothing to read any more.
+    /// Waits until it is the calling thread's turn to read, which is returned; nil when there is nothing to read any
+    /// more.
     func waitForTurn() -> Int? {
         lock.withLock {
             hasSpare = true

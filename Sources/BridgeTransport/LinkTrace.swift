@@ -1,9 +1,11 @@
 import BridgeProtocol
 import DomainEvents
 
-/// The times of the events that lie in a link's outbox, while they are wanted: how long each lies there, and how long its peer takes to settle it.
+/// The times of the events that lie in a link's outbox, while they are wanted: how long each lies there, and how long
+/// its peer takes to settle it.
 ///
-/// What lay there when it began is not known, nor what is beyond its bound; of an event whose peer dies there is no end.
+/// What lay there when it began is not known, nor what is beyond its bound; of an event whose peer dies there is no
+/// end.
 struct LinkTrace {
     private struct Entry {
         let event: String

@@ -1,8 +1,8 @@
 /// Whether a link is looked after in a moment, and which event was in its handlers at the last look.
 ///
 /// One timer for everything that may have to be done by then: acknowledging what found no frame to ride on, and
-/// relieving the reading thread if it is still in the same handlers. It is set by the first event and runs on only while
-/// handlers do, so an idle link has none.
+/// relieving the reading thread if it is still in the same handlers. It is set by the first event and runs on only
+/// while handlers do, so an idle link has none.
 struct LinkWatch {
     private var isSet = false
     private var watched: UInt64 = 0

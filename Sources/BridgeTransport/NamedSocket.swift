@@ -3,8 +3,8 @@ import Locks
 
 /// A listening socket with a name in the file system that is this user's alone, and this process's.
 ///
-/// A lock beside it decides whose the name is, so that what a killed process has left is replaced and a living one is left alone.
-/// Nothing else that lies at the path is ever removed.
+/// A lock beside it decides whose the name is, so that what a killed process has left is replaced and a living one is
+/// left alone. Nothing else that lies at the path is ever removed.
 package final class NamedSocket: ListeningSocket, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`. No two threads recreate it at once: its owner sees to that.
 
@@ -190,7 +190,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         guard status.owner == user else {
             throw .unsafePath(path, why: "a socket of user \(status.owner) lies there")
         }
-        // The lock says that it is nobody's. A program that knows nothing of the lock may still serve it, or one whose lock was deleted.
+        // The lock says that it is nobody's. A program that knows nothing of the lock may still serve it, or one whose
+        // lock was deleted.
         let listener = try attempt(path) { () throws(SystemError) in try UnixSocket.listener(at: path) }
         if case .process(let pid) = listener { throw .alreadyRunning(path, pid: pid) }
         try attempt(path) { () throws(SystemError) in try there.directory.remove(name) }

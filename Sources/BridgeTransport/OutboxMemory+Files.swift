@@ -9,8 +9,8 @@ extension ChunkMemory {
 }
 
 extension MemoryFile: OutboxSource {
-    /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system has none to give, and the
-    /// worker keeps its outbox to itself.
+    /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system has none to give,
+    /// and the worker keeps its outbox to itself.
     package static func forOutbox(_ limits: LinkLimits) -> MemoryFile? {
         // How much a worker keeps is its own affair, and the same for all: not what its host keeps for it.
         let hardLimit = LinkLimits().outboxHardBytes
@@ -21,12 +21,12 @@ extension MemoryFile: OutboxSource {
 
     /// How much of a host's large events lies where its worker reads them.
     ///
-    /// Twice what an outbox holds below its default limit, as large frames leave room empty. What was written once is kept until the
-    /// worker ends.
+    /// Twice what an outbox holds below its default limit, as large frames leave room empty. What was written once is
+    /// kept until the worker ends.
     private static let shelfBytes = 8 << 20
 
-    /// A file for the large events of a host to one worker; nil if the system cannot make one that only the host writes to, and
-    /// they go over the stream.
+    /// A file for the large events of a host to one worker; nil if the system cannot make one that only the host writes
+    /// to, and they go over the stream.
     package static func forShelf() -> MemoryFile? { try? makeForReaders(byteCount: shelfBytes) }
 
     package func copy(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {

@@ -2,8 +2,8 @@ package import BridgePlatform
 
 /// A listening socket that a service manager has made, and passes to this process: systemd's socket activation.
 ///
-/// Its file is the manager's: it is not locked, not looked after and not removed here, and who connects after this process's end has the
-/// manager start the next one.
+/// Its file is the manager's: it is not locked, not looked after and not removed here, and who connects after this
+/// process's end has the manager start the next one.
 package final class PassedSocket: ListeningSocket {
     package let path: String
     package let user: UInt32

@@ -2,8 +2,9 @@ import BridgePlatform
 
 /// The directory of a named socket: it belongs to one user alone, and nobody else can put another in its place.
 ///
-/// Each directory on the way is opened from the one above it and judged when it is open. Its owner, and whoever may write in it, could
-/// swap what is below; so each belongs to this user or to the superuser, and is writable to others only if it is sticky, as `/tmp` is.
+/// Each directory on the way is opened from the one above it and judged when it is open. Its owner, and whoever may
+/// write in it, could swap what is below; so each belongs to this user or to the superuser, and is writable to others
+/// only if it is sticky, as `/tmp` is.
 struct SocketDirectory: Sendable {
     let directory: OpenDirectory
     let identity: FileStatus.Identity

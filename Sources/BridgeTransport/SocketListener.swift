@@ -1,14 +1,17 @@
 package import BridgePlatform
 import Locks
 
-/// Lets processes of this user connect to a socket with a name, and sees to it that none of them costs the others anything.
+/// Lets processes of this user connect to a socket with a name, and sees to it that none of them costs the others
+/// anything.
 ///
-/// Who is of another user is sent away before a byte is read. Who says nothing takes a descriptor and no thread, for a bounded time, and
-/// there is a bound for how many of these there are. Where descriptors are short, accepting pauses. The socket's file is looked after.
+/// Who is of another user is sent away before a byte is read. Who says nothing takes a descriptor and no thread, for a
+/// bounded time, and there is a bound for how many of these there are. Where descriptors are short, accepting pauses.
+/// The socket's file is looked after.
 ///
 /// All calls out come on the poller's thread, without a lock held.
 package final class SocketListener: Entrance, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`; what deals with the file system is done on the poller's thread alone.
+    // Sendable: everything mutable is guarded by `lock`; what deals with the file system is done on the poller's thread
+    // alone.
 
     package struct Limits: Sendable {
         /// How many may be connected at once that have said no hello.
@@ -59,8 +62,8 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         }
     }
 
-    /// How many connections are taken before others on the poller's thread have their turn: so few that those who were taken before are
-    /// heard before they have to make room.
+    /// How many connections are taken before others on the poller's thread have their turn: so few that those who were
+    /// taken before are heard before they have to make room.
     private static let batch = 8
 
     /// - Parameters:
@@ -90,7 +93,8 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         lookLater()
     }
 
-    /// Accepts nobody any more, sends away who has said no hello, and removes the socket's file, if it is this process's.
+    /// Accepts nobody any more, sends away who has said no hello, and removes the socket's file, if it is this
+    /// process's.
     ///
     /// Who is introduced is not touched. Does nothing the second time.
     package func stop() {

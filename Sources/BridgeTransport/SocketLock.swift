@@ -14,7 +14,8 @@ struct SocketLock: Sendable {
         user: UInt32
     ) throws(NamedSocketError) -> SocketLock {
         let lockName = name + ".lock"
-        // Again for as long as its holder removes it at the same time: each turn needs another process that has just ended.
+        // Again for as long as its holder removes it at the same time: each turn needs another process that has just
+        // ended.
         while true {
             if let status = try attempt(path, { () throws(SystemError) in try directory.status(of: lockName) }) {
                 try judge(status, lockName, path, user)

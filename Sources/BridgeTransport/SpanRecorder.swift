@@ -5,8 +5,8 @@ import Synchronization
 
 /// Where a process notes on which part of its way an event was, while somebody wants to know.
 ///
-/// Whoever is at an event asks ``isOn`` first, which costs a read of memory that nobody writes. Notes go into a buffer that never grows beyond its bound;
-/// what has no room is counted. Any threads; nothing is called out.
+/// Whoever is at an event asks ``isOn`` first, which costs a read of memory that nobody writes. Notes go into a buffer
+/// that never grows beyond its bound; what has no room is counted. Any threads; nothing is called out.
 package final class SpanRecorder: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

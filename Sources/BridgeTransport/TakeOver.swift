@@ -2,8 +2,8 @@ package import BridgeProtocol
 
 /// What the host found in the shared outbox of a worker that has died.
 package struct TakeOver: Sendable, Hashable {
-    /// How many events the worker had accepted and the stream had not brought; they were routed like all others, but for those that it
-    /// may not publish.
+    /// How many events the worker had accepted and the stream had not brought; they were routed like all others, but
+    /// for those that it may not publish.
     package var events = 0
 
     /// Of these, how many it may not publish.

@@ -49,8 +49,8 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
 
     /// Waits in `poll` first where more is written than read.
     ///
-    /// On Linux a thread that is blocked in a read is woken each time that the peer takes a write of ours off the socket, and finds
-    /// nothing to read. Who writes much pays one more system call for a read, and waits undisturbed.
+    /// On Linux a thread that is blocked in a read is woken each time that the peer takes a write of ours off the
+    /// socket, and finds nothing to read. Who writes much pays one more system call for a read, and waits undisturbed.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
         let before = writes.load(ordering: .relaxed)
         let isMostlyWriting = before &- writesBeforeRead.exchange(before, ordering: .relaxed) > 1

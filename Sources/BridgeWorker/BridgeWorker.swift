@@ -15,15 +15,16 @@ public import DomainEvents
 /// }
 /// ```
 ///
-/// What the worker publishes reaches the subscribers in the supervising process and in other workers, and the other way round. The
-/// process ends when the supervisor asks it to, and when the supervisor is gone.
+/// What the worker publishes reaches the subscribers in the supervising process and in other workers, and the other way
+/// round. The process ends when the supervisor asks it to, and when the supervisor is gone.
 public enum BridgeWorker {
     /// Runs the program as a worker until the supervisor stops it, then ends the process.
     ///
-    /// Never throws: what goes wrong is one sentence on standard error and an exit status, 64 when the program was started by
-    /// hand, 70 for everything else.
+    /// Never throws: what goes wrong is one sentence on standard error and an exit status, 64 when the program was
+    /// started by hand, 70 for everything else.
     ///
-    /// - Parameter body: subscribes, and returns the subscriptions to be kept. The worker is ready when it has returned.
+    /// - Parameter body: subscribes, and returns the subscriptions to be kept. The worker is ready when it has
+    ///   returned.
     public static func main(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async {
         await end { try await run(body) }
     }
@@ -67,6 +68,8 @@ public enum BridgeWorker {
 
     private static func takeSession() throws -> ProcessSession {
         let inherited = try InheritedLink.take()
+        // What it prints is read as it comes, and is not lost if it crashes.
+        CurrentProcess.printByLine()
         return try ProcessSession(inherited)
     }
 

@@ -4,10 +4,11 @@ public import DomainEvents
 ///
 /// Outside a worker, as in a program of one process or in a test, nobody waits to hear it, and nothing happens.
 extension EventPublisher {
-    /// Keeps this worker from counting as ready, though its body returns or calls `serve()`, until the hold is released.
+    /// Keeps this worker from counting as ready, though its body returns or calls `serve()`, until the hold is
+    /// released.
     ///
-    /// For what comes up in the background. Until then it gets no events, and the start of its bridge waits for it, at the most for the
-    /// handshake timeout of its specification: see ``needsMoreTime(_:because:)``.
+    /// For what comes up in the background. Until then it gets no events, and the start of its bridge waits for it, at
+    /// the most for the handshake timeout of its specification: see ``needsMoreTime(_:because:)``.
     ///
     /// ```swift
     /// await BridgeWorker.main { publisher in
@@ -17,18 +18,20 @@ extension EventPublisher {
     /// }
     /// ```
     ///
-    /// - Parameter reason: what the worker is at, as a clause; the supervisor says it where the worker does not become ready in time.
+    /// - Parameter reason: what the worker is at, as a clause; the supervisor says it where the worker does not become
+    ///   ready in time.
     public func holdReadiness(because reason: String) -> ReadinessHold {
         guard let session = WorkerSession.of(self) else { return ReadinessHold {} }
         session.readinessWasHeld(because: reason)
         return ReadinessHold { session.readinessWasReleased() }
     }
 
-    /// Asks the supervisor for time: this worker will have become ready, or finished what it has when it is stopped, at the latest in
-    /// so much time from now.
+    /// Asks the supervisor for time: this worker will have become ready, or finished what it has when it is stopped, at
+    /// the latest in so much time from now.
     ///
-    /// It never shortens the time that there is. While a start or a stop takes longer than that, say it again. Said while the worker is ready it
-    /// counts for a stop that comes meanwhile. It does not lengthen the deadline of a handler.
+    /// It never shortens the time that there is. While a start or a stop takes longer than that, say it again. Said
+    /// while the worker is ready it counts for a stop that comes meanwhile. It does not lengthen the deadline of a
+    /// handler.
     ///
     /// - Parameters:
     ///   - time: from now on; nothing happens if it is not more than 0.

@@ -17,8 +17,9 @@ struct ProcessSession: Sendable {
     init(_ inherited: consuming InheritedLink) throws {
         let poller = try Poller(name: "bridge")
         let parent = CurrentProcess.parentIdentifier
-        // The portable sign that the host is gone is the end of the link, which the poller sees though a handler may block the
-        // reading thread. The kernel's own signal is the belt to these braces: it also ends a worker that is stopped.
+        // The portable sign that the host is gone is the end of the link, which the poller sees though a handler may
+        // block the reading thread. The kernel's own signal is the belt to these braces: it also ends a worker that is
+        // stopped.
         if try ParentDeathSignal.arm(Self.killSignal, expectedParent: parent) == .parentIsGone {
             CurrentProcess.exitImmediately(0)
         }
@@ -31,7 +32,8 @@ struct ProcessSession: Sendable {
     }
 
     func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
-        // For as long as the process: until that is gone its threads may publish, and what the session has accepted arrives.
+        // For as long as the process: until that is gone its threads may publish, and what the session has accepted
+        // arrives.
         _ = Unmanaged.passRetained(session)
         try await session.run(over: stream, body)
     }

@@ -1,3 +1,10 @@
+// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why a worker could not do its work.
 public struct WorkerError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
@@ -22,4 +29,10 @@ public struct WorkerError: Error, Sendable, CustomStringConvertible {
         self.code = code
         self.description = description
     }
+}
+
+/// The same sentence for a program that shows errors by their `localizedDescription`.
+extension WorkerError: LocalizedError {
+    /// What ``WorkerError/description`` says.
+    public var errorDescription: String? { description }
 }

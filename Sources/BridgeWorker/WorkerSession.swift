@@ -68,11 +68,12 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         )
     }
 
-    deinit { router?.stop(refusing: DeliveryError(.workerUnavailable, "worker \"\(name)\" has ended")) }
+    deinit { router?.stop(refusing: "worker \"\(name)\" has ended") }
 
     // MARK: - Life
 
-    /// Introduces the worker over `stream` and returns its publisher once the host has welcomed it and said what it wants.
+    /// Introduces the worker over `stream` and returns its publisher once the host has welcomed it and said what it
+    /// wants.
     package func begin(over stream: any ByteStream) async throws -> EventPublisher {
         link.queue(
             .hello(

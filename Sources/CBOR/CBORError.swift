@@ -53,6 +53,34 @@ extension CBORError: CustomStringConvertible {
         let place = path.isEmpty ? "at byte \(offset)" : "at \(path) (byte \(offset))"
         return "\(code) \(place)."
     }
+
+    /// ``sentenceOfValue`` of an error of this type; what any other says of itself.
+    package static func sentence(of error: any Error) -> String {
+        (error as? CBORError)?.sentenceOfValue ?? String(describing: error)
+    }
+
+    /// The sentence for a person who has seen the value and not its bytes: what is wrong there is found by its path
+    /// alone.
+    ///
+    /// What is wrong with the bytes themselves is found by their offset, as in ``description``.
+    package var sentenceOfValue: String {
+        guard code.isAboutValue else { return description }
+        return path.isEmpty ? "\(code)." : "\(code) at \(path)."
+    }
+}
+
+extension CBORError.Code {
+    /// Whether the bytes are in order, and what they say is not.
+    fileprivate var isAboutValue: Bool {
+        switch self {
+        case .numberOutOfRange, .duplicateKey, .typeMismatch, .missingKey, .missingElement, .unknownCase, .invalidValue,
+            .valueNotEncodable:
+            true
+        case .unexpectedEnd, .trailingBytes, .depthExceeded, .countTooLarge, .badChunk, .unexpectedBreak, .invalidUTF8,
+            .reservedAdditionalInformation, .badSimpleValue, .tooManyItems, .inputTooLarge:
+            false
+        }
+    }
 }
 
 extension CBORError.Code: CustomStringConvertible {

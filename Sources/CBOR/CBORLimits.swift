@@ -7,8 +7,8 @@ package struct CBORLimits: Sendable, Hashable {
     /// How many data items one decoded value may hold in all, keys included.
     package var maximumItems: Int
 
-    /// The deepest nesting that can be asked for: so many levels can be read, compared, written and let go on the 512 KiB of stack that some
-    /// threads have, in a debug build too.
+    /// The deepest nesting that can be asked for: so many levels can be read, compared, written and let go on the 512
+    /// KiB of stack that some threads have, in a debug build too.
     package static let greatestDepth = 128
 
     package init(maximumDepth: Int = 64, maximumItems: Int = 1 << 24) {

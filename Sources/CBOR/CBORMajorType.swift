@@ -34,5 +34,6 @@ package enum CBORTag {
     package static let decimalFraction: UInt64 = 4
     package static let uri: UInt64 = 32
     package static let uuid: UInt64 = 37
+    package static let extendedTime: UInt64 = 1001
     package static let selfDescribed: UInt64 = 55799
 }

@@ -54,7 +54,8 @@ extension CBORReader {
         return try takeContent(try readHead(), from: start)
     }
 
-    private mutating func collectChunks(of major: CBORMajorType) throws(CBORError) -> [UInt8] {
+    /// What the chunks of a string of indefinite length hold together.
+    mutating func collectChunks(of major: CBORMajorType) throws(CBORError) -> [UInt8] {
         let start = position
         guard try readHead().majorType == major else {
             throw mismatch(major == .text ? "a text string" : "a byte string", at: start)

@@ -16,7 +16,8 @@ struct DecimalFraction {
     /// nil for what is not a number.
     init?(_ decimal: Decimal) {
         guard !decimal.isNaN else { return nil }
-        // A zero made of a text such as "0.0" has an exponent, one made of its parts has none: both are the same number.
+        // A zero made of a text such as "0.0" has an exponent, one made of its parts has none: both are the same
+        // number.
         exponent = decimal.isZero ? 0 : decimal.exponent
         isNegative = decimal.isSignMinus && !decimal.isZero
         var magnitude: [UInt8] = []

@@ -36,8 +36,8 @@ protocol KeyedReader: KeyedDecodingContainerProtocol {
 
 /// A reader that the session keeps, and lends the cursor of its slot.
 ///
-/// The standard library copies the container for each value that it is asked for. So the session is not counted here; it
-/// outlives the readers that it keeps (`DecodingSession.retire()`).
+/// The standard library copies the container for each value that it is asked for. So the session is not counted here;
+/// it outlives the readers that it keeps (`DecodingSession.retire()`).
 struct KeptReader<Key: CodingKey>: KeyedReader {
     let input: DecodingInput
     let cursor: UnsafeMutablePointer<MapCursor>

@@ -42,7 +42,8 @@ extension DecodingInput {
         return finish(try float(at: offset), cursor)
     }
 
-    /// The integer of a key, as a number from 0 or the complement of one; of whatever else is there for `integer(_:)` to refuse.
+    /// The integer of a key, as a number from 0 or the complement of one; of whatever else is there for `integer(_:)`
+    /// to refuse.
     func integer(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> IntegerRead {
         try integer(at: try value(of: key, cursor), cursor)
     }

@@ -1,5 +1,5 @@
-/// Nested containers and super encoders: in place as long as they are written in order, otherwise each in a session and a
-/// buffer of its own.
+/// Nested containers and super encoders: in place as long as they are written in order, otherwise each in a session and
+/// a buffer of its own.
 extension EncodingSession {
     /// Opens a level inside the container at `parent`, whose key has been written: a nested container, or, with
     /// `.undecided`, a super encoder.

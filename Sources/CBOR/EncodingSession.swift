@@ -182,8 +182,8 @@ final class EncodingSession {
 
     /// Writes the value of the entry that has been begun in the container at `index`, where `start` was the end.
     ///
-    /// An entry whose value cannot be written is taken back, so that a value that catches the error goes on with a whole
-    /// container.
+    /// An entry whose value cannot be written is taken back, so that a value that catches the error goes on with a
+    /// whole container.
     func encodeEntry<T: Encodable>(_ value: T, of index: Int, from start: Int) throws {
         do {
             try encode(value, inside: index)

@@ -5,38 +5,56 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A date as seconds since 1970, rounded to whole microseconds so that reading and writing it again gives the
-/// same bytes.
+/// A date in the plainest form of CBOR that gives it back as it was, to the last bit.
+///
+/// Foundation counts a double of seconds from 2001, CBOR and most other systems count from 1970. In these years a
+/// double of the first kind has 2²³ steps in a second and one of the second kind 2²², so that tag 1 can hold every
+/// other date only.
 enum EpochTime: Equatable {
+    /// Tag 1: whole seconds since 1970.
     case seconds(Int64)
+    /// Tag 1: a double of seconds since 1970.
     case fractional(Double)
+    /// Tag 1001 (RFC 9581): whole seconds since 1970, and the nanoseconds after them.
+    case nanoseconds(Int64, Int64)
+    /// Tag 1001: seconds since 1970 as near as a double comes, and those since 2001 that are exact.
+    ///
+    /// A date within 97 days of 2001 may have steps of less than a nanosecond.
+    case exact(since1970: Double, since2001: Double)
 
     /// Seconds from 1970 to 2001, where Foundation counts from.
-    private static let referenceOffset: Double = 978_307_200
+    static let referenceOffset: Int64 = 978_307_200
 
     /// nil for infinities and NaN.
     init?(_ date: Date) {
         let interval = date.timeIntervalSinceReferenceDate
         guard interval.isFinite else { return nil }
-        let seconds = interval + EpochTime.referenceOffset
-        // Between 1901 and 2106 a double of seconds tells microseconds apart on both sides of the shift by 31 years.
-        // Outside, rounding to them would not survive the trip, while the plain sum does.
-        if seconds > -0x1p31, seconds < 0x1p32 {
-            let whole = interval.rounded(.down)
-            let fraction = ((interval - whole) * 1_000_000).rounded()
-            let microseconds = (whole + EpochTime.referenceOffset) * 1_000_000 + fraction
-            self.init(seconds: microseconds / 1_000_000)
+        let seconds = interval + Double(Self.referenceOffset)
+        if seconds - Double(Self.referenceOffset) == interval {
+            // Past 2^53 a double skips whole seconds; as an integer it would only be longer.
+            let isWhole = seconds == seconds.rounded() && abs(seconds) <= 0x1p53
+            self = isWhole ? .seconds(Int64(seconds)) : .fractional(seconds)
+        } else if let (whole, nanoseconds) = Self.split(interval),
+            Self.secondsSince2001(seconds: whole, nanoseconds: nanoseconds) == interval
+        {
+            self = .nanoseconds(whole, nanoseconds)
         } else {
-            self.init(seconds: seconds)
+            self = .exact(since1970: seconds, since2001: interval)
         }
     }
 
-    private init(seconds: Double) {
-        // Past 2^53 a double skips whole seconds; as an integer it would only be longer.
-        if seconds == seconds.rounded(), abs(seconds) <= 0x1p53 {
-            self = .seconds(Int64(seconds))
-        } else {
-            self = .fractional(seconds)
-        }
+    /// Seconds since 2001 as Foundation has them; nil where the seconds are out of range.
+    static func secondsSince2001(seconds: Int64, nanoseconds: Int64) -> Double? {
+        let (whole, overflow) = seconds.subtractingReportingOverflow(referenceOffset)
+        return overflow ? nil : Double(whole) + Double(nanoseconds) / 1_000_000_000
+    }
+
+    /// Whole seconds since 1970, and the nanoseconds after them.
+    static func split(_ interval: Double) -> (Int64, Int64)? {
+        let whole = interval.rounded(.down)
+        guard abs(whole) < 0x1p62 else { return nil }
+        let nanoseconds = Int64(((interval - whole) * 1_000_000_000).rounded())
+        let carry = nanoseconds / 1_000_000_000
+        return (Int64(whole) + referenceOffset + carry, nanoseconds - carry * 1_000_000_000)
     }
 }

@@ -3,7 +3,8 @@ extension FieldTable {
     /// Reads an input that has not been checked, if it is no more than a small map of the fields in order with plain
     /// values, and says whether it was.
     ///
-    /// Otherwise it has read nothing, and the general way finds out whether that is wrong. No key can be there twice, as each is met at its own place.
+    /// Otherwise it has read nothing, and the general way finds out whether that is wrong. No key can be there twice,
+    /// as each is met at its own place.
     func readExactly(into arguments: UnsafeMutableRawPointer, in session: DecodingSession) -> Bool {
         let input = session.input
         guard input.count > 0 else { return false }

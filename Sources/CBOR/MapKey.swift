@@ -1,15 +1,17 @@
 /// A map key in place: what it is compared and hashed by, which does not depend on how it was spelt.
 ///
-/// Integers and simple values compare by value, strings by content, chunked or not, floats by the bits of the double that they are.
-/// Arrays, maps and tagged items compare by their bytes: two spellings of one are two keys.
+/// Integers and simple values compare by value, strings by content, chunked or not, floats by the bits of the double
+/// that they are. Arrays, maps and tagged items compare by the bytes of their shortest spelling, and so as what they
+/// hold.
 struct MapKey: Equatable {
     private enum Content {
         /// Also the number of a simple value, a boolean's and null's among them.
         case integer(UInt64)
         case double(UInt64)
-        /// What a string holds, or all bytes of an array, a map or a tagged item.
+        /// What a string holds.
         case string(UnsafeRawBufferPointer)
-        case chunked([UInt8])
+        /// What the chunks of a string hold together, or an array, a map or a tagged item in its shortest spelling.
+        case collected([UInt8])
     }
 
     private let majorType: CBORMajorType
@@ -25,11 +27,8 @@ struct MapKey: Equatable {
         case .bytes, .text:
             if head.isIndefinite {
                 reader.position = offset
-                let collected =
-                    head.majorType == .text
-                    ? (try? reader.readText()).map { Array($0.utf8) } : try? reader.readByteArray()
-                guard let collected else { return nil }
-                content = .chunked(collected)
+                guard let collected = try? reader.collectChunks(of: head.majorType) else { return nil }
+                content = .collected(collected)
             } else {
                 guard let string = try? reader.takeContent(head, from: offset) else { return nil }
                 content = .string(string)
@@ -38,8 +37,10 @@ struct MapKey: Equatable {
             content = head.floatingPoint.map { .double($0.bitPattern) } ?? .integer(head.argument)
         case .array, .map, .tag:
             reader.position = offset
-            guard (try? reader.skipCheckedItem(levelsLeft: CBORLimits.greatestDepth)) != nil else { return nil }
-            content = .string(UnsafeRawBufferPointer(rebasing: bytes[offset..<reader.position]))
+            let buffer = CBORBuffer(minimumCapacity: 16)
+            let isCopied = (try? reader.copyShortest(to: buffer, levelsLeft: CBORLimits.greatestDepth)) != nil
+            guard isCopied else { return nil }
+            content = .collected(buffer.copied())
         }
     }
 
@@ -63,7 +64,7 @@ struct MapKey: Equatable {
         case .integer(let value): value &+ UInt64(majorType.rawValue) << 62
         case .double(let bits): bits &* 0x9E37_79B9_7F4A_7C15
         case .string(let string): MapKey.fingerprint(of: string)
-        case .chunked(let collected): collected.withUnsafeBytes { MapKey.fingerprint(of: $0) }
+        case .collected(let collected): collected.withUnsafeBytes { MapKey.fingerprint(of: $0) }
         }
     }
 
@@ -73,7 +74,7 @@ struct MapKey: Equatable {
         hasher.combine(majorType.rawValue)
         switch content {
         case .integer(let value), .double(let value): hasher.combine(value)
-        case .string, .chunked: _ = withBytes { hasher.combine(bytes: $0) }
+        case .string, .collected: _ = withBytes { hasher.combine(bytes: $0) }
         }
         return UInt32(truncatingIfNeeded: hasher.finalize())
     }
@@ -89,7 +90,7 @@ struct MapKey: Equatable {
         switch content {
         case .integer, .double: nil
         case .string(let string): body(string)
-        case .chunked(let collected): collected.withUnsafeBytes { body($0) }
+        case .collected(let collected): collected.withUnsafeBytes { body($0) }
         }
     }
 

@@ -1,25 +1,21 @@
 /// Dates as RFC 3339 writes them, `2013-03-21T20:04:00.5Z`: strict about the form, any number of decimals, any offset.
 package enum RFC3339 {
-    /// Seconds since 1970 to the microsecond, nil for text of another form or a day that does not exist.
-    package static func secondsSince1970(_ text: String) -> Double? {
-        var scanner = Scanner(bytes: Array(text.utf8))
-        guard let year = scanner.number(digits: 4), scanner.take("-"),
-            let month = scanner.number(digits: 2), scanner.take("-"),
-            let day = scanner.number(digits: 2), scanner.take("T") || scanner.take("t") || scanner.take(" "),
-            let hour = scanner.number(digits: 2), scanner.take(":"),
-            let minute = scanner.number(digits: 2), scanner.take(":"),
-            let second = scanner.number(digits: 2),
-            let microseconds = scanner.fraction(),
-            let offset = scanner.offset(), scanner.isAtEnd,
-            (1...12).contains(month), day >= 1, day <= daysIn(month: month, year: year),
-            hour < 24, minute < 60, second <= 60
-        else { return nil }
-        let days = daysSince1970(year: year, month: month, day: day)
-        let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second - offset
-        return Double(seconds * 1_000_000 + microseconds) / 1_000_000
+    /// A point in time that was read from text.
+    package struct Time {
+        /// Whole seconds since 1970.
+        package let seconds: Int64
+        /// The nanoseconds after them, rounded.
+        package let nanoseconds: Int64
+        /// Whether the text has more than six decimals.
+        package let isBelowMicroseconds: Bool
+
+        /// Seconds since 1970 as a double; nil where it was written with more decimals than such a double has.
+        package var doubleSince1970: Double? {
+            isBelowMicroseconds ? nil : Double(seconds * 1_000_000 + nanoseconds / 1_000) / 1_000_000
+        }
     }
 
-    private static func daysIn(month: Int, year: Int) -> Int {
+    fileprivate static func daysIn(month: Int, year: Int) -> Int {
         switch month {
         case 4, 6, 9, 11: 30
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -28,7 +24,7 @@ package enum RFC3339 {
     }
 
     /// Howard Hinnant's days_from_civil: years begin in March, so that the leap day comes last.
-    private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
+    fileprivate static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
         let year = month <= 2 ? year - 1 : year
         let era = (year >= 0 ? year : year - 399) / 400
         let yearOfEra = year - era * 400
@@ -37,7 +33,7 @@ package enum RFC3339 {
         return era * 146_097 + dayOfEra - 719_468
     }
 
-    private struct Scanner {
+    fileprivate struct Scanner {
         let bytes: [UInt8]
         var index = 0
 
@@ -64,21 +60,18 @@ package enum RFC3339 {
             return value
         }
 
-        /// Microseconds, rounded; 0 where there are no decimals.
-        mutating func fraction() -> Int? {
-            guard take(".") else { return 0 }
-            guard var value = digit() else { return nil }
-            var digits = 1
+        /// Nanoseconds, rounded, and how many decimals there are.
+        mutating func fraction() -> (nanoseconds: Int, digits: Int)? {
+            guard take(".") else { return (0, 0) }
+            var (value, digits) = (0, 0)
             while let digit = digit() {
                 digits += 1
-                if digits <= 6 { value = value * 10 + digit }
-                if digits == 7, digit >= 5 { value += 1 }
+                if digits <= 9 { value = value * 10 + digit }
+                if digits == 10, digit >= 5 { value += 1 }
             }
-            while digits < 6 {
-                value *= 10
-                digits += 1
-            }
-            return value
+            guard digits > 0 else { return nil }
+            for _ in 0..<max(0, 9 - digits) { value *= 10 }
+            return (value, digits)
         }
 
         /// Seconds east of Greenwich.
@@ -91,5 +84,29 @@ package enum RFC3339 {
             let seconds = hours * 3_600 + minutes * 60
             return isWest ? -seconds : seconds
         }
+    }
+}
+
+extension RFC3339.Time {
+    /// - Returns: nil for text of another form, or a day that does not exist.
+    package init?(_ text: String) {
+        var scanner = RFC3339.Scanner(bytes: Array(text.utf8))
+        guard let year = scanner.number(digits: 4), scanner.take("-"),
+            let month = scanner.number(digits: 2), scanner.take("-"),
+            let day = scanner.number(digits: 2), scanner.take("T") || scanner.take("t") || scanner.take(" "),
+            let hour = scanner.number(digits: 2), scanner.take(":"),
+            let minute = scanner.number(digits: 2), scanner.take(":"),
+            let second = scanner.number(digits: 2),
+            let fraction = scanner.fraction(),
+            let offset = scanner.offset(), scanner.isAtEnd,
+            (1...12).contains(month), day >= 1, day <= RFC3339.daysIn(month: month, year: year),
+            hour < 24, minute < 60, second <= 60
+        else { return nil }
+        let days = RFC3339.daysSince1970(year: year, month: month, day: day)
+        // Ten decimals may be rounded up to a whole second.
+        let carry = fraction.nanoseconds / 1_000_000_000
+        seconds = Int64(days * 86_400 + hour * 3_600 + minute * 60 + second - offset + carry)
+        nanoseconds = Int64(fraction.nanoseconds - carry * 1_000_000_000)
+        isBelowMicroseconds = fraction.digits > 6
     }
 }

@@ -34,10 +34,10 @@ extension SpecialType {
         switch (tag, reader.nextMajorType) {
         case (nil, .text), (CBORTag.dateText, .text):
             let text = try reader.readText()
-            guard let seconds = RFC3339.secondsSince1970(text) else {
+            guard let date = RFC3339.Time(text).flatMap(date) else {
                 throw CBORError(.invalidValue("\"\(text)\" is not a date as RFC 3339 writes it"), offset: start)
             }
-            return Date(timeIntervalSince1970: seconds)
+            return date
         case (CBORTag.epochTime, .unsigned), (CBORTag.epochTime, .negative):
             let seconds = try reader.readInteger(Int64.self)
             return Date(timeIntervalSince1970: Double(seconds))
@@ -45,8 +45,33 @@ extension SpecialType {
             let seconds = try reader.readDouble()
             guard seconds.isFinite else { throw CBORError(.invalidValue("\(seconds) is not a time"), offset: start) }
             return Date(timeIntervalSince1970: seconds)
+        case (CBORTag.extendedTime, _):
+            return try date(ExtendedTime(&reader), &reader, start)
         default:
-            throw reader.mismatch("a date (tag 1, or text as RFC 3339 writes it)", at: start)
+            throw reader.mismatch("a date (tag 1 or 1001, or text as RFC 3339 writes it)", at: start)
+        }
+    }
+
+    /// Text to the microsecond means the double of seconds since 1970 that it is written from elsewhere; finer text
+    /// means the date itself.
+    private static func date(_ time: RFC3339.Time) -> Date? {
+        if let seconds = time.doubleSince1970 { return Date(timeIntervalSince1970: seconds) }
+        return EpochTime.secondsSince2001(seconds: time.seconds, nanoseconds: time.nanoseconds)
+            .map(Date.init(timeIntervalSinceReferenceDate:))
+    }
+
+    private static func date(
+        _ time: ExtendedTime,
+        _ reader: inout CBORReader,
+        _ start: Int
+    ) throws(CBORError) -> Date {
+        if let exact = time.since2001 { return Date(timeIntervalSinceReferenceDate: exact) }
+        switch time.base {
+        case .fractional(let seconds): return Date(timeIntervalSince1970: seconds)
+        case .seconds(let seconds):
+            let interval = EpochTime.secondsSince2001(seconds: seconds, nanoseconds: time.nanoseconds ?? 0)
+            guard let interval else { throw reader.outOfRange("\(seconds) s since 1970", Date.self, at: start) }
+            return Date(timeIntervalSinceReferenceDate: interval)
         }
     }
 

@@ -20,8 +20,8 @@ enum SpecialType {
         depth: Int,
         limits: CBORLimits
     ) throws(CBORError) {
-        // A tag is a level, and the array in a decimal fraction another.
-        let levels = value is Data ? 0 : value is Decimal ? 2 : 1
+        // A tag is a level, and the array in a decimal fraction or the map in a date another.
+        let levels = value is Data ? 0 : value is Decimal || value is Date ? 2 : 1
         guard depth + levels <= limits.maximumDepth else {
             throw CBORError(.depthExceeded(limit: limits.maximumDepth), offset: output.pointee.count)
         }
@@ -46,11 +46,31 @@ enum SpecialType {
         guard let time = EpochTime(date) else {
             throw CBORError(.valueNotEncodable("the date is not a finite time"), offset: output.pointee.count)
         }
-        output.pointee.tag(CBORTag.epochTime)
         switch time {
-        case .seconds(let seconds): output.pointee.integer(seconds)
-        case .fractional(let seconds): output.pointee.floatingPoint(seconds)
+        case .seconds(let seconds):
+            output.pointee.tag(CBORTag.epochTime)
+            output.pointee.integer(seconds)
+        case .fractional(let seconds):
+            output.pointee.tag(CBORTag.epochTime)
+            output.pointee.floatingPoint(seconds)
+        case .nanoseconds(let seconds, let nanoseconds):
+            beginExtendedTime(in: output)
+            output.pointee.integer(seconds)
+            output.pointee.integer(ExtendedTime.nanosecondsKey)
+            output.pointee.integer(nanoseconds)
+        case .exact(let since1970, let since2001):
+            beginExtendedTime(in: output)
+            output.pointee.floatingPoint(since1970)
+            output.pointee.text(ExtendedTime.referenceKey)
+            output.pointee.floatingPoint(since2001)
         }
+    }
+
+    /// Writes all that comes before the base time.
+    private static func beginExtendedTime(in output: UnsafeMutablePointer<CBORBuffer.Storage>) {
+        output.pointee.tag(CBORTag.extendedTime)
+        output.pointee.head(CBORMajorType.map.rawValue << 5, 2)
+        output.pointee.integer(ExtendedTime.baseKey)
     }
 
     private static func encode(

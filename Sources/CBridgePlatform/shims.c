@@ -362,6 +362,14 @@ void cbp_memory_file_give_back(void *address, size_t size) {
 #endif
 }
 
+int64_t cbp_raise_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return -1;
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? (int64_t)before : -1;
+}
+
 void cbp_heap_limit(int bytes) {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, bytes);
@@ -398,6 +406,10 @@ int64_t cbp_resident_bytes(int32_t pid) {
     return found == 1 ? pages * (int64_t)sysconf(_SC_PAGESIZE) : -1;
 #endif
 }
+
+// MARK: Standard output
+
+void cbp_output_by_line(void) { setvbuf(stdout, NULL, _IOLBF, BUFSIZ); }
 
 // MARK: Threads
 

@@ -1,10 +1,11 @@
 import Locks
 
-/// Takes the answers to one request: on the thread that brings them, ahead of all handlers, so that a request that is waited for
-/// inside a handler is answered.
+/// Takes the answers to one request: on the thread that brings them, ahead of all handlers, so that a request that is
+/// waited for inside a handler is answered.
 final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private var arrived: [Answer] = []
+    private var uncausedCount = 0
     private let request: EventID
     private let matches: @Sendable (Answer) -> Bool
     private let take: @Sendable (Answer) -> Void
@@ -27,9 +28,21 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         key: AnyHashable?
     ) -> AppendOutcome {
         // What is fresh was caused by nothing.
-        guard case .full(let context) = stamp, context.root == request, context.id != request else { return .settled }
+        guard case .full(let context) = stamp, context.cause != nil || context.id == request else {
+            uncausedCount += 1
+            return .settled
+        }
+        guard context.root == request, context.id != request else { return .settled }
         arrived.append(event.copy(as: Answer.self))
         return [.wake, .settled]
+    }
+
+    /// How many events of the answer's type came meanwhile that nothing had caused, as a phrase; nil if none did.
+    ///
+    /// One of them may have been meant as the answer: published in a task or on a thread of the handler's own making.
+    var uncaused: String? {
+        let count = lock.withLock { uncausedCount }
+        return count == 0 ? nil : "\(count) \(Answer.eventName) came that nothing had caused"
     }
 
     override func settle(_ outcome: AppendOutcome) {
@@ -43,4 +56,13 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
             gate.exit()
         }
     }
+}
+
+/// That a request waits for events of one type.
+struct AwaitedAnswers: Sendable {
+    /// As long as it lives, they are taken.
+    let subscription: Subscription
+
+    /// What ``AnswerSubscriber/uncaused`` says.
+    let uncaused: @Sendable () -> String?
 }

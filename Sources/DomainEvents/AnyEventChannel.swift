@@ -3,10 +3,10 @@ public import Synchronization
 
 /// One event type's subscribers and ways out of the process, within one publisher.
 ///
-/// Publishing reads `current` without a lock and without counting a reference; it writes into its thread's ``DeliverySlot`` what
-/// it uses. A change puts new routes in the place of the old ones, and keeps those until no slot names them. Whoever was in
-/// them when they were replaced looks again when it leaves, so what a removed handler has captured is let go of as soon as no
-/// call uses it.
+/// Publishing reads `current` without a lock and without counting a reference; it writes into its thread's
+/// ``DeliverySlot`` what it uses. A change puts new routes in the place of the old ones, and keeps those until no slot
+/// names them. Whoever was in them when they were replaced looks again when it leaves, so what a removed handler has
+/// captured is let go of as soon as no call uses it.
 @usableFromInline
 package class AnyEventChannel: @unchecked Sendable {
     // Sendable: `current` is atomic, `routes` and `retired` are guarded by `lock`; routes themselves never change.
@@ -39,10 +39,12 @@ package class AnyEventChannel: @unchecked Sendable {
     /// Subscribes something that takes events of every type.
     package func subscribe(_ observer: any EventObserver, publisher: EventPublisher) -> Subscription? { nil }
 
-    /// Calls the inline handlers with an event of this channel's type that a handler published before; takes it out of its memory.
+    /// Calls the inline handlers with an event of this channel's type that a handler published before; takes it out of
+    /// its memory.
     func callInline(_ event: RawEvent, at stops: DeliveryStops, on thread: DeliveryThread) {}
 
-    /// Events of this channel were lost on their way from another process: consumers of sequences are told in their place.
+    /// Events of this channel were lost on their way from another process: consumers of sequences are told in their
+    /// place.
     ///
     /// In order with the events that the calling thread hands over.
     package func eventsWereMissed(_ count: Int) {
@@ -83,8 +85,8 @@ package class AnyEventChannel: @unchecked Sendable {
         }
         // Named in the slot while it was current, so not released before the slot is empty again.
         let routes = Unmanaged<Routes>.fromOpaque(pointer).takeUnretainedValue()
-        // An exchange, as in `leave`: the optimizer moves the counting of a reference past a store, also past an atomic one, and then
-        // the routes could be released before they are counted.
+        // An exchange, as in `leave`: the optimizer moves the counting of a reference past a store, also past an atomic
+        // one, and then the routes could be released before they are counted.
         _ = slot.pointee.borrowed.exchange(0, ordering: .sequentiallyConsistent)
         if current.load(ordering: .sequentiallyConsistent) != address { sweep() }
         return routes

@@ -5,7 +5,8 @@ import Synchronization
 final class Arrivals: Sendable {
     private let isWaiting = Atomic<Bool>(false)
 
-    /// How often a consumer that has caught up looks again: for a microsecond or two, which is less than waking it takes.
+    /// How often a consumer that has caught up looks again: for a microsecond or two, which is less than waking it
+    /// takes.
     private static let looks = 2_048
 
     /// Called with the lock held.

@@ -1,7 +1,7 @@
 /// What waits for one line, task or consumer: events of any type, oldest first, in memory that is used again.
 ///
-/// It belongs under its owner's lock. Nothing is released here: the last reference to something in an event has a deinit that
-/// may publish or cancel. The owner empties it before it lets go of it.
+/// It belongs under its owner's lock. Nothing is released here: the last reference to something in an event has a
+/// deinit that may publish or cancel. The owner empties it before it lets go of it.
 struct Backlog: ~Copyable {
     private(set) var first: DeliveryPlace?
     private(set) var last: DeliveryPlace?

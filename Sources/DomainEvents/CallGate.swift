@@ -3,14 +3,16 @@ public import Synchronization
 
 /// Whether calls of one subscriber's handler may still begin, and which run.
 ///
-/// A call passes two marks: it is *being entered* from before the look at "closed" until the handler is called, then it *runs*.
-/// Cancelling closes the gate and waits for calls being entered, a few instructions each, never for one that runs. So no
-/// handler begins after `cancel()` has returned: a flag that is looked at and then acted upon would not give that.
+/// A call passes two marks: it is *being entered* from before the look at "closed" until the handler is called, then it
+/// *runs*. Cancelling closes the gate and waits for calls being entered, a few instructions each, never for one that
+/// runs. So no handler begins after `cancel()` has returned: a flag that is looked at and then acted upon would not
+/// give that.
 ///
-/// Handlers on the publishing thread set their marks in the thread's ``DeliverySlot``, which costs no traffic between threads;
-/// all others count here.
+/// Handlers on the publishing thread set their marks in the thread's ``DeliverySlot``, which costs no traffic between
+/// threads; all others count here.
 ///
-/// Subscriptions hold the gate and not the subscriber: whoever has cancelled keeps nothing that the handler has captured.
+/// Subscriptions hold the gate and not the subscriber: whoever has cancelled keeps nothing that the handler has
+/// captured.
 @usableFromInline
 package final class CallGate: @unchecked Sendable {
     // Sendable: `state` is atomic, `waiters` is guarded by `lock`.

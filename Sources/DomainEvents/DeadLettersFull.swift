@@ -1,4 +1,5 @@
-/// No more dead letters can be kept: no further event is sent to a process that could not handle one, until there is room again.
+/// No more dead letters can be kept: no further event is sent to a process that could not handle one, until there is
+/// room again.
 ///
 /// Announced once for each such process, and again after there was room.
 public struct DeadLettersFull: DomainEvent, SelfReport {

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// An event that a handler published, with the routes of that moment: the inline handlers get it when the event in hand has reached
-/// all its subscribers.
+/// An event that a handler published, with the routes of that moment: the inline handlers get it when the event in hand
+/// has reached all its subscribers.
 final class DeferredPublish {
     private let event: RawEvent
     private var waiting: (context: EventContext, stops: DeliveryStops)?
@@ -34,8 +34,8 @@ final class DeferredPublish {
 
 /// Used places for events that handlers publish, so that publishing inside a handler takes no memory again and again.
 ///
-/// A list without a lock: taking takes the whole list, keeps its first place and puts back the rest, so nobody ever acts on a
-/// head that has come and gone meanwhile.
+/// A list without a lock: taking takes the whole list, keeps its first place and puts back the rest, so nobody ever
+/// acts on a head that has come and gone meanwhile.
 final class DeferredPublishPool: Sendable {
     private let head = Atomic<UInt>(0)
 

@@ -57,7 +57,8 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         key: AnyHashable?
     ) -> AppendOutcome { [] }
 
-    /// Takes note that events of its type were lost on their way here; only a consumer of a sequence has a place for that.
+    /// Takes note that events of its type were lost on their way here; only a consumer of a sequence has a place for
+    /// that.
     ///
     /// Called with `lock` held.
     func appendMissed(_ count: Int) -> AppendOutcome { [] }

@@ -7,10 +7,13 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         /// The only process that wants the event was given up or is shutting down.
         case workerUnavailable
         /// The bridge is shutting down: only what handlers publish still passes.
+        ///
+        /// Or it has shut down, and no handler of this process subscribes to the event.
         case shuttingDown
         /// Nobody, here or in another process, subscribes to the event.
         case nobodySubscribed
-        /// Another process could not handle the event: it could not decode it, the event is invalid, or a handler threw.
+        /// Another process could not handle the event: it could not decode it, the event is invalid, or a handler
+        /// threw.
         case refused
         /// The event was given up: too often a process died of it.
         case deadLettered
@@ -24,14 +27,52 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case eventTooLarge
     }
 
+    /// What there is to say: an object, as this is returned for each event that is passed on, and there is mostly none.
+    private final class Report: Sendable {
+        let code: Code
+        let event: String
+        let id: EventID?
+        let worker: String?
+        let description: String
+
+        init(_ code: Code, of event: String, id: EventID?, at worker: String?, _ description: String) {
+            self.code = code
+            self.event = event
+            self.id = id
+            self.worker = worker
+            self.description = description
+        }
+    }
+
+    private let report: Report
+
     /// The kind of failure.
-    public let code: Code
+    public var code: Code { report.code }
 
-    /// A sentence that names the event, the link, what was found and what was allowed.
-    public let description: String
+    /// The name of the event that could not be sent.
+    public var event: String { report.event }
 
-    package init(_ code: Code, _ description: String) {
-        self.code = code
-        self.description = description
+    /// The identity of that event; nil if it was refused before it had one, or while it waited for room.
+    public var id: EventID? { report.id }
+
+    /// The process that did not take or could not handle the event; nil if it was this one, or none in particular.
+    public var worker: String? { report.worker }
+
+    /// A sentence that names the event, the process, what was found and what was allowed.
+    public var description: String { report.description }
+
+    package init(
+        _ code: Code,
+        of event: String,
+        id: EventID? = nil,
+        at worker: String? = nil,
+        _ description: String
+    ) {
+        report = Report(code, of: event, id: id, at: worker, description)
+    }
+
+    /// The same, of the event with this identity.
+    func identified(by id: EventID) -> DeliveryError {
+        self.id == nil ? DeliveryError(code, of: event, id: id, at: worker, description) : self
     }
 }

@@ -46,11 +46,11 @@ package struct LineExecutor: Sendable {
     static let main = LineExecutor(mainQueue) { work in DispatchQueue.main.async(execute: work) }
 }
 
-/// The one line of everything that a publisher delivers on one queue: subscribers of different event types see the events in
-/// the order in which they were published, as one thread would see them.
+/// The one line of everything that a publisher delivers on one queue: subscribers of different event types see the
+/// events in the order in which they were published, as one thread would see them.
 ///
-/// It schedules itself when it goes from idle to busy and is then worked off until it is empty: one block on the queue for a
-/// whole burst. The handlers of a line run one at a time, also on a concurrent queue.
+/// It schedules itself when it goes from idle to busy and is then worked off until it is empty: one block on the queue
+/// for a whole burst. The handlers of a line run one at a time, also on a concurrent queue.
 final class DeliveryLine: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let executor: LineExecutor

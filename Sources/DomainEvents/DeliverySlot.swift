@@ -3,9 +3,10 @@ public import Synchronization
 
 /// What one thread is doing with subscribers at this moment, for other threads to read.
 ///
-/// Publishing counts no references and takes no lock: it writes down what it uses, and whoever takes a subscriber away looks
-/// here whether somebody still does (hazard pointers; M. Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free
-/// Objects", IEEE TPDS 15(6), 2004). Each slot stands alone on its cache lines and is written by its own thread only.
+/// Publishing counts no references and takes no lock: it writes down what it uses, and whoever takes a subscriber away
+/// looks here whether somebody still does (hazard pointers; M. Michael, "Hazard Pointers: Safe Memory Reclamation for
+/// Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot stands alone on its cache lines and is written by its own
+/// thread only.
 @usableFromInline
 struct DeliverySlot: ~Copyable {
     /// The routes whose inline handlers are being called; 0 for none.
@@ -14,11 +15,12 @@ struct DeliverySlot: ~Copyable {
     @usableFromInline let routes = Atomic<UInt>(0)
     /// The routes to which a reference is being taken; 0 for none.
     let borrowed = Atomic<UInt>(0)
-    /// The gate of the handler that is being entered, and with ``isRunning`` set the one of the handler that runs; 0 for none.
+    /// The gate of the handler that is being entered, and with ``isRunning`` set the one of the handler that runs; 0
+    /// for none.
     @usableFromInline let gate = Atomic<UInt>(0)
 
-    // Only its own thread looks at what follows. It lies here because it is written with each event, and must not share a cache line with
-    // what other threads read.
+    // Only its own thread looks at what follows. It lies here because it is written with each event, and must not share
+    // a cache line with what other threads read.
 
     /// Whether an event is in hand.
     @usableFromInline var isDelivering = false

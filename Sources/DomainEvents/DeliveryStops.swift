@@ -48,7 +48,8 @@ struct DeliveryStops {
     }
 }
 
-/// The lines that want one event, with all that user code has to say of it: none of that runs while the event is held in outboxes.
+/// The lines that want one event, with all that user code has to say of it: none of that runs while the event is held
+/// in outboxes.
 struct StopLines {
     private let subscribers: [DeferredSubscriber]
     private let event: RawEvent

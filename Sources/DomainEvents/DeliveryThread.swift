@@ -16,8 +16,8 @@ package final class DeliveryThread {
         set { slot.pointee.publisher = newValue }
     }
 
-    // Only ever read or set whole, on the one thread: there is nothing for the exclusivity check, which costs as much as the rest
-    // of a delivery's set-up, to find.
+    // Only ever read or set whole, on the one thread: there is nothing for the exclusivity check, which costs as much
+    // as the rest of a delivery's set-up, to find.
     @exclusivity(unchecked) @usableFromInline var context: EventContext?
 
     /// The event from a line that is in hand: tells its context if a handler asks.
@@ -25,11 +25,12 @@ package final class DeliveryThread {
 
     /// Whether somebody waits for the handlers of the event in hand, and takes what they throw.
     @exclusivity(unchecked) var collectsFailures = false
-    @exclusivity(unchecked) var failure: (any Error)?
+    @exclusivity(unchecked) var failure: ThrownError?
 
     @usableFromInline let slot = DeliverySlots.make()
 
-    /// Inline deliveries of events that handlers published: they run when the event in hand has reached all its subscribers.
+    /// Inline deliveries of events that handlers published: they run when the event in hand has reached all its
+    /// subscribers.
     private var deferred: [DeferredPublish] = []
     /// Empty memory for the next round of `deferred`.
     private var spare: [DeferredPublish] = []
@@ -105,10 +106,11 @@ package final class DeliveryThread {
         finish()
     }
 
-    /// Runs a handler outside any publishing call, on a queue or for an event from elsewhere: with its event's context, and
-    /// with what it publishes delivered after it has returned.
+    /// Runs a handler outside any publishing call, on a queue or for an event from elsewhere: with its event's context,
+    /// and with what it publishes delivered after it has returned.
     ///
-    /// Nested in another delivery (a queue that runs its block on the publishing thread), it leaves that one's state as it was.
+    /// Nested in another delivery (a queue that runs its block on the publishing thread), it leaves that one's state as
+    /// it was.
     func run<Failure: Error>(context: EventContext, _ body: () throws(Failure) -> Void) throws(Failure) {
         let outer = (isDelivering, publisher, self.context)
         isDelivering = true
@@ -125,7 +127,7 @@ package final class DeliveryThread {
     }
 
     /// Runs inline handlers for somebody who waits for them; returns the first error that one of them threw.
-    func collectFailures(context: EventContext, _ body: (DeliveryThread) -> Void) -> (any Error)? {
+    func collectFailures(context: EventContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
         if !isDelivering {
             // Nothing to be put back afterwards.
             isDelivering = true
@@ -138,7 +140,7 @@ package final class DeliveryThread {
             return thrown
         }
         let outer = (collectsFailures, failure)
-        var thrown: (any Error)?
+        var thrown: ThrownError?
         run(context: context) {
             collectsFailures = true
             failure = nil

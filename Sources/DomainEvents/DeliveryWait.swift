@@ -2,8 +2,8 @@ import Locks
 
 /// A wait for the outcome of a delivery: it ends once, by its outcome, its time, or its task's cancellation.
 ///
-/// The event is published in a task of its own. When the wait has ended the event has either left, or it never will: what the caller
-/// publishes next comes behind it.
+/// The event is published in a task of its own. When the wait has ended the event has either left, or it never will:
+/// what the caller publishes next comes behind it.
 package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()

@@ -11,14 +11,14 @@
 public protocol DomainEvent: Codable, Sendable {
     /// The name under which the event travels between processes.
     ///
-    /// Defaults to the type's own name. Pin it in a test: renaming the type renames the event for every peer. Two types with
-    /// one name in a process are a precondition failure that names both, when the second is first used.
+    /// Defaults to the type's own name. Pin it in a test: renaming the type renames the event for every peer. Two types
+    /// with one name in a process are a precondition failure that names both, when the second is first used.
     static var eventName: String { get }
 
     /// Checks the event's invariants after it was decoded from another process.
     ///
-    /// The bridge calls this on whatever it decodes. An event that throws here is refused by name to its sender and reaches no
-    /// handler. The default accepts everything.
+    /// The bridge calls this on whatever it decodes. An event that throws here is refused by name to its sender and
+    /// reaches no handler. The default accepts everything.
     func validate() throws
 }
 

@@ -1,12 +1,14 @@
 /// How long something took, many times: counts of durations in buckets of fixed bounds, small whatever was counted.
 ///
-/// Sixteen buckets for each doubling, from a microsecond to 73 minutes, so that a bucket is at most a sixteenth of what lies in it wide, and histograms of
-/// several processes or times can be added up. What took less than 1,024 ns lies in the first bucket, what took longer than 73 minutes in the last. A value: recording changes it in place and
-/// takes no memory, but for the first time.
+/// Sixteen buckets for each doubling, from a microsecond to 73 minutes, so that a bucket is at most a sixteenth of what
+/// lies in it wide, and histograms of several processes or times can be added up. What took less than 1,024 ns lies in
+/// the first bucket, what took longer than 73 minutes in the last. A value: recording changes it in place and takes no
+/// memory, but for the first time.
 public struct DurationHistogram: Sendable, Hashable {
     /// A part of the durations.
     public struct Bucket: Sendable, Hashable {
-        /// The longest duration that belongs here, to the nanosecond; the last bucket of all has what is longer as well.
+        /// The longest duration that belongs here, to the nanosecond; the last bucket of all has what is longer as
+        /// well.
         public let upperBound: Duration
         /// How many durations lie here, and not in a bucket before.
         public let count: UInt64
@@ -35,10 +37,11 @@ public struct DurationHistogram: Sendable, Hashable {
         }
     }
 
-    /// A duration that `fraction` of all do not exceed: 0.5 asks for the median, 0.99 for what only one of a hundred exceeds.
+    /// A duration that `fraction` of all do not exceed: 0.5 asks for the median, 0.99 for what only one of a hundred
+    /// exceeds.
     ///
-    /// It is the upper bound of the bucket in which that duration lies, or the longest duration if that is less: never less than what it
-    /// stands for, and longer by a sixteenth at most (of less than 1,024 ns, by those).
+    /// It is the upper bound of the bucket in which that duration lies, or the longest duration if that is less: never
+    /// less than what it stands for, and longer by a sixteenth at most (of less than 1,024 ns, by those).
     /// - Parameter fraction: what lies outside of 0 to 1 counts as the nearer of the two.
     /// - Returns: Nil if nothing was counted.
     public func quantile(_ fraction: Double) -> Duration? {
@@ -59,8 +62,9 @@ public struct DurationHistogram: Sendable, Hashable {
 
     /// How many durations lie in buckets that end at `limit` or before: what a cumulative bucket of Prometheus counts.
     ///
-    /// Exact where `limit` is an ``Bucket/upperBound``. Otherwise those in the bucket around it are left out, so that a duration is never counted as
-    /// shorter than it was; of one a sixteenth shorter than the limit, or more, it is certain that it counts.
+    /// Exact where `limit` is an ``Bucket/upperBound``. Otherwise those in the bucket around it are left out, so that a
+    /// duration is never counted as shorter than it was; of one a sixteenth shorter than the limit, or more, it is
+    /// certain that it counts.
     public func count(upTo limit: Duration) -> UInt64 {
         guard limit >= .zero else { return 0 }
         let bound = limit.nanoseconds
@@ -134,7 +138,8 @@ extension DurationHistogram: Codable {
         case buckets
     }
 
-    /// Writes the sum and the longest duration in nanoseconds, and the number and the count of each bucket in which something lies, one after the other.
+    /// Writes the sum and the longest duration in nanoseconds, and the number and the count of each bucket in which
+    /// something lies, one after the other.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(nanoseconds, forKey: .sum)
@@ -145,7 +150,8 @@ extension DurationHistogram: Codable {
 
     /// Reads what ``encode(to:)`` has written.
     ///
-    /// - Throws: `DecodingError` if a bucket is none of those that there are, comes twice or out of order, or has nothing in it.
+    /// - Throws: `DecodingError` if a bucket is none of those that there are, comes twice or out of order, or has
+    ///   nothing in it.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         nanoseconds = try container.decode(UInt64.self, forKey: .sum)

@@ -1,7 +1,7 @@
 /// How many events wait for one consumer of a sequence, and what happens to those that are too many.
 ///
-/// Nothing is lost in silence: what does not fit shows up in its place in the sequence, as a thrown ``EventsMissed`` or an
-/// in-band ``EventGap``.
+/// Nothing is lost in silence: what does not fit shows up in its place in the sequence, as a thrown ``EventsMissed`` or
+/// an in-band ``EventGap``.
 public struct EventBuffering<E: DomainEvent>: Sendable {
     enum Policy: Sendable {
         case waiting
@@ -21,8 +21,8 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
 
     /// Events wait up to `limit`; then ``EventPublisher/send(_:)`` waits for the consumer.
     ///
-    /// `publish` never waits: it goes on to 16 times the limit, and beyond that the consumer misses the newest. A sequence that
-    /// was never iterated makes nobody wait.
+    /// `publish` never waits: it goes on to 16 times the limit, and beyond that the consumer misses the newest. A
+    /// sequence that was never iterated makes nobody wait.
     /// - Precondition: `limit` is at least 1.
     public static func waiting(_ limit: Int = 4_096) -> EventBuffering {
         let (hard, overflow) = limit.multipliedReportingOverflow(by: hardLimitFactor)
@@ -47,10 +47,10 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
 
     /// Of the events with one key only the latest waits, in the place of the first of them.
     ///
-    /// With more than `limit` keys the oldest event is missed; what a younger event has replaced counts as chosen, not as
-    /// missed. Nobody waits for the consumer.
-    /// - Parameter key: called on the publishing thread, once for each event. Its result's `==` and `hash(into:)` must neither
-    ///   publish nor wait for anything.
+    /// With more than `limit` keys the oldest event is missed; what a younger event has replaced counts as chosen, not
+    /// as missed. Nobody waits for the consumer.
+    /// - Parameter key: called on the publishing thread, once for each event. Its result's `==` and `hash(into:)` must
+    ///   neither publish nor wait for anything.
     /// - Precondition: `limit` is at least 1.
     public static func latest<Key: Hashable & Sendable>(
         limit: Int = 4_096,

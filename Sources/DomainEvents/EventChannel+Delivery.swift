@@ -3,7 +3,8 @@ extension EventChannel {
 
     /// Publishes through all outboxes, lines and handlers, here and at the publishers that are linked to this one.
     ///
-    /// - Parameter intake: unless loss is announced, the subscribers here get the event only if every outbox has taken it.
+    /// - Parameter intake: unless loss is announced, the subscribers here get the event only if every outbox has taken
+    ///   it.
     func publish(
         _ event: E,
         context: EventContext,
@@ -50,14 +51,15 @@ extension EventChannel {
         return DeliveryStops(first: first, others: stops)
     }
 
-    /// Puts the event into every outbox, then into every line here, and only then lets it leave: so no subscriber in a line sees an effect
-    /// before its cause, whoever answers, and however soon.
+    /// Puts the event into every outbox, then into every line here, and only then lets it leave: so no subscriber in a
+    /// line sees an effect before its cause, whoever answers, and however soon.
     ///
     /// Where there are no lines it leaves at once: an inline handler may take any time, or wait for an answer.
     ///
     /// - Parameters:
     ///   - isHeld: whether it is to lie in all outboxes before it leaves the first, also without lines.
-    ///   - forward: puts it into the outboxes, held if there is a place to say so; returns whether the subscribers here get it too.
+    ///   - forward: puts it into the outboxes, held if there is a place to say so; returns whether the subscribers here
+    ///     get it too.
     ///   - tracker: asked for if there are lines, before they have the event.
     /// - Returns: Whether the subscribers here get it.
     private func handOut(
@@ -142,13 +144,13 @@ extension EventChannel {
 
     /// Hands an event that another process published to the subscribers here.
     ///
-    /// Queues and tasks get it first, then the inline handlers run: on the calling thread, or behind earlier ones in their lane.
-    /// `completion` is asked for only if something is left to wait for.
+    /// Queues and tasks get it first, then the inline handlers run: on the calling thread, or behind earlier ones in
+    /// their lane. `completion` is asked for only if something is left to wait for.
     /// - Parameters:
     ///   - read: the event; asked for if there are subscribers, and before it is held anywhere.
     ///   - lane: where the inline handlers of events of the same origin run; nil for the calling thread.
-    ///   - passOn: puts the event into the outboxes of other processes, held if there is a place to say so; returns whether the subscribers
-    ///     here get it too. Called once, whatever becomes of the event here.
+    ///   - passOn: puts the event into the outboxes of other processes, held if there is a place to say so; returns
+    ///     whether the subscribers here get it too. Called once, whatever becomes of the event here.
     /// - Throws: What `read` throws.
     package func deliverIncoming(
         _ read: () throws -> E,
@@ -238,7 +240,7 @@ extension EventChannel {
             return made
         }
         hasLeft()
-        if case .failed(let failure) = outcome { throw failure }
+        if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
         guard isForAll, handlers > 0 else { return .unwanted }
         return callInline(event, context: context, at: stops, handlers: handlers, lane: nil, tracker) {
             make(1, handlers, [])
@@ -280,7 +282,7 @@ extension EventChannel {
     }
 
     /// What the first of the inline handlers that fails throws.
-    private func failure(of event: E, _ context: EventContext, at stops: DeliveryStops) -> (any Error)? {
+    private func failure(of event: E, _ context: EventContext, at stops: DeliveryStops) -> ThrownError? {
         DeliveryThread.current.collectFailures(context: context) { thread in
             callInline(event, at: stops, on: thread)
         }

@@ -116,13 +116,14 @@ extension EventChannel {
         from publisher: EventPublisher
     ) {
         if thread.collectsFailures {
-            if thread.failure == nil { thread.failure = error }
+            if thread.failure == nil { thread.failure = ThrownError(error, at: subscriber.site) }
         } else if let context = thread.resolvedContext() {
             publisher.publishFailure(of: E.self, context: context, error: error, site: subscriber.site)
         }
     }
 
-    /// Publishes an event with all that may be involved: other processes, other publishers, queues, tasks, an event in hand.
+    /// Publishes an event with all that may be involved: other processes, other publishers, queues, tasks, an event in
+    /// hand.
     @usableFromInline
     func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
         guard let routes = currentRoutes() else { return }

@@ -51,8 +51,8 @@ extension EventPublisher {
         }
     }
 
-    /// Subscribes an object on the main actor until it dies or ``unsubscribe(_:)-(MainActorEventConsumer)`` is called; a second
-    /// time does nothing.
+    /// Subscribes an object on the main actor until it dies or ``unsubscribe(_:)-(MainActorEventConsumer)`` is called;
+    /// a second time does nothing.
     public func subscribe<C: MainActorEventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {
             subscribe(to: C.Event.self, on: .main, file: file, line: line) { [weak consumer, weak self] event in
@@ -62,7 +62,8 @@ extension EventPublisher {
         }
     }
 
-    /// Subscribes an actor until it dies or ``unsubscribe(_:)-(EventConsumingActor)`` is called; a second time does nothing.
+    /// Subscribes an actor until it dies or ``unsubscribe(_:)-(EventConsumingActor)`` is called; a second time does
+    /// nothing.
     public func subscribe<C: EventConsumingActor>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {
             let site = SubscriptionSite(file: file, line: line)

@@ -1,8 +1,8 @@
 /// What is known about the event being handled, beside its content.
 ///
-/// Read it inside a handler with ``current``, or get it together with the event. Events published inside a handler carry
-/// the handled event as their cause by themselves; work handed to other threads, queues or detached tasks passes it on with
-/// `publish(_:causedBy:)`.
+/// Read it inside a handler with ``current``, or get it together with the event. Events published inside a handler
+/// carry the handled event as their cause by themselves; work handed to other threads, queues or detached tasks passes
+/// it on with `publish(_:causedBy:)`.
 public struct EventContext: Sendable {
     /// The event's identity, the same for every subscriber and every redelivery.
     public let id: EventID
@@ -21,7 +21,8 @@ public struct EventContext: Sendable {
     /// Only if it is not the cause: most events have neither, and are passed on without counting references to both.
     private let knownRoot: EventID?
 
-    /// Where in a distributed trace the event belongs; that of the causing event, unless it was published with one of its own.
+    /// Where in a distributed trace the event belongs; that of the causing event, unless it was published with one of
+    /// its own.
     public let traceparent: Traceparent?
 
     /// Events of the same origin with a lower number will not come again, if the sender said so.
@@ -47,7 +48,8 @@ public struct EventContext: Sendable {
         self.settledBelow = settledBelow
     }
 
-    /// The context of the event that the calling handler, synchronous or asynchronous, is handling; nil outside handlers.
+    /// The context of the event that the calling handler, synchronous or asynchronous, is handling; nil outside
+    /// handlers.
     public static var current: EventContext? {
         let thread = DeliveryThread.current
         return (thread.isDelivering ? thread.resolvedContext() : nil) ?? handledByTask

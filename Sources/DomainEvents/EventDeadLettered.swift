@@ -4,7 +4,8 @@ public struct EventDeadLettered: DomainEvent, SelfReport {
     public enum Cause: String, Sendable, Hashable, Codable {
         /// The process refused it; `EventRefused` was announced too.
         case refused
-        /// The process crashed over it as often as it may, or broke the protocol, or did not finish it before its deadline.
+        /// The process crashed over it as often as it may, or broke the protocol, or did not finish it before its
+        /// deadline.
         case crashes
         /// The process was given up, and gets nothing until it is started again.
         case workerUnavailable

@@ -7,9 +7,10 @@ package protocol EventForwarder: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - intake: what becomes of the event if some outbox has no room for it.
-    ///   - receipts: somebody who waits for what all processes say of the event; it is told who gets it, and then what they say.
-    ///   - held: nil if the event is to leave at once. Otherwise it stays in the outboxes until the caller, who is given it here, lets it
-    ///     leave: at once, as nothing behind it leaves either.
+    ///   - receipts: somebody who waits for what all processes say of the event; it is told who gets it, and then what
+    ///     they say.
+    ///   - held: nil if the event is to leave at once. Otherwise it stays in the outboxes until the caller, who is
+    ///     given it here, lets it leave: at once, as nothing behind it leaves either.
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
@@ -38,7 +39,8 @@ package protocol HeldEvent {
 /// What becomes of an event for which some outbox has no room.
 @usableFromInline
 package enum Intake: Sendable {
-    /// It is taken up to the hard limit. Beyond that those who have room get it, and the loss is announced, as nobody else will say so.
+    /// It is taken up to the hard limit. Beyond that those who have room get it, and the loss is announced, as nobody
+    /// else will say so.
     case announced
     /// It is taken up to the hard limit. Beyond that nobody gets it, and the caller is told.
     case thrown
@@ -71,6 +73,9 @@ package protocol InterestObserver: AnyObject, Sendable {
     /// Level-triggered on purpose: calls of two threads may overtake each other.
     func interestMayHaveChanged(in name: String)
 
+    /// Whether it carries events to other processes for as long as it observes.
+    var isBridge: Bool { get }
+
     /// An event type was used for the first time; called before anything of it is published.
     func channelWasMade(_ channel: AnyEventChannel)
 }
@@ -91,7 +96,7 @@ package enum IncomingOutcome {
     /// Nobody here subscribes.
     case unwanted
     /// A handler threw.
-    case failed(any Error)
+    case failed(ThrownError)
     /// Handlers on queues or in tasks are still at it; the completion will be called.
     case pending
 }
@@ -99,5 +104,5 @@ package enum IncomingOutcome {
 /// Learns that the last of an event that somebody waits for's handlers has returned.
 package protocol HandlingCompletion: AnyObject, Sendable {
     /// Called once, on whatever thread the last handler returned.
-    func handlersReturned(failure: (any Error)?)
+    func handlersReturned(failure: ThrownError?)
 }

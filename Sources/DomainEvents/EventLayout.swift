@@ -1,4 +1,5 @@
-/// An event that is written and read by a layout instead of `Codable`'s containers: the same bytes, in a fraction of the time.
+/// An event that is written and read by a layout instead of `Codable`'s containers: the same bytes, in a fraction of
+/// the time.
 ///
 /// It takes one line for a struct of stored properties:
 ///
@@ -11,18 +12,19 @@
 /// }
 /// ```
 ///
-/// Peers do not notice: one may read by layout what another has written by way of `Codable`, and the other way round. That the two
-/// agree is up to the layout; `layoutMismatch(of:)` of EventBridgeTesting checks it in a test.
+/// Peers do not notice: one may read by layout what another has written by way of `Codable`, and the other way round.
+/// That the two agree is up to the layout; `layoutMismatch(of:)` of EventBridgeTesting checks it in a test.
 public protocol LaidOutEvent: DomainEvent {
     /// Which stored properties the event's fields are, and how it is made of them.
     static var layout: EventLayout<Self> { get }
 }
 
-/// Says how an event is made of its stored properties, so that it can be written and read without `Codable`'s containers.
+/// Says how an event is made of its stored properties, so that it can be written and read without `Codable`'s
+/// containers.
 ///
-/// The fields are those of the type's `Codable` form, by the same names and in the same order. A field that is nil is left out, as
-/// `Codable` does it. Events are made by the initializer that is given here, whose checks hold: an event for which it throws is
-/// refused.
+/// The fields are those of the type's `Codable` form, by the same names and in the same order. A field that is nil is
+/// left out, as `Codable` does it. Events are made by the initializer that is given here, whose checks hold: an event
+/// for which it throws is refused.
 ///
 /// Making a layout takes microseconds, so keep it in a `static let`.
 public struct EventLayout<Event>: Sendable {

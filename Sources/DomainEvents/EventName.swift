@@ -1,7 +1,8 @@
 /// An event's name as a key: equal to another one if its bytes are.
 ///
-/// Two `String`s are equal if they are canonically equivalent, such as é in one scalar and in two, or K and the sign for kelvin. On the wire
-/// a name is its bytes: of two spellings of one text a peer could mean two names where this process meant one.
+/// Two `String`s are equal if they are canonically equivalent, such as é in one scalar and in two, or K and the sign
+/// for kelvin. On the wire a name is its bytes: of two spellings of one text a peer could mean two names where this
+/// process meant one.
 package struct EventName: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The longest name in UTF-8 bytes: long enough for any type, short enough to be checked before it is trusted.
     package static let maximumBytes = 256

@@ -9,8 +9,8 @@ package enum EventNames {
     /// The type's name, after making sure that no other type has it.
     static func register<E: DomainEvent>(_ type: E.Type) -> String {
         let name = E.eventName
-        // No peer can bring this about: names from outside are looked up, never registered. Not `precondition`: release builds keep
-        // its trap and drop its text, and the text is what helps.
+        // No peer can bring this about: names from outside are looked up, never registered. Not `precondition`: release
+        // builds keep its trap and drop its text, and the text is what helps.
         if let mistake = EventName.mistake(in: name) {
             fatalError("\(String(reflecting: type)) has the event name \"\(name)\": \(mistake)")
         }

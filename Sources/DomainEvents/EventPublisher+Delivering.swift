@@ -5,14 +5,15 @@ extension EventPublisher {
     /// Waits until every link and every consumer that wants the event has room, then publishes it.
     ///
     /// Inside a handler nothing waits: up to the hard limit the event is taken, beyond it this throws.
-    /// - Throws: ``DeliveryError`` if no room will come or the hard limit is reached inside a handler; `CancellationError` if the
-    ///   task was cancelled while it waited, and then the event was not published.
+    /// - Throws: ``DeliveryError`` if no room will come or the hard limit is reached inside a handler;
+    ///   `CancellationError` if the task was cancelled while it waited, and then the event was not published.
     /// - Returns: The event's identity, once it lies in every outbox that wants it.
     @discardableResult
     public func send<E: DomainEvent>(_ event: E) async throws -> EventID {
         let channel = channel(of: E.self)
         if openTransactions.load(ordering: .relaxed) != 0, let transaction = Transaction.current(of: self) {
             let context = makeContext(causedBy: EventContext.current)
+            if channel.currentRoutes() == nil { try refuseAfterShutdown(channel.name, context) }
             let publish = { [self] in
                 guard let routes = channel.currentRoutes() else { return }
                 _ = channel.publish(event, context: context, to: routes, from: self, intake: .announced)
@@ -28,9 +29,13 @@ extension EventPublisher {
         let reserved = try await reserveRoom(for: event, in: channel)
         defer { for room in reserved { room.giveBack() } }
         let context = makeContext(causedBy: EventContext.current)
-        guard let routes = channel.currentRoutes() else { return context.id }
+        guard let routes = channel.currentRoutes() else {
+            // The bridge may have shut down while the caller waited for room.
+            try refuseAfterShutdown(channel.name, context)
+            return context.id
+        }
         let outcome = channel.publish(event, context: context, to: routes, from: self, intake: .thrown)
-        if case .failed(let failure) = outcome { throw failure }
+        if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
         return context.id
     }
 
@@ -39,7 +44,11 @@ extension EventPublisher {
     /// - Returns: The event's identity; nil if room is to be waited for, and then nothing was published.
     private func sendNow<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) throws(DeliveryError) -> EventID? {
         let cause = EventContext.current
-        guard let routes = channel.currentRoutes() else { return makeContext(causedBy: cause).id }
+        guard let routes = channel.currentRoutes() else {
+            let context = makeContext(causedBy: cause)
+            try refuseAfterShutdown(channel.name, context)
+            return context.id
+        }
         // Every handler returns, and so makes room at last: none of them waits for any.
         var intake = Intake.thrown
         if cause == nil, !DeliveryThread.current.isDelivering {
@@ -53,7 +62,7 @@ extension EventPublisher {
         let context = makeContext(causedBy: cause)
         switch channel.publish(event, context: context, to: routes, from: self, intake: intake) {
         case .taken: return context.id
-        case .failed(let failure): throw failure
+        case .failed(let failure): throw failure.identified(by: context.id)
         case .awaitsRoom: return nil
         }
     }
@@ -80,15 +89,16 @@ extension EventPublisher {
 
     /// Publishes an event and returns when every handler of it has returned, here and in every process that gets it.
     ///
-    /// Waits for room as ``send(_:)`` does. A process that dies meanwhile gets the event again when it has been restarted. What a handler
-    /// throws is thrown here, when all of them have returned; it is not published as ``HandlerFailed``.
+    /// Waits for room as ``send(_:)`` does. A process that dies meanwhile gets the event again when it has been
+    /// restarted. What a handler throws is thrown here, when all of them have returned; it is not published as
+    /// ``HandlerFailed``.
     /// - Parameters:
     ///   - limit: how long it waits in all.
     ///   - clock: what measures that time.
-    /// - Throws: The first error of a handler here; ``DeliveryError`` if a handler elsewhere threw, nobody subscribes to the event, an
-    ///   outbox does not take it, a process that should get it is unavailable, or handlers are not done in time, and then it names
-    ///   them; `CancellationError` if the task is cancelled. The event may have been delivered in the last two cases; if it has not
-    ///   left by then, it never will.
+    /// - Throws: The first error of a handler here; ``DeliveryError`` if a handler elsewhere threw, nobody subscribes
+    ///   to the event, an outbox does not take it, a process that should get it is unavailable, or handlers are not
+    ///   done in time, and then it names them; `CancellationError` if the task is cancelled. The event may have been
+    ///   delivered in the last two cases; if it has not left by then, it never will.
     /// - Returns: Which event it was, and how many handlers it had in which process.
     @discardableResult
     public func deliver<E: DomainEvent>(
@@ -144,7 +154,8 @@ extension EventPublisher {
             switch outcome {
             case .handled(let handlers): ledger.receive(ProcessReceipt(process: own, handlers: handlers))
             case .unwanted: ledger.receive(ProcessReceipt(process: own, handlers: 0))
-            case .failed(let error): ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: error))
+            case .failed(let thrown):
+                ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: thrown.error))
             case .pending: break
             }
         }
@@ -152,15 +163,15 @@ extension EventPublisher {
 
     /// Publishes an event and returns the first event of another type that it has caused, through any number of steps.
     ///
-    /// A request begins a chain of causes of its own: it is the ``EventContext/root`` of all that follows from it. Only events published
-    /// in handlers, or with `causedBy:`, follow from it.
+    /// A request begins a chain of causes of its own: it is the ``EventContext/root`` of all that follows from it. Only
+    /// events published in handlers, or with `causedBy:`, follow from it.
     /// - Parameters:
     ///   - limit: how long it waits in all.
     ///   - clock: what measures that time.
     ///   - matches: which of the events caused by it is the answer; for enum events.
-    /// - Throws: ``DeliveryError`` if nobody subscribes to the event, an outbox does not take it, a process refuses it or is unavailable,
-    ///   or there is no answer in time; what a handler of the event here throws before there is an answer; `CancellationError` if the
-    ///   task is cancelled.
+    /// - Throws: ``DeliveryError`` if nobody subscribes to the event, an outbox does not take it, a process refuses it
+    ///   or is unavailable, or there is no answer in time; what a handler of the event here throws before there is an
+    ///   answer; `CancellationError` if the task is cancelled.
     public func request<E: DomainEvent, Answer: DomainEvent>(
         _ event: E,
         awaiting answer: Answer.Type,
@@ -174,7 +185,7 @@ extension EventPublisher {
             event,
             context: context,
             wait: wait,
-            subscriptions: [
+            answers: [
                 answers(answer, to: context, where: matches) { wait.finish(.success($0)) }
             ],
             within: limit,
@@ -182,7 +193,8 @@ extension EventPublisher {
         )
     }
 
-    /// Publishes an event and returns the first event of another type that it has caused, or throws the first one of a third type.
+    /// Publishes an event and returns the first event of another type that it has caused, or throws the first one of a
+    /// third type.
     ///
     /// Like ``request(_:awaiting:within:clock:where:)``.
     /// - Throws: ``RequestFailed`` with the event of type `failure`; otherwise as for the request without one.
@@ -200,7 +212,7 @@ extension EventPublisher {
             event,
             context: context,
             wait: wait,
-            subscriptions: [
+            answers: [
                 answers(answer, to: context, where: matches) { wait.finish(.success($0)) },
                 answers(failure, to: context, where: { _ in true }) { wait.finish(.failure(RequestFailed($0))) },
             ],
@@ -214,44 +226,59 @@ extension EventPublisher {
         to request: EventContext,
         where matches: @escaping @Sendable (Answer) -> Bool,
         _ take: @escaping @Sendable (Answer) -> Void
-    ) -> Subscription {
+    ) -> AwaitedAnswers {
         let subscriber = AnswerSubscriber<Answer>(to: request.id, where: matches, take)
         let channel = channel(of: type)
         channel.add(deferred: subscriber)
         announceInterest(in: channel.name)
-        return Subscription(gate: subscriber.gate, channel: channel, publisher: self)
+        return AwaitedAnswers(
+            subscription: Subscription(gate: subscriber.gate, channel: channel, publisher: self),
+            uncaused: { subscriber.uncaused }
+        )
     }
 
     private func request<E: DomainEvent, Answer: DomainEvent>(
         _ event: E,
         context: EventContext,
         wait: DeliveryWait<Answer>,
-        subscriptions: [Subscription],
+        answers: [AwaitedAnswers],
         within limit: Duration,
         clock: any Clock<Duration>
     ) async throws -> Answer {
-        defer { withExtendedLifetime(subscriptions) {} }
+        defer { withExtendedLifetime(answers) {} }
+        // Without the subscriptions, which end with the request, and not with the timer that holds this.
+        let uncaused = answers.map(\.uncaused)
         let channel = channel(of: E.self)
         try refuseInTransaction("request", channel.name)
-        let ledger = ReceiptLedger(id: context.id) { failure in
+        let ledger = ReceiptLedger(of: channel.name, id: context.id) { failure in
             wait.finish(.failure(failure))
-        } onCompletion: { handlers, _ in
+        } onCompletion: { [self] handlers, _ in
             guard handlers.isEmpty else { return }
-            wait.finish(.failure(DeliveryError(.nobodySubscribed, "nobody subscribes to \(channel.name)")))
+            wait.finish(.failure(nobodySubscribes(to: channel.name, context)))
         }
         return try await deliver(event, context: context, to: channel, ledger, UnfinishedHandlers(), wait, limit, clock)
         {
-            DeliveryError(
+            let uncaused = uncaused.compactMap { $0() }
+            let advice = "publish an answer inside the handler, or with causedBy:"
+            let hint = uncaused.isEmpty ? "" : "; \(uncaused.joined(separator: ", ")): \(advice)"
+            return DeliveryError(
                 .timedOut,
-                "\(channel.name) \(context.id) was not answered by \(Answer.eventName) within \(limit)"
+                of: channel.name,
+                id: context.id,
+                "\(channel.name) \(context.id) was not answered by \(Answer.eventName) within \(limit)\(hint)"
             )
         }
+    }
+
+    private func refuseAfterShutdown(_ name: String, _ context: EventContext) throws(DeliveryError) {
+        if let refusal = refusalAfterShutdown(of: name, context) { throw refusal }
     }
 
     private func refuseInTransaction(_ call: String, _ name: String) throws(DeliveryError) {
         guard Transaction.current(of: self) != nil else { return }
         throw DeliveryError(
             .insideTransaction,
+            of: name,
             "\(call) of \(name) inside a transaction would wait for what the transaction holds; publish or send it"
         )
     }

@@ -1,14 +1,15 @@
 /// Waiting for what all processes say of an event.
 extension EventPublisher {
-    /// Gives an event of any form to whoever hands it out, and returns when every process that got it has said what became of it there.
+    /// Gives an event of any form to whoever hands it out, and returns when every process that got it has said what
+    /// became of it there.
     ///
     /// - Parameters:
     ///   - name: the event's, for sentences.
     ///   - context: made by this publisher for this event.
     ///   - limit: how long it waits in all, `handOut` included.
     ///   - clock: what measures that time.
-    ///   - handOut: tells the ledger of each process that gets the event, and what this one says of it; and the wait when the event
-    ///     begins to leave, and when it has left.
+    ///   - handOut: tells the ledger of each process that gets the event, and what this one says of it; and the wait
+    ///     when the event begins to leave, and when it has left.
     /// - Throws: what `handOut` throws; otherwise as ``deliver(_:within:clock:)``.
     package func awaitReceipts(
         of name: String,
@@ -38,15 +39,35 @@ extension EventPublisher {
         _ context: EventContext,
         for wait: DeliveryWait<DeliveryReceipt>
     ) -> ReceiptLedger {
-        ReceiptLedger(id: context.id) { handlers, failure in
+        ReceiptLedger(of: name, id: context.id) { [self] handlers, failure in
             if let failure {
                 wait.finish(.failure(failure))
             } else if handlers.isEmpty {
-                wait.finish(.failure(DeliveryError(.nobodySubscribed, "nobody subscribes to \(name)")))
+                wait.finish(.failure(nobodySubscribes(to: name, context)))
             } else {
                 wait.finish(.success(DeliveryReceipt(id: context.id, handlers: handlers)))
             }
         }
+    }
+
+    /// Why an event that no process has handled failed.
+    func nobodySubscribes(to name: String, _ context: EventContext) -> DeliveryError {
+        refusalAfterShutdown(of: name, context)
+            ?? DeliveryError(.nobodySubscribed, of: name, id: context.id, "nobody subscribes to \(name)")
+    }
+
+    /// Why an event without a subscriber in this process is not taken: the bridge that might have carried it has ended,
+    /// or this process has left it.
+    ///
+    /// - Returns: Nil if there is a bridge, or was none.
+    func refusalAfterShutdown(of name: String, _ context: EventContext) -> DeliveryError? {
+        guard hasLostItsBridge else { return nil }
+        return DeliveryError(
+            .shuttingDown,
+            of: name,
+            id: context.id,
+            "\(name) was not taken: no bridge carries it any more, and nobody here subscribes to it"
+        )
     }
 
     /// Why nobody waits any more, and for whom it was waited.
@@ -61,6 +82,8 @@ extension EventPublisher {
         let unheard = others.isEmpty ? "" : "; nothing was heard from \(others.joined(separator: ", "))"
         return DeliveryError(
             .timedOut,
+            of: name,
+            id: context.id,
             "\(name) \(context.id) was not handled within \(limit)\(unfinished.text)\(unheard)"
         )
     }

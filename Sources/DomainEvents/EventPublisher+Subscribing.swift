@@ -2,8 +2,9 @@ extension EventPublisher {
     /// Calls `handler` for each event where this publisher delivers by default: on the thread that publishes it, unless
     /// ``init(deliveringOn:)-(QueueDelivery)`` was used.
     ///
-    /// For events from other processes the publishing thread is the one that reads them. The subscription ends when it is released
-    /// or cancelled. What the handler throws is published as ``HandlerFailed``, or goes to whoever waits for the event.
+    /// For events from other processes the publishing thread is the one that reads them. The subscription ends when it
+    /// is released or cancelled. What the handler throws is published as ``HandlerFailed``, or goes to whoever waits
+    /// for the event.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,
@@ -36,7 +37,8 @@ extension EventPublisher {
 
     /// Calls `handler` for each event on a queue: in order and one at a time, also on a concurrent queue.
     ///
-    /// Everything that one publisher delivers on one queue is one line: events of different types keep their order, too.
+    /// Everything that one publisher delivers on one queue is one line: events of different types keep their order,
+    /// too.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: QueueDelivery,
@@ -49,8 +51,8 @@ extension EventPublisher {
 
     /// Calls `handler` for each event on the actor from which this is called: in order, one call after the other.
     ///
-    /// The closure may use the actor's state as the surrounding code does. Each subscription is a line of its own: where the
-    /// order of events of different types matters, make them cases of one enum, or subscribe on a queue.
+    /// The closure may use the actor's state as the surrounding code does. Each subscription is a line of its own:
+    /// where the order of events of different types matters, make them cases of one enum, or subscribe on a queue.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: CallerDelivery,
@@ -64,9 +66,9 @@ extension EventPublisher {
 
     /// Calls an asynchronous `handler` for each event: in order, each call beginning when the one before has returned.
     ///
-    /// A handler that belongs to an actor is entered on that actor: once the subscription was cancelled there, nothing of it
-    /// begins. An event from another process counts as handled when the call has returned. Each subscription is a line of its own:
-    /// where the order of events of different types matters, make them cases of one enum.
+    /// A handler that belongs to an actor is entered on that actor: once the subscription was cancelled there, nothing
+    /// of it begins. An event from another process counts as handled when the call has returned. Each subscription is a
+    /// line of its own: where the order of events of different types matters, make them cases of one enum.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,
@@ -122,9 +124,11 @@ extension EventPublisher {
 
     // MARK: - Other publishers
 
-    /// Passes events of one type on to another publisher, for a subsystem that has its own; they keep identity and cause.
+    /// Passes events of one type on to another publisher, for a subsystem that has its own; they keep identity and
+    /// cause.
     ///
-    /// The other publisher's subscribers, queues and processes get them as this one's do, causes before effects. It is held weakly. Each publisher gets an event once, also where publishers pass events on in a circle.
+    /// The other publisher's subscribers, queues and processes get them as this one's do, causes before effects. It is
+    /// held weakly. Each publisher gets an event once, also where publishers pass events on in a circle.
     public func forward<E: DomainEvent>(_ type: E.Type, to other: EventPublisher) -> Subscription {
         let gate = CallGate()
         let channel = channel(of: type)

@@ -9,12 +9,14 @@ public import Synchronization
 /// publisher.publish(BoxProvisioned(boxID: 7, label: "Books"))
 /// ```
 ///
-/// - If one `publish` returned before another began (on one thread, task or actor), every subscriber sees the two in that
-///   order, wherever its handler runs.
-/// - What a handler publishes reaches handlers on the publishing thread after the event in hand has reached all its subscribers, and before
-///   the outermost `publish` returns. Handlers may publish, also the type that they handle, subscribe and cancel freely.
-/// - No subscriber on a queue, in a task or of a sequence gets an event ahead of the one that caused it, also if that was answered by another
-///   process. A handler on the publishing thread may, if the answer comes over a link while another thread still has the cause in hand.
+/// - If one `publish` returned before another began (on one thread, task or actor), every subscriber sees the two in
+///   that order, wherever its handler runs.
+/// - What a handler publishes reaches handlers on the publishing thread after the event in hand has reached all its
+///   subscribers, and before the outermost `publish` returns. Handlers may publish, also the type that they handle,
+///   subscribe and cancel freely.
+/// - No subscriber on a queue, in a task or of a sequence gets an event ahead of the one that caused it, also if that
+///   was answered by another process. A handler on the publishing thread may, if the answer comes over a link while
+///   another thread still has the cause in hand.
 /// - `publish` never waits for a subscriber and holds no lock while a handler runs.
 /// - An event goes to those who are subscribed when `publish` is called: one who subscribes meanwhile gets the next.
 ///
@@ -38,6 +40,9 @@ public final class EventPublisher: @unchecked Sendable {
     private var channelsByName: [EventName: AnyEventChannel] = [:]
     private var forwarders: [EventName: [(owner: ObjectIdentifier, forwarder: any EventForwarder)]] = [:]
     private var observers: [any InterestObserver] = []
+    /// Stays true once a bridge has carried this publisher's events; without one, nothing takes a lock to find that
+    /// out.
+    private let hasHadBridge = Atomic(false)
     private var lines: [ObjectIdentifier: WeakLine] = [:]
     private var consumers = ConsumerTable()
 
@@ -89,8 +94,8 @@ public final class EventPublisher: @unchecked Sendable {
 
     /// Replaces ``shared`` while `body` runs, for the current task and the child tasks that it starts.
     ///
-    /// Handlers on queues and asynchronous handlers run in no task of yours: there ``shared`` is what it always was. Give them
-    /// their publisher when you make them.
+    /// Handlers on queues and asynchronous handlers run in no task of yours: there ``shared`` is what it always was.
+    /// Give them their publisher when you make them.
     public static func withShared<R>(_ publisher: EventPublisher, _ body: () throws -> R) rethrows -> R {
         try $replacement.withValue(publisher, operation: body)
     }
@@ -102,11 +107,12 @@ public final class EventPublisher: @unchecked Sendable {
 
     // MARK: - Publishing
 
-    /// Publishes an event: into every outbox that wants it and every line here, then out of the outboxes, then to the handlers on this thread.
+    /// Publishes an event: into every outbox that wants it and every line here, then out of the outboxes, then to the
+    /// handlers on this thread.
     ///
-    /// Never waits and never throws. Where an outbox is at its hard limit the event is dropped for that link, counted and
-    /// announced; use ``send(_:)`` to wait for room instead. Takes no memory for handlers on the publishing thread; a queue takes one block when it goes from idle to
-    /// busy, and an asynchronous handler one task.
+    /// Never waits and never throws. Where an outbox is at its hard limit the event is dropped for that link, counted
+    /// and announced; use ``send(_:)`` to wait for room instead. Takes no memory for handlers on the publishing thread;
+    /// a queue takes one block when it goes from idle to busy, and an asynchronous handler one task.
     @inlinable
     public func publish<E: DomainEvent>(_ event: E) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: nil) }
@@ -221,7 +227,8 @@ public final class EventPublisher: @unchecked Sendable {
         let name = EventNames.register(type)
         let (channel, observers) = lock.withLock {
             if let known = channelsByName[EventName(name)] {
-                // Being made by another thread, for the only type that has this name; whoever is first tells the observers.
+                // Being made by another thread, for the only type that has this name; whoever is first tells the
+                // observers.
                 return (unsafeDowncast(known, to: EventChannel<E>.self), self.observers)
             }
             let forwarders = (forwarders[EventName(name)] ?? []).map(\.forwarder)
@@ -285,6 +292,7 @@ public final class EventPublisher: @unchecked Sendable {
     package func addInterestObserver(_ observer: any InterestObserver) {
         let known = lock.withLock {
             observers.append(observer)
+            if observer.isBridge { hasHadBridge.store(true, ordering: .relaxed) }
             return channelsInOrder
         }
         for channel in known { observer.channelWasMade(channel) }
@@ -299,8 +307,13 @@ public final class EventPublisher: @unchecked Sendable {
         lock.withLock { observers.removeAll { $0 === observer } }
     }
 
-    /// From when this returns, every event of this name that is published goes to `forwarder`, in the place of the one that its owner
-    /// gave before.
+    /// Whether every bridge that carried this publisher's events elsewhere has shut down; false if there was none.
+    var hasLostItsBridge: Bool {
+        hasHadBridge.load(ordering: .relaxed) && lock.withLock { !observers.contains { $0.isBridge } }
+    }
+
+    /// From when this returns, every event of this name that is published goes to `forwarder`, in the place of the one
+    /// that its owner gave before.
     ///
     /// A `publish` that is under way may still use the one before, and keeps it until it returns.
     ///

@@ -2,10 +2,10 @@ import Locks
 
 /// The events of one type, for `for try await`: each iterator sees every event from when it was made.
 ///
-/// The sequence itself is subscribed from the moment `events(of:)` returns, for its first iterator. It ends at once when the task
-/// is cancelled or the iterator released, and when the publisher is released, after what was buffered. A consumer that falls so
-/// far behind that its buffer runs over gets ``EventsMissed`` in the place of the events that it has missed; it may go on after
-/// that.
+/// The sequence itself is subscribed from the moment `events(of:)` returns, for its first iterator. It ends at once
+/// when the task is cancelled or the iterator released, and when the publisher is released, after what was buffered. A
+/// consumer that falls so far behind that its buffer runs over gets ``EventsMissed`` in the place of the events that it
+/// has missed; it may go on after that.
 public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
     /// The events.
     public typealias Element = E

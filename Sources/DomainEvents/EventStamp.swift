@@ -1,7 +1,7 @@
 /// What is known about an event when it is published, in its smallest form.
 ///
-/// Nearly every event is published outside handlers and delivered within its own publisher: number and time then say all, and
-/// no thread counts references to the publisher's name, which all threads share.
+/// Nearly every event is published outside handlers and delivered within its own publisher: number and time then say
+/// all, and no thread counts references to the publisher's name, which all threads share.
 enum EventStamp {
     /// Caused by nothing, and offered by the publisher whose subscribers get it.
     case fresh(number: UInt64, nanosecondsSinceEpoch: UInt64)

@@ -1,4 +1,5 @@
-/// Events were published that an outbox could not take, or that its overflow policy dropped: counted, announced, and gone.
+/// Events were published that an outbox could not take, or that its overflow policy dropped: counted, announced, and
+/// gone.
 ///
 /// Losses of one event on one link within a tenth of a second are announced together.
 public struct EventsDropped: DomainEvent, SelfReport {

@@ -1,7 +1,8 @@
-/// Where a process was on the way of events, as far as it knows: published by each process that has a bridge, about itself, while somebody subscribes to it.
+/// Where a process was on the way of events, as far as it knows: published by each process that has a bridge, about
+/// itself, while somebody subscribes to it.
 ///
-/// Spans are gathered for 20 ms. Nobody waits for them: what is more than 2,000 in that time, or finds no room on its way, is left out and counted.
-/// Events of this name leave no spans themselves.
+/// Spans are gathered for 20 ms. Nobody waits for them: what is more than 2,000 in that time, or finds no room on its
+/// way, is left out and counted. Events of this name leave no spans themselves.
 public struct EventsTraced: DomainEvent, SelfReport {
     /// What the process calls itself: `host`, a worker's name, or what a client calls itself.
     public let process: String
@@ -60,15 +61,18 @@ public struct TracedThread: Codable, Sendable, Hashable {
 public struct TracedSpan: Codable, Sendable, Hashable {
     /// Which part.
     public enum Stage: String, Codable, Sendable, Hashable, CaseIterable {
-        /// From the call that publishes it until it lies in the outboxes of all other processes that want it, and is written where the line is idle.
+        /// From the call that publishes it until it lies in the outboxes of all other processes that want it, and is
+        /// written where the line is idle.
         case publish
         /// From the outbox of a peer until the event leaves for that; what waits in the queue before the outbox counts.
         case outbox
-        /// From leaving for a peer until that has settled it, as far as the sender knows: there and back, and the handling between.
+        /// From leaving for a peer until that has settled it, as far as the sender knows: there and back, and the
+        /// handling between.
         case wire
         /// In the host: from its arrival until it lies in the outboxes of all others that want it.
         case passing
-        /// From its arrival until all handlers here have returned, or the event was refused. Waiting for asynchronous handlers is in it.
+        /// From its arrival until all handlers here have returned, or the event was refused. Waiting for asynchronous
+        /// handlers is in it.
         case handling
     }
 
@@ -87,7 +91,8 @@ public struct TracedSpan: Codable, Sendable, Hashable {
     /// Which part of the way.
     public let stage: Stage
 
-    /// When it began, in nanoseconds on the machine's monotonic clock (`CLOCK_MONOTONIC`), which all processes of a machine share.
+    /// When it began, in nanoseconds on the machine's monotonic clock (`CLOCK_MONOTONIC`), which all processes of a
+    /// machine share.
     public let start: UInt64
 
     /// For how long, in nanoseconds.
@@ -96,7 +101,8 @@ public struct TracedSpan: Codable, Sendable, Hashable {
     /// The thread whose time it is; nil if it is no thread's, as that of an event that waits.
     public let thread: UInt64?
 
-    /// Who gets it, of ``Stage/outbox`` and ``Stage/wire``; of the other stages who has sent it, nil if this process has published it.
+    /// Who gets it, of ``Stage/outbox`` and ``Stage/wire``; of the other stages who has sent it, nil if this process
+    /// has published it.
     public let peer: String?
 
     /// Makes the value.

@@ -1,6 +1,7 @@
 /// Published once when a handler throws on an event that nobody waits for.
 ///
-/// The bridge's and the publisher's own events never cause further ones: what a handler of one of those throws is not reported.
+/// The bridge's and the publisher's own events never cause further ones: what a handler of one of those throws is not
+/// reported.
 public struct HandlerFailed: DomainEvent, SelfReport {
     /// The name of the event whose handler threw.
     public let event: String

@@ -7,17 +7,18 @@ final class HandlingTracker: @unchecked Sendable {
     private let lock = Lock()
     private var remaining: Int
     private var unfinished: [SubscriptionSite: Int] = [:]
-    private var failure: (any Error)?
+    private var failure: ThrownError?
     private let completion: any HandlingCompletion
 
-    /// - Parameter sites: where the handlers were subscribed, for whoever wants to know which are not done; may be empty.
+    /// - Parameter sites: where the handlers were subscribed, for whoever wants to know which are not done; may be
+    ///   empty.
     init(handlers: Int, sites: [SubscriptionSite] = [], completion: any HandlingCompletion) {
         remaining = handlers
         self.completion = completion
         for site in sites { unfinished[site, default: 0] += 1 }
     }
 
-    func handlerReturned(at site: SubscriptionSite?, failure error: (any Error)?) {
+    func handlerReturned(at site: SubscriptionSite?, failure error: ThrownError?) {
         let isLast = lock.withLock {
             if failure == nil { failure = error }
             if let site, let count = unfinished[site] { unfinished[site] = count > 1 ? count - 1 : nil }

@@ -2,8 +2,8 @@ import Synchronization
 
 /// A subscriber's handler, which is let go of when its gate has been closed and no call runs.
 ///
-/// Whoever has entered the gate uses it without a lock. Whoever closes the gate, and whoever leaves it or is turned away after
-/// that, lets go of the handler if nobody is at the gate any more.
+/// Whoever has entered the gate uses it without a lock. Whoever closes the gate, and whoever leaves it or is turned
+/// away after that, lets go of the handler if nobody is at the gate any more.
 final class HeldHandler<Handler: Sendable>: Sendable {
     private final class Box: Sendable {
         let handler: Handler

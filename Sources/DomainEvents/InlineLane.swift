@@ -1,4 +1,5 @@
-/// Where the inline handlers of the events that one link brings run: one event after the other, in the order of their arrival.
+/// Where the inline handlers of the events that one link brings run: one event after the other, in the order of their
+/// arrival.
 ///
 /// Only the thread that reads the link calls ``touch()``, ``enter()`` and ``append(_:)``.
 package protocol InlineLane: AnyObject, Sendable {
@@ -13,6 +14,7 @@ package protocol InlineLane: AnyObject, Sendable {
     /// The handlers have returned.
     func leave()
 
-    /// Runs the handlers of the event in hand behind those of earlier events: later, or now if those have returned meanwhile.
+    /// Runs the handlers of the event in hand behind those of earlier events: later, or now if those have returned
+    /// meanwhile.
     func append(_ work: @escaping @Sendable () -> Void)
 }

@@ -2,9 +2,10 @@ import Locks
 
 /// The locks of everything that takes events over from publishing threads.
 ///
-/// An event is put into all lines that want it in one step, under all their locks, before a handler elsewhere can begin: else
-/// what that handler publishes could reach another line ahead of the event that caused it. Locks are taken in the order of
-/// their numbers, so nobody waits in a circle. A fixed number of them bounds what one thread holds at once.
+/// An event is put into all lines that want it in one step, under all their locks, before a handler elsewhere can
+/// begin: else what that handler publishes could reach another line ahead of the event that caused it. Locks are taken
+/// in the order of their numbers, so nobody waits in a circle. A fixed number of them bounds what one thread holds at
+/// once.
 enum LineLocks {
     private static let locks = (0..<32).map { _ in Lock() }
     private static let numbering = Lock()
@@ -39,7 +40,8 @@ enum LineLocks {
 }
 
 extension Lock {
-    /// Takes a lock that is never held for long: a few tries take less time than putting the thread to sleep and waking it.
+    /// Takes a lock that is never held for long: a few tries take less time than putting the thread to sleep and waking
+    /// it.
     func lockSoon() {
         // In a simulation it depends on nothing but its seed how often a lock is tried.
         if Simulation.thread != nil { return lock() }

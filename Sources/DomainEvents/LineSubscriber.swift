@@ -65,13 +65,14 @@ final class LineSubscriber: DeferredSubscriber, @unchecked Sendable {
 }
 
 extension DeferredSubscriber {
-    /// Lets go of the event, and reports the end of the handler's call to whoever waits for it; what it threw, else to everybody.
+    /// Lets go of the event, and reports the end of the handler's call to whoever waits for it; what it threw, else to
+    /// everybody.
     func finish(_ place: DeliveryPlace, failure: (any Error)?, publisher: @autoclosure () -> EventPublisher?) {
         let tracker = place.pointee.tracker
         let context = failure == nil || tracker != nil ? nil : place.context
         place.release()
         if let tracker {
-            tracker.handlerReturned(at: site, failure: failure)
+            tracker.handlerReturned(at: site, failure: failure.map { ThrownError($0, at: site) })
         } else if let failure, let context {
             publisher()?.publishFailure(of: eventType, context: context, error: failure, site: site)
         }

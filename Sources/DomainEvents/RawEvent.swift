@@ -1,7 +1,7 @@
 /// An event in raw memory, whose type its subscriber knows.
 ///
-/// What waits for handlers elsewhere is kept by code that is generic over nothing: code that is generic over the event, but
-/// compiled without knowing it, looks types up at each step, which takes longer than everything else together.
+/// What waits for handlers elsewhere is kept by code that is generic over nothing: code that is generic over the event,
+/// but compiled without knowing it, looks types up at each step, which takes longer than everything else together.
 @usableFromInline
 struct RawEvent: @unchecked Sendable {
     // Sendable: every event type is, and whoever has this value has the event to itself.

@@ -23,6 +23,9 @@ package struct ProcessReceipt: Sendable {
 package final class ReceiptLedger: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
+    /// The event's name.
+    package let name: String
+
     /// The event.
     package let id: EventID
 
@@ -30,23 +33,28 @@ package final class ReceiptLedger: @unchecked Sendable {
     private var awaited: Set<String> = []
     private var received: [String: Int] = [:]
     private var firstFailure: (any Error)?
-    private var isClosed = false
     private var forget: [@Sendable () -> Void] = []
-    private let onFailure: @Sendable (any Error) -> Void
-    private let onCompletion: @Sendable (_ handlers: [String: Int], _ firstFailure: (any Error)?) -> Void
+    /// The caller's; nil once it waits no longer, so that a handler that never returns keeps nothing of its caller.
+    private var waiter: Waiter?
+
+    private struct Waiter: Sendable {
+        let onFailure: @Sendable (any Error) -> Void
+        let onCompletion: @Sendable (_ handlers: [String: Int], _ firstFailure: (any Error)?) -> Void
+    }
 
     /// - Parameters:
     ///   - onFailure: called with each failure, as soon as it is known.
-    ///   - onCompletion: called once, when nobody is awaited any more: how many handlers the event had in each process, and the
-    ///     first failure.
+    ///   - onCompletion: called once, when nobody is awaited any more: how many handlers the event had in each process,
+    ///     and the first failure.
     init(
+        of name: String,
         id: EventID,
         onFailure: @escaping @Sendable (any Error) -> Void = { _ in },
         onCompletion: @escaping @Sendable (_ handlers: [String: Int], _ firstFailure: (any Error)?) -> Void
     ) {
+        self.name = name
         self.id = id
-        self.onFailure = onFailure
-        self.onCompletion = onCompletion
+        waiter = Waiter(onFailure: onFailure, onCompletion: onCompletion)
     }
 
     /// The event goes to this process, which will say something of it.
@@ -56,26 +64,27 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     /// A process has said what became of the event there; the first word of each counts.
     package func receive(_ receipt: ProcessReceipt) {
-        let completion: ([String: Int], (any Error)?)? = lock.withLock {
-            guard !isClosed, received.updateValue(receipt.handlers, forKey: receipt.process) == nil else { return nil }
+        let (told, completion): (Waiter?, ([String: Int], (any Error)?)?) = lock.withLock {
+            guard waiter != nil, received.updateValue(receipt.handlers, forKey: receipt.process) == nil else {
+                return (waiter, nil)
+            }
             if firstFailure == nil { firstFailure = receipt.failure }
             awaited.remove(receipt.process)
             for process in receipt.passedOnTo where received[process] == nil { awaited.insert(process) }
-            return awaited.isEmpty ? (received, firstFailure) : nil
+            return (waiter, awaited.isEmpty ? (received, firstFailure) : nil)
         }
-        if let failure = receipt.failure { onFailure(failure) }
-        if let (handlers, failure) = completion { onCompletion(handlers.filter { $0.value > 0 }, failure) }
+        if let failure = receipt.failure { told?.onFailure(failure) }
+        if let (handlers, failure) = completion { told?.onCompletion(handlers.filter { $0.value > 0 }, failure) }
     }
 
     /// Nobody will say anything any more.
     package func fail(_ error: any Error) {
-        let isComplete = lock.withLock {
+        let waiter = lock.withLock {
             defer { awaited = [] }
-            return isClosed || awaited.isEmpty
+            return awaited.isEmpty ? nil : self.waiter
         }
-        if isComplete { return }
-        onFailure(error)
-        onCompletion([:], error)
+        waiter?.onFailure(error)
+        waiter?.onCompletion([:], error)
     }
 
     /// Whom the event still waits for, in order.
@@ -84,20 +93,21 @@ package final class ReceiptLedger: @unchecked Sendable {
     /// Calls `body` when nobody waits any more.
     package func whenClosed(_ body: @escaping @Sendable () -> Void) {
         let isClosed = lock.withLock {
-            if !self.isClosed { forget.append(body) }
-            return self.isClosed
+            if waiter != nil { forget.append(body) }
+            return waiter == nil
         }
         if isClosed { body() }
     }
 
     /// Nobody waits any more.
     func close() {
-        let forget = lock.withLock {
-            isClosed = true
-            defer { self.forget = [] }
-            return self.forget
+        let (forget, waiter) = lock.withLock {
+            defer { (self.forget, self.waiter) = ([], nil) }
+            return (self.forget, self.waiter)
         }
         for body in forget { body() }
+        // May hold the last reference to what its caller has: let go of without the lock.
+        withExtendedLifetime(waiter) {}
     }
 }
 
@@ -113,7 +123,7 @@ package final class LedgerCompletion: HandlingCompletion {
         self.handlers = handlers
     }
 
-    package func handlersReturned(failure: (any Error)?) {
-        ledger.receive(ProcessReceipt(process: process, handlers: handlers, failure: failure))
+    package func handlersReturned(failure: ThrownError?) {
+        ledger.receive(ProcessReceipt(process: process, handlers: handlers, failure: failure?.error))
     }
 }

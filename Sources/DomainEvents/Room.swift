@@ -106,8 +106,8 @@ final class Room: @unchecked Sendable {
         for waiter in ready { waiter.resume() }
     }
 
-    /// Returns when there is a place, which is the caller's until ``giveBack()``: many who were told of one place would fill
-    /// many, and one who was told and did not come would leave the others waiting for ever.
+    /// Returns when there is a place, which is the caller's until ``giveBack()``: many who were told of one place would
+    /// fill many, and one who was told and did not come would leave the others waiting for ever.
     /// - Throws: `CancellationError` if the task is cancelled first.
     func reserve() async throws {
         let ticket = lock.withLock {

@@ -1,7 +1,7 @@
 /// Keeps a handler subscribed: it ends when it is released or cancelled.
 ///
-/// Keep it as long as events are wanted; ignoring the value that `subscribe` returns ends the subscription at once, and the
-/// compiler warns about it.
+/// Keep it as long as events are wanted; ignoring the value that `subscribe` returns ends the subscription at once, and
+/// the compiler warns about it.
 ///
 /// ```swift
 /// var subscriptions: Set<Subscription> = []
@@ -27,10 +27,10 @@ public final class Subscription: Sendable, Hashable {
 
     /// Ends the subscription: after this has returned, no call of the handler begins.
     ///
-    /// It waits for a call that is just being entered, a matter of a few instructions, and never for one that runs; so it may
-    /// be used inside the handler itself. Called where the handler's calls run (its serial queue, its actor, its publishing
-    /// thread), nothing of the handler runs afterwards. What the handler has captured is let go of as soon as no call runs. Further calls
-    /// do nothing.
+    /// It waits for a call that is just being entered, a matter of a few instructions, and never for one that runs; so
+    /// it may be used inside the handler itself. Called where the handler's calls run (its serial queue, its actor, its
+    /// publishing thread), nothing of the handler runs afterwards. What the handler has captured is let go of as soon
+    /// as no call runs. Further calls do nothing.
     public func cancel() {
         // Another thread may have closed it just now: also for this one no call begins any more.
         guard gate.close() else { return gate.waitUntilEntered() }

@@ -80,8 +80,8 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
         return isolated.isolation
     }
 
-    /// Runs where the handler runs: were there a change of actor between entering the gate and the handler's first line, a
-    /// subscription cancelled on that actor could still see its handler begin.
+    /// Runs where the handler runs: were there a change of actor between entering the gate and the handler's first
+    /// line, a subscription cancelled on that actor could still see its handler begin.
     private func workOff(isolation: isolated (any Actor)?) async {
         var handled = 0
         var hand = Hand()

@@ -1,11 +1,11 @@
 /// Where in a distributed trace an event belongs: the W3C Trace Context header field `traceparent`.
 ///
-/// It is carried, never made: an event published inside a handler has that of the handled event by itself, in every process that
-/// it reaches. Whoever records spans publishes with the identifier of a span of his own,
+/// It is carried, never made: an event published inside a handler has that of the handled event by itself, in every
+/// process that it reaches. Whoever records spans publishes with the identifier of a span of his own,
 /// ``EventPublisher/publish(_:traceparent:)``.
 ///
-/// The form is that of <https://www.w3.org/TR/trace-context-1/#traceparent-header>: version, trace, parent and flags, in
-/// lower-case hexadecimal. Of a later version the four parts known today are kept, as that document asks for.
+/// The form is that of <https://www.w3.org/TR/trace-context-1/#traceparent-header>: version, trace, parent and flags,
+/// in lower-case hexadecimal. Of a later version the four parts known today are kept, as that document asks for.
 public struct Traceparent: Hashable, Sendable, LosslessStringConvertible {
     /// The upper half of the trace's identifier.
     private let traceHigh: UInt64

@@ -57,8 +57,8 @@ final class Transaction: @unchecked Sendable {
 
     /// Takes what is held, to be published; the transaction has ended when there is nothing, and this returns nil.
     ///
-    /// Until then tasks that have outlived it are held still: else their next event would overtake those before it. Not without
-    /// end, should one of them publish faster than this is published.
+    /// Until then tasks that have outlived it are held still: else their next event would overtake those before it. Not
+    /// without end, should one of them publish faster than this is published.
     func takeHeld() -> [() -> Void]? {
         lock.withLock {
             late = late ?? 0
@@ -81,10 +81,11 @@ extension EventPublisher {
     /// }
     /// ```
     ///
-    /// The events keep their order, and their identities and causes are those of the moment when they were published. It holds
-    /// for the task (or, outside tasks, the thread) that runs `body` and for child tasks. A transaction inside another one of the
-    /// same publisher joins it: its events are held until the outer one ends. If the inner one throws and the outer one goes
-    /// on, the inner one's events are held still; whoever undoes a part uses a transaction for that part alone.
+    /// The events keep their order, and their identities and causes are those of the moment when they were published.
+    /// It holds for the task (or, outside tasks, the thread) that runs `body` and for child tasks. A transaction inside
+    /// another one of the same publisher joins it: its events are held until the outer one ends. If the inner one
+    /// throws and the outer one goes on, the inner one's events are held still; whoever undoes a part uses a
+    /// transaction for that part alone.
     ///
     /// Inside a transaction ``send(_:)`` takes the event and does not wait for room; ``deliver(_:within:clock:)`` and
     /// ``request(_:awaiting:within:clock:where:)`` throw, as they would wait for what is held.
@@ -97,11 +98,11 @@ extension EventPublisher {
         return result
     }
 
-    /// Holds what is published to this publisher inside `body` until that has returned; drops it if `body` throws or the task was
-    /// cancelled meanwhile.
+    /// Holds what is published to this publisher inside `body` until that has returned; drops it if `body` throws or
+    /// the task was cancelled meanwhile.
     ///
-    /// - Throws: What `body` throws; `CancellationError` if the task was cancelled before `body` returned, and then the events were
-    ///   dropped.
+    /// - Throws: What `body` throws; `CancellationError` if the task was cancelled before `body` returned, and then the
+    ///   events were dropped.
     public func transaction<R>(_ body: () async throws -> R) async throws -> R {
         if Transaction.current(of: self) != nil { return try await body() }
         let transaction = beginTransaction()

@@ -3,8 +3,8 @@ public import Foundation
 import Locks
 import Synchronization
 
-/// Lets typed events and Foundation's notifications meet: observers that are there get events as notifications, and typed
-/// subscribers get what is posted.
+/// Lets typed events and Foundation's notifications meet: observers that are there get events as notifications, and
+/// typed subscribers get what is posted.
 ///
 /// ```swift
 /// let adapter = NotificationAdapter(publisher) { error in logger.error("\(error)") }
@@ -13,16 +13,17 @@ import Synchronization
 /// adapter.publish(CanvasSaved.self, from: .canvasDidSave)   // notifications to events
 /// ```
 ///
-/// - An event's fields are the notification's `userInfo`: nested types are dictionaries, numbers, dates, data, UUIDs, URLs and
-///   decimals are themselves, an event that is a single value or an array is the entry `value`. The notification's `object` is
-///   a ``PostedEvent``.
+/// - An event's fields are the notification's `userInfo`: nested types are dictionaries, numbers, dates, data, UUIDs,
+///   URLs and decimals are themselves, an event that is a single value or an array is the entry `value`. The
+///   notification's `object` is a ``PostedEvent``.
 /// - What is posted with a wrong dictionary is reported to `onError`, and no subscriber hears of it.
-/// - Publishing does not wait for observers: notifications are posted on a queue of the adapter's own, in the order in which the
-///   events were published, whatever their types. (On Linux `post` waits for the whole operation queue that an observer names.)
-///   Observers that name no queue run there.
-/// - A posted notification is published where it is posted, before `post` returns; inside a handler, when that has returned.
-/// - Nothing goes round in circles: no publisher and no center gets an event twice, also through several adapters and centers. Give
-///   a publisher and a center one adapter: two of them post everything twice.
+/// - Publishing does not wait for observers: notifications are posted on a queue of the adapter's own, in the order in
+///   which the events were published, whatever their types. (On Linux `post` waits for the whole operation queue that
+///   an observer names.) Observers that name no queue run there.
+/// - A posted notification is published where it is posted, before `post` returns; inside a handler, when that has
+///   returned.
+/// - Nothing goes round in circles: no publisher and no center gets an event twice, also through several adapters and
+///   centers. Give a publisher and a center one adapter: two of them post everything twice.
 ///
 /// It ends when it is released or cancelled. All members may be used from any thread.
 public final class NotificationAdapter: @unchecked Sendable {
@@ -50,10 +51,10 @@ public final class NotificationAdapter: @unchecked Sendable {
     /// - Parameters:
     ///   - publisher: where events are published.
     ///   - center: where notifications are posted.
-    ///   - queue: where notifications are posted from; nil for a queue of the adapter's own. With `.queue(.main)` observers run
-    ///     on the main thread, as those of an application expect.
-    ///   - onError: told of each notification that did not become an event and of each event that could not be posted; called
-    ///     where that was.
+    ///   - queue: where notifications are posted from; nil for a queue of the adapter's own. With `.queue(.main)`
+    ///     observers run on the main thread, as those of an application expect.
+    ///   - onError: told of each notification that did not become an event and of each event that could not be posted;
+    ///     called where that was.
     public init(
         _ publisher: EventPublisher,
         center: NotificationCenter = .default,

@@ -4,9 +4,9 @@ import Locks
 
 /// The publishers and notification centers through which an event came: none of them gets it once more.
 ///
-/// A notification carries its route in its object. An event has no room for one, so the event that a notification becomes is
-/// caused by an identity of the notification's own, whose origin spells the route. It stays on the event on any thread, at any publisher
-/// that passes it on and in other processes, and nothing has to be remembered meanwhile.
+/// A notification carries its route in its object. An event has no room for one, so the event that a notification
+/// becomes is caused by an identity of the notification's own, whose origin spells the route. It stays on the event on
+/// any thread, at any publisher that passes it on and in other processes, and nothing has to be remembered meanwhile.
 struct NotificationRoute: Sendable, Equatable {
     private static let prefix = "notification:"
     private static let separator: Character = ":"

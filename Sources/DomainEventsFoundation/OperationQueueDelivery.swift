@@ -4,9 +4,10 @@ public import Foundation
 extension QueueDelivery {
     /// The given operation queue, for code that has its queues from Foundation.
     ///
-    /// As on a dispatch queue, what one publisher delivers there is one line: it runs one at a time and in order, whatever the
-    /// queue's `maxConcurrentOperationCount`. Publishing never waits for the queue. While it is suspended, events wait;
-    /// `cancelAllOperations()` is for operations of yours and takes no event away: cancel the subscription for that.
+    /// As on a dispatch queue, what one publisher delivers there is one line: it runs one at a time and in order,
+    /// whatever the queue's `maxConcurrentOperationCount`. Publishing never waits for the queue. While it is suspended,
+    /// events wait; `cancelAllOperations()` is for operations of yours and takes no event away: cancel the subscription
+    /// for that.
     ///
     /// For the main thread prefer `on: .main`, whose handlers belong to the main actor.
     public static func operationQueue(_ queue: OperationQueue) -> QueueDelivery {
@@ -25,6 +26,7 @@ private final class LineOperation: Operation, @unchecked Sendable {
 
     override func main() { work() }
 
-    /// Does nothing: a queue never calls `main` of a cancelled operation, and the line would wait for that call for ever.
+    /// Does nothing: a queue never calls `main` of a cancelled operation, and the line would wait for that call for
+    /// ever.
     override func cancel() {}
 }

@@ -10,7 +10,8 @@ enum UserInfoDecoder {
 
 /// What a decoder looks at.
 private enum FoundContent {
-    /// The dictionary of the notification itself, whose entry `value` is the event if that is a single value or an array.
+    /// The dictionary of the notification itself, whose entry `value` is the event if that is a single value or an
+    /// array.
     case root([String: Any])
     case value(Any)
 }

@@ -2,8 +2,8 @@ import Foundation
 
 /// Turns an event's fields into a notification's dictionary.
 ///
-/// Fields keep their types: a 64-bit integer stays one, and dates, data, UUIDs, URLs and decimals are put in as they are.
-/// Nested types become dictionaries, arrays become arrays, and a field that is nil is left out.
+/// Fields keep their types: a 64-bit integer stays one, and dates, data, UUIDs, URLs and decimals are put in as they
+/// are. Nested types become dictionaries, arrays become arrays, and a field that is nil is left out.
 enum UserInfoEncoder {
     static func encode<T: Encodable>(_ event: T) throws -> [String: Any] {
         let node = EncodedNode()

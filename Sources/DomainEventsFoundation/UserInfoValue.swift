@@ -1,6 +1,7 @@
 import Foundation
 
-/// Reads single values of a notification's dictionary, in Swift's types or Foundation's, and says what it found instead.
+/// Reads single values of a notification's dictionary, in Swift's types or Foundation's, and says what it found
+/// instead.
 enum UserInfoValue {
     /// What stands in the dictionary as itself.
     private static let kept: Set<ObjectIdentifier> = [

@@ -6,7 +6,8 @@ import EventRouting
 import Locks
 import Supervision
 
-/// One process that has connected to the control socket, from its first byte to its end: a peer that nobody has started and nobody waits for.
+/// One process that has connected to the control socket, from its first byte to its end: a peer that nobody has started
+/// and nobody waits for.
 final class AttachedClient: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

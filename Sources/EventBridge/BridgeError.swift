@@ -1,3 +1,13 @@
+import BridgePlatform
+import Supervision
+
+// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why a bridge could not do what it was asked for.
 public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
@@ -25,13 +35,36 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The worker that it is about, if it is about one.
     public let worker: String?
 
-    package init(_ code: Code, _ description: String, worker: String? = nil) {
+    /// The last lines that this worker had printed before it ended, as in ``WorkerExited/lastOutput``; nil if it had
+    /// printed none.
+    public let lastOutput: String?
+
+    package init(_ code: Code, _ description: String, worker: String? = nil, lastOutput: String? = nil) {
         self.code = code
         self.description = description
         self.worker = worker
+        self.lastOutput = lastOutput
+    }
+
+    /// How many of its last lines stand in the description.
+    private static let shownLines = 16
+
+    static func notReady(_ failure: StartupFailure, lastOutput: String?) -> BridgeError {
+        var description = "worker \"\(failure.name)\" did not become ready: \(failure.reason)"
+        if let lastOutput {
+            let lines = lastOutput.split(separator: "\n").suffix(shownLines).joined(separator: "\n  ")
+            description += "; what it had printed last:\n  " + TerminalText.harmlessLines(lines)
+        }
+        return BridgeError(.workerNotReady, description, worker: failure.name, lastOutput: lastOutput)
     }
 
     static func notReplaced(_ worker: String, _ reason: String) -> BridgeError {
         BridgeError(.notReplaced, "worker \"\(worker)\" was not replaced: \(reason)", worker: worker)
     }
+}
+
+/// The same sentence for a program that shows errors by their `localizedDescription`.
+extension BridgeError: LocalizedError {
+    /// What ``BridgeError/description`` says.
+    public var errorDescription: String? { description }
 }

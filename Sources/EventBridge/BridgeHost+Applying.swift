@@ -8,27 +8,30 @@ extension BridgeHost {
     /// let changes = try await bridge.apply(specifications)
     /// ```
     ///
-    /// By name: a worker that is new is started, one that is gone is stopped, one whose specification has changed is replaced as by
-    /// ``replace(_:with:handingOverWithin:)``, and of the others the same processes go on. All that can be known to be wrong is found first;
-    /// then nothing happens.
+    /// By name: a worker that is new is started, one that is gone is stopped, one whose specification has changed is
+    /// replaced as by ``replace(_:with:handingOverWithin:)``, and of the others the same processes go on. All that can
+    /// be known to be wrong is found first; then nothing happens.
     ///
-    /// Events flow all the while. From one moment on those that are gone get nothing new, and what new ones subscribe to is kept for them: an
-    /// event goes by the workers before or by those after. Those that are gone have `limit` for what is on its way to them and from them,
-    /// and then go down by their own shutdown, all at once; when they have ended, what they have left becomes dead letters. Then the
-    /// new ones start, behind all others in the order of starts, and then those that have changed are replaced, one after the other.
+    /// Events flow all the while. From one moment on those that are gone get nothing new, and what new ones subscribe
+    /// to is kept for them: an event goes by the workers before or by those after. Those that are gone have `limit` for
+    /// what is on its way to them and from them, and then go down by their own shutdown, all at once; when they have
+    /// ended, what they have left becomes dead letters. Then the new ones start, behind all others in the order of
+    /// starts, and then those that have changed are replaced, one after the other.
     ///
-    /// A worker that does not become ready does not keep the others from it: it stands in ``AppliedChanges/failures``, and its restart type says
-    /// what follows. Where a replacement comes to nothing the process before goes on. One that had been given up is started anew if
-    /// its specification has changed. Of several calls each waits for those before it. A shutdown comes first: what it
-    /// overtakes is a failure. Cancelling the task gives up replacements that have not come to handing over, and does not wait for new ones.
+    /// A worker that does not become ready does not keep the others from it: it stands in ``AppliedChanges/failures``,
+    /// and its restart type says what follows. Where a replacement comes to nothing the process before goes on. One
+    /// that had been given up is started anew if its specification has changed. Of several calls each waits for those
+    /// before it. A shutdown comes first: what it overtakes is a failure. Cancelling the task gives up replacements
+    /// that have not come to handing over, and does not wait for new ones.
     ///
     /// - Parameters:
     ///   - workers: all workers that the bridge is to have. The order of those that it has already stays as it was.
-    ///   - limit: how long a worker that goes, or a process that is replaced, may take to finish what it has, before it is asked to drain, or ended
-    ///     by signals.
+    ///   - limit: how long a worker that goes, or a process that is replaced, may take to finish what it has, before it
+    ///     is asked to drain, or ended by signals.
     /// - Returns: What was done about each, and what has not come about.
-    /// - Throws: ``BridgeError``: `invalidSpecification` with every mistake, and with every change that is not possible while
-    ///   the bridge runs: what `replace` leaves as it is, and a pool's shape. `wrongState` before the bridge's start and after its end.
+    /// - Throws: ``BridgeError``: `invalidSpecification` with every mistake, and with every change that is not possible
+    ///   while the bridge runs: what `replace` leaves as it is, and a pool's shape. `wrongState` before the bridge's
+    ///   start and after its end.
     @discardableResult
     public func apply(
         _ workers: [WorkerSpecification],

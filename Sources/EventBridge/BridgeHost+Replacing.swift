@@ -2,30 +2,33 @@ import Supervision
 
 /// Putting another process, and another program, in a worker's place while events flow.
 extension BridgeHost {
-    /// Starts a worker's program beside its present process, lets that finish what it has, and hands over to the new one.
+    /// Starts a worker's program beside its present process, lets that finish what it has, and hands over to the new
+    /// one.
     ///
     /// ```swift
     /// // A newer version lies where the old one was.
     /// try await bridge.replace("provisioning")
     /// ```
     ///
-    /// Until the new process has finished its handshake and is ready, the present one does its work. If the new one does not become
-    /// ready it is ended, and nothing else has happened. Once it is ready, events for the worker are kept in order, as for one that is down;
-    /// the present process is asked to finish what it has, and ends; then the new one gets what was kept. No event is lost or
-    /// overtaken, and none is handled twice, unless the present process crashes or does not finish within `limit`: what it had not
-    /// acknowledged then comes again, with a higher attempt.
+    /// Until the new process has finished its handshake and is ready, the present one does its work. If the new one
+    /// does not become ready it is ended, and nothing else has happened. Once it is ready, events for the worker are
+    /// kept in order, as for one that is down; the present process is asked to finish what it has, and ends; then the
+    /// new one gets what was kept. No event is lost or overtaken, and none is handled twice, unless the present process
+    /// crashes or does not finish within `limit`: what it had not acknowledged then comes again, with a higher attempt.
     ///
-    /// A worker that is down, or on its way there, is not started by this: its next start goes by the new specification. A pool's members are
-    /// replaced one after the other. Cancelling the task gives the replacement up as long as nothing was handed over; after that
-    /// it goes on and this returns when it is through.
+    /// A worker that is down, or on its way there, is not started by this: its next start goes by the new
+    /// specification. A pool's members are replaced one after the other. Cancelling the task gives the replacement up
+    /// as long as nothing was handed over; after that it goes on and this returns when it is through.
     ///
     /// - Parameters:
     ///   - worker: the name of a worker, of a pool, or of one of its members.
-    ///   - specification: what it runs by from now on; nil for what it runs by already, whose program may have changed. Its name,
-    ///     pool, ``WorkerLimits`` (but for the deadline of handlers), significance, and life on demand stay as they were.
+    ///   - specification: what it runs by from now on; nil for what it runs by already, whose program may have changed.
+    ///     Its name, pool, ``WorkerLimits`` (but for the deadline of handlers), significance, and life on demand stay
+    ///     as they were.
     ///   - limit: how long the present process may take to finish what it has, before it is ended by signals.
-    /// - Throws: ``BridgeError``: `invalidSpecification` if the worker does not exist or the specification has mistakes, and nothing was
-    ///   started; `notReplaced` with the reason otherwise. Members of a pool before the one that it names have been replaced.
+    /// - Throws: ``BridgeError``: `invalidSpecification` if the worker does not exist or the specification has
+    ///   mistakes, and nothing was started; `notReplaced` with the reason otherwise. Members of a pool before the one
+    ///   that it names have been replaced.
     public func replace(
         _ worker: String,
         with specification: WorkerSpecification? = nil,
@@ -99,7 +102,8 @@ extension WorkerSpecification {
 }
 
 extension WorkerPool {
-    /// What two pools have in common that send each event to the same member; functions are taken for equal, as nobody can tell.
+    /// What two pools have in common that send each event to the same member; functions are taken for equal, as nobody
+    /// can tell.
     fileprivate var shape: Shape { Shape(members: members, keys: keys.mapValues(\.shape)) }
 
     fileprivate struct Shape: Equatable {

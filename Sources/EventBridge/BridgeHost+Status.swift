@@ -3,14 +3,15 @@ import Supervision
 
 /// The workers' states, first as a snapshot and then change by change.
 ///
-/// The ways to be told are those of `EventPublisher`: plain, on the thread of the bridge's reports, on the main actor, on a queue, in an asynchronous
-/// handler, or as a sequence. Whichever it is, the first update has all workers as they are, each further one the one that has changed, and no change is missed,
-/// repeated or out of order. The lifecycle events on the bridge's publisher, such as ``WorkerReady``, tell what happens; these tell what is.
+/// The ways to be told are those of `EventPublisher`: plain, on the thread of the bridge's reports, on the main actor,
+/// on a queue, in an asynchronous handler, or as a sequence. Whichever it is, the first update has all workers as they
+/// are, each further one the one that has changed, and no change is missed, repeated or out of order. The lifecycle
+/// events on the bridge's publisher, such as ``WorkerReady``, tell what happens; these tell what is.
 extension BridgeHost {
     /// Tells `handler` the states of all workers now, and then each change.
     ///
-    /// The handler is called before this returns, or soon after if this is called by an event's handler, and from then on on the thread of the
-    /// bridge's reports: one that takes long holds up other reports, and nothing else.
+    /// The handler is called before this returns, or soon after if this is called by an event's handler, and from then
+    /// on on the thread of the bridge's reports: one that takes long holds up other reports, and nothing else.
     public func subscribeToStatus(
         _ handler: @escaping @Sendable (WorkerStatusUpdate) -> Void
     ) -> Subscription {

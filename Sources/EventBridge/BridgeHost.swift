@@ -17,15 +17,16 @@ public import Supervision
 /// await bridge.shutdown()
 /// ```
 ///
-/// The bridge reports about itself on the same publisher: ``WorkerReady``, ``WorkerExited``, ``WorkerGaveUp``, ``WorkerOutput``,
-/// ``EventsLost``, `EventRefused`, `EventDeadLettered` and `EventsDropped`. Workers are separate processes: one that crashes takes nothing else with it,
-/// is restarted as its specification says, and gets the events that it had not acknowledged again; but for one over which it crashes
-/// again and again, which is kept in ``deadLetters``.
+/// The bridge reports about itself on the same publisher: ``WorkerReady``, ``WorkerExited``, ``WorkerGaveUp``,
+/// ``WorkerOutput``, ``EventsLost``, `EventRefused`, `EventDeadLettered` and `EventsDropped`. Workers are separate
+/// processes: one that crashes takes nothing else with it, is restarted as its specification says, and gets the events
+/// that it had not acknowledged again; but for one over which it crashes again and again, which is kept in
+/// ``deadLetters``.
 ///
-/// Handlers of events from a worker run on the thread that reads that worker's link, unless they were subscribed elsewhere; handlers of what
-/// the bridge reports run on a thread of their own, where one that takes long holds up other reports and nothing else. Calls after which
-/// something was reported return when that was told, unless a handler of a report takes longer than five seconds. All members may be used
-/// from any thread.
+/// Handlers of events from a worker run on the thread that reads that worker's link, unless they were subscribed
+/// elsewhere; handlers of what the bridge reports run on a thread of their own, where one that takes long holds up
+/// other reports and nothing else. Calls after which something was reported return when that was told, unless a handler
+/// of a report takes longer than five seconds. All members may be used from any thread.
 public final class BridgeHost: Sendable {
     let core: HostCore
     let attached: AttachedClients?
@@ -44,8 +45,9 @@ public final class BridgeHost: Sendable {
     ///   - deadLetters: how many events are kept that nobody could handle.
     ///   - start: whether workers are started through `bridge-launcher`.
     ///   - control: where other processes of this user attach with `BridgeClient`; nil, the default, if none may.
-    ///   - output: gets each line that a worker prints, on a thread that it must not hold up; nil, the default, if they are published
-    ///     as ``WorkerOutput``.
+    ///   - output: gets each line that a worker prints, on a thread that it must not hold up; nil, the default, if they
+    ///     are published as ``WorkerOutput``. Then those to which nothing subscribes go to standard error, with the
+    ///     worker's name before each, as far as that takes them without waiting.
     /// - Throws: ``BridgeError`` if the specifications have mistakes; it names all of them.
     public convenience init(
         publisher: EventPublisher,
@@ -139,11 +141,18 @@ public final class BridgeHost: Sendable {
 
     /// Starts all workers and returns when every one is ready.
     ///
-    /// A worker that crashes meanwhile is restarted as its specification says.
+    /// A worker that crashes meanwhile is restarted as its specification says. One that never becomes ready is given up
+    /// after as many restarts as the `intensity` allows, as the time of a start in vain does not count towards its
+    /// window. With the defaults this call returns within 70 s: six times the ten seconds of `handshakeTimeout`, the
+    /// ends of these processes, and the pauses between. It takes longer if a worker asks for more time, or if pauses
+    /// are longer than the window.
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why. The others run on until
     ///   ``shutdown(drainingWithin:)``. Or that there can be no control socket: then nothing was started, and it may be
-    ///   tried again. Or that the bridge was shut down meanwhile, before a worker was started.
+    ///   tried again. Or that the bridge was shut down meanwhile, before a worker was started. `CancellationError` if
+    ///   the task was cancelled: before anything was started, and it may be tried again; or meanwhile, and what was
+    ///   started runs on until ``shutdown(drainingWithin:)``.
     public func start() async throws {
+        try Task.checkCancellation()
         guard phase.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
         do {
             desk?.open()
@@ -156,30 +165,29 @@ public final class BridgeHost: Sendable {
         core.startRouting()
         phase.beganRunning()
         switch await core.start() {
-        case .success?: return
-        case nil:
+        case .ready: return
+        case .cancelled: throw CancellationError()
+        case .stopped:
             // The shutdown may have been through before there was anything to close.
             attached?.closeDoor()
             desk?.close()
             core.router.stop()
             throw BridgeError(.wrongState, "the bridge was shut down while it was starting")
-        case .failure(let failure)?:
-            throw BridgeError(
-                .workerNotReady,
-                "worker \"\(failure.name)\" did not become ready: \(failure.reason)",
-                worker: failure.name
-            )
+        case .failed(let failure):
+            throw BridgeError.notReady(failure, lastOutput: core.worker(failure.index).lastOutput)
         }
     }
 
-    /// Lets what is on its way arrive, then asks the workers to finish, one after the other in reverse order, and returns when
-    /// all have ended.
+    /// Lets what is on its way arrive, then asks the workers to finish, one after the other in reverse order, and
+    /// returns when all have ended.
     ///
-    /// From the beginning nothing new is taken: `send`, `deliver` and `request` throw `DeliveryError.Code.shuttingDown`, and what
-    /// `publish` is given reaches no worker, which `EventsDropped` announces. What handlers publish still passes. A worker that does
-    /// not finish within its grace is ended by signals. Afterwards the bridge cannot be started again.
+    /// From the beginning nothing new is taken: `send`, `deliver` and `request` throw
+    /// `DeliveryError.Code.shuttingDown`, and what `publish` is given reaches no worker, which `EventsDropped`
+    /// announces. What handlers publish still passes. A worker that does not finish within its grace is ended by
+    /// signals. Afterwards the bridge cannot be started again.
     ///
-    /// - Parameter limit: how long it waits at most for what is on its way, and for what follows from that, to be handled.
+    /// - Parameter limit: how long it waits at most for what is on its way, and for what follows from that, to be
+    ///   handled.
     /// - Returns: What was left unhandled.
     @discardableResult
     public func shutdown(drainingWithin limit: Duration = .seconds(5)) async -> ShutdownReport {
@@ -193,16 +201,18 @@ public final class BridgeHost: Sendable {
         return ShutdownReport(core.leftovers)
     }
 
-    /// Returns when all workers have ended for good, by ``shutdown(drainingWithin:)`` or by the automatic shutdown of the bridge.
+    /// Returns when all workers have ended for good, by ``shutdown(drainingWithin:)`` or by the automatic shutdown of
+    /// the bridge.
     ///
-    /// For a program that lives as long as its significant workers do. It still calls ``shutdown(drainingWithin:)`` afterwards, which returns what was left.
+    /// For a program that lives as long as its significant workers do. It still calls ``shutdown(drainingWithin:)``
+    /// afterwards, which returns what was left.
     public func waitUntilStopped() async { await core.waitUntilStopped() }
 
     /// The processes that are attached through the control socket, in the order in which they came.
     public var clients: [ClientStatus] { attached?.statuses ?? [] }
 
-    /// Makes a shutdown that is under way quicker: the first time workers are no longer waited for but ended by SIGTERM, the
-    /// second time by SIGKILL.
+    /// Makes a shutdown that is under way quicker: the first time workers are no longer waited for but ended by
+    /// SIGTERM, the second time by SIGKILL.
     public func hurryShutdown() {
         core.hurry()
     }
@@ -217,15 +227,17 @@ public final class BridgeHost: Sendable {
         for index in core.indices(of: worker) { core.restart(index) }
     }
 
-    /// Stops a worker: it is asked to finish what it has, ended by signals if it does not, and stays `stopped` until ``restart(_:)``.
+    /// Stops a worker: it is asked to finish what it has, ended by signals if it does not, and stays `stopped` until
+    /// ``restart(_:)``.
     ///
-    /// Returns at once; ``status`` and ``statusUpdates`` tell when it is down. Until then it gets events as ever. What it has not acknowledged by
-    /// then stays in its outbox for its restart; what is published for it meanwhile is not taken: `send`, `deliver` and `request` throw
-    /// `DeliveryError.Code.workerUnavailable`, and what `publish` is given is dropped for it and announced (`EventsDropped`). Nobody else is stopped along
-    /// with it, whatever the strategy. One that is down already, or on its way there, stays down; one that was given up stays so.
+    /// Returns at once; ``status`` and ``statusUpdates`` tell when it is down. Until then it gets events as ever. What
+    /// it has not acknowledged by then stays in its outbox for its restart; what is published for it meanwhile is not
+    /// taken: `send`, `deliver` and `request` throw `DeliveryError.Code.workerUnavailable`, and what `publish` is given
+    /// is dropped for it and announced (`EventsDropped`). Nobody else is stopped along with it, whatever the strategy.
+    /// One that is down already, or on its way there, stays down; one that was given up stays so.
     ///
-    /// The name of a pool stands for all its members: with all of them stopped their events are not taken, with some the others get what has no key.
-    /// A name that no worker has does nothing.
+    /// The name of a pool stands for all its members: with all of them stopped their events are not taken, with some
+    /// the others get what has no key. A name that no worker has does nothing.
     public func stop(_ worker: String) {
         for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
     }
@@ -239,7 +251,8 @@ public final class BridgeHost: Sendable {
     /// this led to. That includes what a worker's own threads have published, where the worker shares its outbox with
     /// the host; of another worker the host knows what has arrived.
     ///
-    /// Workers that were given up or stopped are not waited for, nor are events that are held back because the dead letters are full.
+    /// Workers that were given up or stopped are not waited for, nor are events that are held back because the dead
+    /// letters are full.
     public func waitUntilIdle() async {
         await core.waitUntilIdle()
     }

@@ -44,7 +44,8 @@ extension BridgeReport {
 extension BridgeReport {
     /// As it is encoded in events, in at most so many bytes.
     ///
-    /// How long workers take is left out where the whole is too long: their distributions are most of what there is to say.
+    /// How long workers take is left out where the whole is too long: their distributions are most of what there is to
+    /// say.
     ///
     /// - Returns: Nil if it is too long all the same.
     package func encoded(within limit: Int) -> [UInt8]? {

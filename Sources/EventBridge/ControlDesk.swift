@@ -6,14 +6,16 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Answers the commands of those who are attached to the host: how everything is, and that a worker is to be stopped or started anew.
+/// Answers the commands of those who are attached to the host: how everything is, and that a worker is to be started,
+/// stopped, started anew or sent a signal.
 ///
-/// A command is an event as any other, handled on the thread that reads its sender's link. A command about a worker is done there at once; what
-/// waits for the worker's answer is a task, so that one command never holds up another.
+/// A command is an event as any other, handled on the thread that reads its sender's link. A command about a worker is
+/// done there at once; what waits for the worker's answer is a task, so that one command never holds up another.
 final class ControlDesk: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: HostCore
     private let attached: AttachedClients
+    private let deadLetters: DeadLetterDesk
     private let lock = Lock()
     private var subscriptions: [Subscription] = []
     /// On the monotonic clock, in nanoseconds.
@@ -22,6 +24,7 @@ final class ControlDesk: @unchecked Sendable {
     init(_ core: HostCore, _ attached: AttachedClients) {
         self.core = core
         self.attached = attached
+        deadLetters = DeadLetterDesk(core)
     }
 
     // MARK: - Life
@@ -31,10 +34,13 @@ final class ControlDesk: @unchecked Sendable {
         let publisher = core.publisher
         let made = [
             publisher.subscribe(to: BridgeStatusRequested.self) { [weak self] _ in self?.tellStatus() },
+            publisher.subscribe(to: WorkerStartRequested.self) { [weak self] in self?.take(.start, $0.worker) },
+            publisher.subscribe(to: WorkerSignalRequested.self) { [weak self] in self?.signal($0) },
             publisher.subscribe(to: WorkerStopRequested.self) { [weak self] in self?.take(.stop, $0.worker) },
             publisher.subscribe(to: WorkerRestartRequested.self) { [weak self] in self?.take(.restart, $0.worker) },
         ]
-        lock.withLock { (subscriptions, openedAt) = (made, MonotonicClock.now()) }
+        let letters = deadLetters.open()
+        lock.withLock { (subscriptions, openedAt) = (made + letters, MonotonicClock.now()) }
     }
 
     func close() {
@@ -54,40 +60,98 @@ final class ControlDesk: @unchecked Sendable {
 
     private func tellStatus() { core.publisher.publish(BridgeStatusReported(report())) }
 
-    private func take(_ command: WorkerCommand, _ worker: String) {
-        let context = EventContext.current
-        guard context?.attempt ?? 1 == 1 else {
+    /// - Returns: The workers that a command is about; nil if it was refused.
+    private func indices(of worker: String) -> [Int]? {
+        guard EventContext.current?.attempt ?? 1 == 1 else {
             // Its sender's link has ended before it was told that the command had arrived.
-            return answer(
+            answer(
                 """
                 worker \(quoted(worker)) was left alone: the link broke off while the command was on its way, so that it may have been \
                 done before
                 """
             )
+            return nil
         }
         let indices = core.indices(of: worker)
-        guard !indices.isEmpty else { return answer("there is no worker \(quoted(worker))") }
-        guard core.supervisor?.isRunning == true else {
-            return answer("worker \(quoted(worker)) was left alone: the host is starting or stopping")
+        guard !indices.isEmpty else {
+            answer("there is no worker \(quoted(worker))")
+            return nil
         }
-        var starts = startCounts(of: indices)
+        guard core.supervisor?.isRunning == true else {
+            answer("worker \(quoted(worker)) was left alone: the host is starting or stopping")
+            return nil
+        }
+        return indices
+    }
+
+    private func take(_ command: WorkerCommand, _ worker: String) {
+        guard let indices = indices(of: worker) else { return }
+        let context = EventContext.current
+        var begun: [Begun] = []
+        var remarks: [String] = []
         switch command {
+        case .start: (begun, remarks) = start(indices)
         case .stop:
             for index in indices.reversed() { core.stopWorker(index) }
             // From here on nobody starts it who has not been asked to.
-            starts = startCounts(of: indices)
-        case .restart: for index in indices { core.restart(index) }
+            begun = startCounts(of: indices)
+        case .restart:
+            begun = startCounts(of: indices)
+            for index in indices { core.restart(index) }
         }
-        Task(executorPreference: Simulation.taskExecutor) { [self, starts] in
+        Task(executorPreference: Simulation.taskExecutor) { [self, begun, remarks] in
             var refusal: String?
-            for (index, starts) in zip(indices, starts) where refusal == nil {
+            for (index, starts) in begun where refusal == nil {
                 refusal = await outcome(of: command, index, startsBefore: starts)
             }
-            answer(refusal, to: context)
+            answer(refusal, remarks: refusal == nil ? remarks : [], to: context)
         }
     }
 
-    private func startCounts(of indices: [Int]) -> [Int] { indices.map { core.status(at: $0)?.starts ?? 0 } }
+    /// A worker, and how often it had been started before the start that is waited for, or in the moment of its stop.
+    private typealias Begun = (index: Int, startsBefore: Int)
+
+    private func startCounts(of indices: [Int]) -> [Begun] {
+        indices.map { (index: $0, startsBefore: core.status(at: $0)?.starts ?? 0) }
+    }
+
+    /// Starts those of the workers that are down.
+    ///
+    /// - Returns: Those that are waited for, and a sentence about each that is ready.
+    private func start(_ indices: [Int]) -> (begun: [Begun], remarks: [String]) {
+        var (begun, remarks): ([Begun], [String]) = ([], [])
+        for index in indices {
+            guard let status = core.status(at: index) else { continue }
+            switch status.state {
+            case .ready:
+                let process = status.pid.map { " (process \($0))" } ?? ""
+                remarks.append("worker \(quoted(status.name)) runs already\(process)")
+            // The start that is waited for has begun.
+            case .starting: begun.append((index, status.starts - 1))
+            case .idle, .draining, .stopping, .backingOff, .dormant, .stopped, .gaveUp:
+                begun.append((index, status.starts))
+                core.restart(index)
+            }
+        }
+        return (begun, remarks)
+    }
+
+    private func signal(_ command: WorkerSignalRequested) {
+        guard let indices = indices(of: command.worker) else { return }
+        guard let signal = SignalNumber(command.signal) else {
+            return answer("there is no signal \(command.signal) that has a name")
+        }
+        var (sent, down): ([String], [String]) = ([], [])
+        for index in indices {
+            guard let status = core.status(at: index) else { continue }
+            if let process = core.signal(index: index, signal) {
+                sent.append("\(signal) was sent to worker \(quoted(status.name)), process \(process)")
+            } else {
+                down.append("worker \(quoted(status.name)) has no process, it is \(status.state)")
+            }
+        }
+        answer(down.isEmpty ? nil : (down + sent).joined(separator: "; "), remarks: sent)
+    }
 
     /// - Returns: Why it is not as it should be; nil if it is.
     private func outcome(of command: WorkerCommand, _ index: Int, startsBefore: Int) async -> String? {
@@ -109,8 +173,13 @@ final class ControlDesk: @unchecked Sendable {
         return command == .stop ? nil : "the host has stopped all workers"
     }
 
-    private func answer(_ refusal: String?, to context: EventContext? = EventContext.current) {
-        let answer = CommandAnswered(refusal: refusal)
+    private func answer(
+        _ refusal: String?,
+        remarks: [String] = [],
+        to context: EventContext? = EventContext.current
+    ) {
+        let remark = remarks.isEmpty ? nil : remarks.joined(separator: "; ")
+        let answer = CommandAnswered(refusal: refusal, remark: remark)
         guard let context else { return core.publisher.publish(answer) }
         core.publisher.publish(answer, causedBy: context)
     }

@@ -4,10 +4,11 @@ public import DomainEvents
 
 /// Where processes attach to a host that it has not started: a socket with a path.
 ///
-/// Only processes of the same user get in. The socket's directory is made if it is missing, and must be this user's alone (0700); see
-/// `docs/control-socket.md`.
+/// Only processes of the same user get in. The socket's directory is made if it is missing, and must be this user's
+/// alone (0700); see `docs/reference/control-socket.md`.
 public struct ControlSocket: Sendable, Hashable {
-    /// Counts from the working directory if it does not begin with a slash; of a socket that a service manager has made it says only where that is.
+    /// Counts from the working directory if it does not begin with a slash; of a socket that a service manager has made
+    /// it says only where that is.
     ///
     /// At most 107 bytes on Linux and 103 on Darwin, counted from the top.
     public var path: String
@@ -18,10 +19,11 @@ public struct ControlSocket: Sendable, Hashable {
     /// How much is kept for each client that does not keep up, in bytes; 4 MiB by default.
     public var outbox: Int
 
-    /// What becomes of events for which a client's outbox has no room, by event name; `*` stands for all that are not named, which is
-    /// ``OverflowPolicy/dropOldest`` unless it says otherwise.
+    /// What becomes of events for which a client's outbox has no room, by event name; `*` stands for all that are not
+    /// named, which is ``OverflowPolicy/dropOldest`` unless it says otherwise.
     ///
-    /// The client finds a gap in their place. Nobody ever waits for a client: ``OverflowPolicy/wait`` and ``OverflowPolicy/fail`` are refused.
+    /// The client finds a gap in their place. Nobody ever waits for a client: ``OverflowPolicy/wait`` and
+    /// ``OverflowPolicy/fail`` are refused.
     public var overflow: [String: OverflowPolicy]
 
     /// The socket, if a service manager has made it.
@@ -51,12 +53,13 @@ public struct ControlSocket: Sendable, Hashable {
 
     /// Takes the socket that a service manager has made and passes to this process: systemd's socket activation.
     ///
-    /// It is used as it is, at its own path, and is neither locked nor looked after nor removed, as the manager keeps it. `LISTEN_PID`, `LISTEN_FDS`
-    /// and `LISTEN_FDNAMES` are removed from the environment: to be called at the beginning of `main`, while no other thread reads that. The
-    /// second time there is nothing to take.
+    /// It is used as it is, at its own path, and is neither locked nor looked after nor removed, as the manager keeps
+    /// it. `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` are removed from the environment: to be called at the
+    /// beginning of `main`, while no other thread reads that. The second time there is nothing to take.
     ///
     /// - Returns: nil if no manager has passed anything.
-    /// - Throws: ``BridgeError`` if what was passed is for another process, or is not one listening stream socket with a path.
+    /// - Throws: ``BridgeError`` if what was passed is for another process, or is not one listening stream socket with
+    ///   a path.
     public static func passedByServiceManager(
         clients: Int = 64,
         outbox: Int = 4 << 20,

@@ -2,7 +2,8 @@ import BridgeProtocol
 public import DomainEvents
 import EventRouting
 
-/// An event that was given up for one process: refused by it, the cause of its crashes, or published while it was given up.
+/// An event that was given up for one process: refused by it, the cause of its crashes, or published while it was given
+/// up.
 public struct DeadLetter: Sendable, Hashable, Identifiable {
     /// The number of the letter among those of its bridge.
     public let id: UInt64
@@ -60,15 +61,16 @@ extension BridgeHost {
 
     /// Offers the event of a dead letter again, to the process that it was for and to no other.
     ///
-    /// It keeps its identity, comes behind what is published already, and its attempts are counted on; crashes over it are counted
-    /// anew. The letter is gone with that.
+    /// It keeps its identity, comes behind what is published already, and its attempts are counted on; crashes over it
+    /// are counted anew. The letter is gone with that.
     ///
     /// - Returns: Whether there is such a letter.
     /// - Throws: `DeliveryError` if the worker is given up or its outbox is full; the letter is kept then.
     @discardableResult
-    public func redeliver(_ id: DeadLetter.ID) throws -> Bool { try core.router.redeliver(id) }
+    public func redeliver(_ id: DeadLetter.ID) throws -> Bool { try core.router.redeliver(id) != nil }
 
-    /// Offers the events of all dead letters of a worker again, oldest first; `host` stands for the bridge's own handlers.
+    /// Offers the events of all dead letters of a worker again, oldest first; `host` stands for the bridge's own
+    /// handlers.
     ///
     /// - Returns: How many there were.
     /// - Throws: `DeliveryError` at the first event that is not taken; that letter and those behind it are kept then.
@@ -76,7 +78,7 @@ extension BridgeHost {
     public func redeliverDeadLetters(of worker: String) throws -> Int {
         var count = 0
         for letter in core.deadLetters.letters where letter.receiver == worker {
-            if try core.router.redeliver(letter.number) { count += 1 }
+            if try core.router.redeliver(letter.number) != nil { count += 1 }
         }
         return count
     }
@@ -85,5 +87,5 @@ extension BridgeHost {
     ///
     /// - Returns: Whether there was such a letter.
     @discardableResult
-    public func discardDeadLetter(_ id: DeadLetter.ID) -> Bool { core.deadLetters.discard(id) }
+    public func discardDeadLetter(_ id: DeadLetter.ID) -> Bool { core.deadLetters.discard(id) != nil }
 }

@@ -15,12 +15,15 @@ extension HostCore: SupervisorEnvironment {
         let route = worker(index).route
         router.forgetInterest(of: route)
         route.whenDemanded { [weak self, poller] in
-            // Whoever publishes does not start processes. A poller that takes nothing is at its end, and so is the bridge.
+            // Whoever publishes does not start processes. A poller that takes nothing is at its end, and so is the
+            // bridge.
             poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
         }
     }
 
     func signal(index: Int, _ signal: ChildSignal) { present(index)?.signal(signal) }
+
+    func signal(index: Int, _ signal: SignalNumber) -> Int32? { present(index)?.signal(signal) }
 
     func isBeingDebugged(index: Int, incarnation: Int) -> Bool {
         worker(index).starts[incarnation]?.isBeingDebugged ?? false
@@ -57,7 +60,8 @@ extension HostCore: SupervisorEnvironment {
         let before = statusBoard.changed(index, to: filled(status, of: index))
         if let reason {
             let incarnation = lock.withLock { status.deaths.last.flatMap { workers[index].starts[$0.incarnation] } }
-            let ending = incarnation?.ending
+            let (ending, lastOutput) = (incarnation?.ending, incarnation?.lastOutput)
+            lock.withLock { workers[index].lastOutput = lastOutput }
             output.tell()
             reports.publish(
                 WorkerExited(
@@ -68,8 +72,10 @@ extension HostCore: SupervisorEnvironment {
                     wasAsked: status.deaths.last?.wasAsked ?? false,
                     outbox: incarnation?.takenOver.map(WorkerExited.Outbox.init),
                     exit: ending?.exit.flatMap(WorkerExited.Exit.init),
-                    usage: ending?.usage
-                )
+                    usage: ending?.usage,
+                    lastOutput: lastOutput
+                ),
+                bytes: lastOutput?.utf8.count ?? 0
             )
             lock.withLock { workers[index].starts.forgetFormer() }
         }
@@ -91,7 +97,12 @@ extension HostCore: SupervisorEnvironment {
             if let pid = status.pid {
                 reports.publish(WorkerReady(worker: status.name, pid: pid, start: status.starts))
             }
-        case .gaveUp(let why): reports.publish(WorkerGaveUp(worker: status.name, reason: why))
+        case .gaveUp(let why):
+            let lastOutput = worker(index).lastOutput
+            reports.publish(
+                WorkerGaveUp(worker: status.name, reason: why, lastOutput: lastOutput),
+                bytes: lastOutput?.utf8.count ?? 0
+            )
         default: break
         }
     }

@@ -58,7 +58,10 @@ extension HostCore {
             cookie: incarnation.cookie,
             limits: specification.limits.link,
             poller: poller,
-            output: { [gate = worker(incarnation.index).output] line, isError in gate.take(line, isError: isError) },
+            output: { [gate = worker(incarnation.index).output, weak incarnation] line, isError in
+                incarnation?.printed(line)
+                gate.take(line, isError: isError)
+            },
             leftBehind: { [reports] pid, found in
                 reports.publish(WorkerLeftBehind(worker: specification.name, pid: pid, found))
             }

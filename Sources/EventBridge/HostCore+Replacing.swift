@@ -12,7 +12,8 @@ struct PendingReplacement {
     var isStarted = false
 }
 
-/// Puts another process in a worker's place: `SupervisorStateMachine` decides, and the route goes over from link to link.
+/// Puts another process in a worker's place: `SupervisorStateMachine` decides, and the route goes over from link to
+/// link.
 extension HostCore {
     /// Returns what has become of it.
     ///
@@ -54,7 +55,8 @@ extension HostCore {
     }
 
     func keepEvents(index: Int) {
-        // Before what the next process wants counts: the present one has no handler for it. One that was never ready has not gone by its own.
+        // Before what the next process wants counts: the present one has no handler for it. One that was never ready
+        // has not gone by its own.
         if present(index)?.keepEvents() == true { router.successorTakesOver(worker(index).route) }
     }
 

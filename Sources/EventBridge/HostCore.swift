@@ -24,8 +24,8 @@ final class HostCore: @unchecked Sendable {
     let startOrder: StartOrder
     /// One change of the workers at a time.
     let changes = ChangeTurns()
-    /// Gets what workers print; nil if it is published.
-    fileprivate let output: (@Sendable (WorkerOutput) -> Void)?
+    /// Gets what workers print.
+    fileprivate let output: OutputGate.Target
 
     let lock = Lock()
     /// By the supervisor's index; one that was removed keeps its place.
@@ -44,7 +44,7 @@ final class HostCore: @unchecked Sendable {
     /// Those who wait to hear what has become of a replacement, by the number of their request.
     var replacements: [Int: PendingReplacement] = [:]
     var lastReplacement = 0
-    private var startWaiter: CheckedContinuation<Result<Void, StartupFailure>?, Never>?
+    private var startWaiter = StartWaiter.none
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
     private var startRequest = StartRequest.outstanding
     private var isStopRequested = false
@@ -72,7 +72,7 @@ final class HostCore: @unchecked Sendable {
         self.poller = poller
         self.automaticShutdown = automaticShutdown
         self.startOrder = startOrder
-        self.output = output
+        self.output = output.map(OutputGate.Target.closure) ?? .published(otherwise: UnclaimedOutput())
         reports = ReportLine(publisher: publisher, poller: poller)
         statusBoard = StatusBoard()
         deadLetters = DeadLetterStore(bounds: bounds, reports: reports)
@@ -200,7 +200,8 @@ final class HostCore: @unchecked Sendable {
         router.start()
     }
 
-    /// Where the request to start is, which the supervisor takes at most once, and not after one to stop: it would start everything again.
+    /// Where the request to start is, which the supervisor takes at most once, and not after one to stop: it would
+    /// start everything again.
     private enum StartRequest {
         case outstanding
         /// On its way to the supervisor: a stop waits until it is there, and so do hurries, which are counted.
@@ -208,25 +209,35 @@ final class HostCore: @unchecked Sendable {
         case made
     }
 
-    /// - Returns: Nil if a stop was asked for before: then nothing was started, and nothing will be.
-    func start() async -> Result<Void, StartupFailure>? {
-        await withCheckedContinuation { continuation in
-            let mayStart = lock.withLock {
-                guard !isStopRequested else { return false }
-                startWaiter = continuation
-                startRequest = .underWay(hurries: 0)
-                return true
+    /// Starts all workers, and waits until each is ready or one of them has failed, or until its task is cancelled.
+    func start() async -> StartOutcome {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { start(thenResume: $0) }
+        } onCancel: {
+            Simulation.undivided {
+                lock.withLock { startWaiter.take(leaving: .cancelled) }?.resume(returning: .cancelled)
             }
-            guard mayStart else { return continuation.resume(returning: nil) }
-            supervisor?.startRequested()
-            let (isToStop, hurries): (Bool, Int) = lock.withLock {
-                defer { startRequest = .made }
-                if case .underWay(let hurries) = startRequest { return (isStopRequested, hurries) }
-                return (isStopRequested, 0)
-            }
-            if isToStop { supervisor?.stopRequested() }
-            for _ in 0..<hurries { supervisor?.stopHurried() }
         }
+    }
+
+    private func start(thenResume continuation: CheckedContinuation<StartOutcome, Never>) {
+        let (mayStart, isAwaited): (Bool, Bool) = lock.withLock {
+            guard !isStopRequested else { return (false, false) }
+            startRequest = .underWay(hurries: 0)
+            if case .cancelled = startWaiter { return (true, false) }
+            startWaiter = .waiting(continuation)
+            return (true, true)
+        }
+        guard mayStart else { return continuation.resume(returning: .stopped) }
+        supervisor?.startRequested()
+        if !isAwaited { continuation.resume(returning: .cancelled) }
+        let (isToStop, hurries): (Bool, Int) = lock.withLock {
+            defer { startRequest = .made }
+            if case .underWay(let hurries) = startRequest { return (isStopRequested, hurries) }
+            return (isStopRequested, 0)
+        }
+        if isToStop { supervisor?.stopRequested() }
+        for _ in 0..<hurries { supervisor?.stopHurried() }
     }
 
     func stop() async {
@@ -283,7 +294,8 @@ final class HostCore: @unchecked Sendable {
     }
 
     func stopWorker(_ index: Int) {
-        // One that has come to rest by itself, or is removed, is stopped by nobody. One that was added and not started yet is.
+        // One that has come to rest by itself, or is removed, is stopped by nobody. One that was added and not started
+        // yet is.
         let isStopped = status(at: index).map { !$0.state.isAtRest || $0.state == .idle } ?? false
         lock.withLock {
             if isStopped, !workers[index].isRemoved { workers[index].wasStoppedOnRequest = true }
@@ -339,9 +351,14 @@ final class HostCore: @unchecked Sendable {
     // MARK: - What the supervisor concludes
 
     func startupFinished(_ result: Result<Void, StartupFailure>) {
-        guard let waiter = lock.withLock({ startWaiter.take() }) else { return }
+        guard let waiter = lock.withLock({ startWaiter.take(leaving: .none) }) else { return }
+        let outcome: StartOutcome =
+            switch result {
+            case .success: .ready
+            case .failure(let failure): .failed(failure)
+            }
         // Who hears that all are ready has been told of each.
-        reports.whenPassed { waiter.resume(returning: result) }
+        reports.whenPassed { waiter.resume(returning: outcome) }
     }
 
     func allStopped() {
@@ -385,7 +402,7 @@ extension HostedWorker {
             rate: specification.limits.output,
             reports: host.reports,
             poller: host.poller,
-            closure: host.output
+            target: host.output
         )
         route.pool = pool
         // Until it is told otherwise: it is not started yet.

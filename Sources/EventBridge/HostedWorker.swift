@@ -8,6 +8,8 @@ struct HostedWorker {
     /// Gets what it prints.
     let output: OutputGate
     var starts = IncarnationTable()
+    /// The last lines that the start that has ended last had printed; nil if there are none.
+    var lastOutput: String?
     /// Whether it was stopped by a request for it alone, so that a request may start it again.
     var wasStoppedOnRequest = false
     /// Whether nothing is left of it but its place, by which the supervisor counts.

@@ -1,4 +1,5 @@
-/// The starts of one worker that matter: the present or last one, one beside it that is to take its place, and one that has just ended.
+/// The starts of one worker that matter: the present or last one, one beside it that is to take its place, and one that
+/// has just ended.
 struct IncarnationTable {
     private(set) var present: WorkerIncarnation?
     private(set) var successor: WorkerIncarnation?

@@ -3,9 +3,9 @@ import Locks
 
 /// Looks, when a worker has ended, for processes that it has left behind outside its process group, and kills them.
 ///
-/// The group itself is killed before the worker's status is taken. What has left it, as daemons do, is found by a mark in its
-/// environment, in a look at all processes, which has a thread of its own while there is something to look for: one look serves
-/// all workers that have ended until then.
+/// The group itself is killed before the worker's status is taken. What has left it, as daemons do, is found by a mark
+/// in its environment, in a look at all processes, which has a thread of its own while there is something to look for:
+/// one look serves all workers that have ended until then.
 final class LeftoverSearch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     typealias Report = @Sendable ([MarkedProcesses.Found]) -> Void

@@ -14,7 +14,8 @@ public struct WorkerReady: DomainEvent, SelfReport {
     public let start: Int
 }
 
-/// A worker has given no sign of life for longer than its heartbeat allows: it is ended, by SIGABRT and a second later by SIGKILL.
+/// A worker has given no sign of life for longer than its heartbeat allows: it is ended, by SIGABRT and a second later
+/// by SIGKILL.
 ///
 /// Its ``WorkerExited`` follows.
 public struct WorkerUnresponsive: DomainEvent, SelfReport {
@@ -30,8 +31,8 @@ public struct WorkerUnresponsive: DomainEvent, SelfReport {
 
 /// A worker's process has ended and nothing is left of it, or it could not be started.
 ///
-/// What the process had sent has been handled before. Until then the worker is `stopping`, and ``WorkerStatus`` says how its process has
-/// ended and what is waited for.
+/// What the process had sent has been handled before. Until then the worker is `stopping`, and ``WorkerStatus`` says
+/// how its process has ended and what is waited for.
 public struct WorkerExited: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -43,17 +44,21 @@ public struct WorkerExited: DomainEvent, SelfReport {
     public let next: String
     /// Whether it was asked to end.
     public let wasAsked: Bool
-    /// What it left in the outbox that it shared with the host; nil if it shared none, so that what it had published and not sent
-    /// is gone, uncounted, or if it ended by breaking the protocol.
+    /// What it left in the outbox that it shared with the host; nil if it shared none, so that what it had published
+    /// and not sent is gone, uncounted, or if it ended by breaking the protocol.
     ///
     /// ``EventsLost`` says so then.
     public let outbox: Outbox?
-    /// How its process has ended, whatever the reason; nil if there was none, or other code of this process has taken its status.
+    /// How its process has ended, whatever the reason; nil if there was none, or other code of this process has taken
+    /// its status.
     ///
     /// A worker that is ended for a fault has the fault as its ``reason``, and here the signal that it was ended with.
     public let exit: Exit?
     /// What its process had used; nil if nobody knows.
     public let usage: ResourceUsage?
+    /// The last lines that it had printed, with breaks between them: 64 and 8 KiB at most, of each its first KiB; nil
+    /// if none.
+    public let lastOutput: String?
 
     /// What a worker that has ended had left behind.
     public struct Outbox: Sendable, Hashable, Codable {
@@ -114,8 +119,8 @@ extension WorkerExited.Outbox {
 
 /// A worker has ended, and events that it had published are gone, or may be.
 ///
-/// Told once for a start of the worker, before its ``WorkerExited``; not at all if nothing is known to be gone: what a worker of this
-/// package leaves behind arrives, unless its memory is damaged.
+/// Told once for a start of the worker, before its ``WorkerExited``; not at all if nothing is known to be gone: what a
+/// worker of this package leaves behind arrives, unless its memory is damaged.
 public struct EventsLost: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -167,6 +172,8 @@ public struct WorkerGaveUp: DomainEvent, SelfReport {
     public let worker: String
     /// Why, in words.
     public let reason: String
+    /// The last lines that its last start had printed, as in ``WorkerExited/lastOutput``; nil if it had printed none.
+    public let lastOutput: String?
 }
 
 /// All workers are being stopped, because a significant one has ended: see `AutomaticShutdown`.
@@ -187,7 +194,8 @@ public struct WorkerOutput: DomainEvent, SelfReport {
 
 /// A worker has printed more than is passed on (``WorkerLimits/output``): so much of it was left out.
 ///
-/// Told at most once a second, and at the worker's end. The worker itself notices nothing: it never waits for who reads its output.
+/// Told at most once a second, and at the worker's end. The worker itself notices nothing: it never waits for who reads
+/// its output.
 public struct WorkerOutputDropped: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -210,9 +218,11 @@ public struct WorkerBoxIncomplete: DomainEvent, SelfReport {
     public let missing: [String]
 }
 
-/// A worker has ended and had left processes behind that were no longer in its process group, as daemons are: they were killed.
+/// A worker has ended and had left processes behind that were no longer in its process group, as daemons are: they were
+/// killed.
 ///
-/// Those that are still in its group are killed with it, without a word. One that has also changed its environment is not found.
+/// Those that are still in its group are killed with it, without a word. One that has also changed its environment is
+/// not found.
 public struct WorkerLeftBehind: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String

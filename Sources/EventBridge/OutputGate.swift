@@ -7,29 +7,35 @@ import Locks
 final class OutputGate: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
+    /// Where lines go.
+    enum Target: Sendable {
+        case closure(@Sendable (WorkerOutput) -> Void)
+        /// They are published, and printed if nothing subscribes to them.
+        case published(otherwise: UnclaimedOutput)
+    }
+
     /// For how long what is left out is gathered before it is said.
     private static let interval: UInt64 = 1_000_000_000
 
     private let worker: String
     private let reports: ReportLine
     private let poller: Poller
-    private let closure: (@Sendable (WorkerOutput) -> Void)?
+    private let target: Target
     private let lock = Lock()
     private var meter: OutputMeter
     private var isToldLater = false
 
-    /// - Parameter closure: gets the lines; nil if they are published.
     init(
         worker: String,
         rate: Int,
         reports: ReportLine,
         poller: Poller,
-        closure: (@Sendable (WorkerOutput) -> Void)?
+        target: Target
     ) {
         self.worker = worker
         self.reports = reports
         self.poller = poller
-        self.closure = closure
+        self.target = target
         meter = OutputMeter(rate: rate, at: MonotonicClock.now())
     }
 
@@ -41,7 +47,12 @@ final class OutputGate: @unchecked Sendable {
         }
         if passes {
             let output = WorkerOutput(worker: worker, isError: isError, line: line.text)
-            if let closure { closure(output) } else { reports.publish(output, bytes: line.bytes.count) }
+            switch target {
+            case .closure(let closure): closure(output)
+            case .published(let otherwise):
+                let isWanted = reports.publish(output, bytes: line.bytes.count)
+                if !isWanted { otherwise.print(line.text, of: worker) }
+            }
         }
         if isFirst { poller.schedule(after: Self.interval) { [weak self] in self?.tell() } }
     }

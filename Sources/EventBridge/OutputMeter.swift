@@ -1,7 +1,7 @@
 /// Decides which lines that a worker prints are passed on: so many bytes a second, and four seconds' worth at once.
 ///
-/// Once it leaves lines out it does so until there is room for a second's worth again: what is passed on comes in pieces that one
-/// can read, and not as single lines out of a flood.
+/// Once it leaves lines out it does so until there is room for a second's worth again: what is passed on comes in
+/// pieces that one can read, and not as single lines out of a flood.
 struct OutputMeter {
     /// What was left out.
     struct Dropped: Equatable {

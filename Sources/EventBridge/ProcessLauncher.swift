@@ -3,8 +3,9 @@ import BridgeTransport
 import Locks
 import Supervision
 
-/// Starts workers as processes, with one end of a socket pair as their descriptor 3, memory for their outbox as 4, and memory for
-/// what large events they get as 5; through `bridge-launcher`, where it is, so that nothing of them outlives this process.
+/// Starts workers as processes, with one end of a socket pair as their descriptor 3, memory for their outbox as 4, and
+/// memory for what large events they get as 5; through `bridge-launcher`, where it is, so that nothing of them outlives
+/// this process.
 final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -19,6 +20,12 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
 
     /// What every program may need to know; nothing else of the supervisor's environment is passed on.
     private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"]
+
+    /// The settings of the Swift runtime's backtracer, which a worker does without unless they say otherwise.
+    ///
+    /// Where a toolchain is installed it catches the first signal of a crash, or SIGABRT from the supervisor, prints
+    /// for seconds, and lets the process live on.
+    private static let backtraces = "SWIFT_BACKTRACE"
 
     private let start: WorkerStart
     private let lock = Lock()
@@ -166,6 +173,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         for name in inherited {
             if let value = CurrentProcess.environment(name) { environment[name] = value }
         }
+        environment[backtraces] = CurrentProcess.environment(backtraces) ?? "enable=no"
         environment.merge(specification.environment) { _, own in own }
         environment["EVENT_BRIDGE_FD"] = "\(linkDescriptor)"
         environment["EVENT_BRIDGE_NAME"] = specification.name
@@ -217,14 +225,18 @@ private final class SpawnedProcess: WorkerProcess {
         _ = try? child.signal(signal.number)
     }
 
+    func signal(_ signal: SignalNumber) -> Bool { (try? child.signal(signal.rawValue)) ?? false }
+
     var usage: ResourceUsage? { child.usage.map(ResourceUsage.init) }
 
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws {
-        try child.onExit(on: poller) { [pipes, ended] exit in
+        try child.onExit(on: poller) { [pipes, ended, poller] exit in
             ended(exit)
             // What a grandchild goes on printing is no longer the worker's.
             for pipe in pipes { pipe.finish() }
-            handler(ExitReason(exit.status))
+            // Behind its last words, which lie in the pipes.
+            let tell: @Sendable () -> Void = { handler(ExitReason(exit.status)) }
+            if !poller.perform(tell) { tell() }
         }
     }
 }

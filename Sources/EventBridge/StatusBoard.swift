@@ -5,8 +5,9 @@ import Supervision
 
 /// The states of all workers, as far as they were told, and everyone who is told of them.
 ///
-/// Whoever is added gets a snapshot, and then each change that is not in it, once and in order. The changes come from one thread at a
-/// time; each feed's updates wait in a line of its own, so that no lock is held while they are handed over.
+/// Whoever is added gets a snapshot, and then each change that is not in it, once and in order. The changes come from
+/// one thread at a time; each feed's updates wait in a line of its own, so that no lock is held while they are handed
+/// over.
 final class StatusBoard: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -152,7 +153,8 @@ final class StatusFeed: @unchecked Sendable {
 
     private func handOver() {
         guard !DeliveryThread.current.isDelivering else {
-            // Whatever is published here comes behind the event whose handler is running, and so behind what other threads are told meanwhile.
+            // Whatever is published here comes behind the event whose handler is running, and so behind what other
+            // threads are told meanwhile.
             LineExecutor.anywhere.schedule { self.handOver() }
             return
         }

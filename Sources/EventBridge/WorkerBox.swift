@@ -7,36 +7,40 @@ import Supervision
 /// WorkerBox(memory: 512 << 20, openFiles: 256, files: .init(readOnly: ["/srv/maps"], writable: ["/srv/tiles"]), allowsNetwork: false)
 /// ```
 ///
-/// It is closed around the worker's process by `bridge-launcher`, before the worker's program begins, and holds for all that the program
-/// starts. Nobody opens it again. Where there is no launcher the worker is not started. In any box a process gets no new privileges: a
-/// set-user-ID program that it starts has its own rights only, so that `sudo` does not work.
+/// It is closed around the worker's process by `bridge-launcher`, before the worker's program begins, and holds for all
+/// that the program starts. Nobody opens it again. Where there is no launcher the worker is not started. In any box a
+/// process gets no new privileges: a set-user-ID program that it starts has its own rights only, so that `sudo` does
+/// not work.
 ///
 /// A box with ``files`` or without network is closed: what is in it changes no process outside, and looks into none. It
 /// cannot trace one, read its memory or environment, set its limits, nice value, scheduler or affinity, and, from Linux
 /// 6.12 on, send it a signal; before, ``WorkerBoxIncomplete`` says so. Keys, System V's and POSIX's queues and memory
 /// by number, user namespaces and programs of another architecture are refused. As a process is told from another by
 /// its number alone, a thread in it sets its own scheduling as 0 only. Of the superuser's capabilities those about
-/// files and users are left. `docs/security.md` has the table.
+/// files and users are left. `docs/reference/security.md` has the table.
 ///
 /// Workers in memory, of the test kit, have no process and no box.
 public struct WorkerBox: Sendable, Hashable {
-    /// Which files a worker can touch, on Linux 6.2 and later with Landlock enabled; all others are refused to it by EACCES.
+    /// Which files a worker can touch, on Linux 6.2 and later with Landlock enabled; all others are refused to it by
+    /// EACCES.
     ///
-    /// A path stands for a file, or for a directory with all that lies below it; it has to be there when the worker is started, and a
-    /// relative one counts from the worker's working directory.
+    /// A path stands for a file, or for a directory with all that lies below it; it has to be there when the worker is
+    /// started, and a relative one counts from the worker's working directory.
     ///
-    /// Always readable are the worker's program, `/usr`, `/bin`, `/sbin`, `/lib` and its sisters, the directories of the libraries that
-    /// `bridge-launcher` itself uses, the loader's list of them, `/etc/localtime`, `/proc`, `/sys/devices/system/cpu`, `/dev/zero`,
-    /// `/dev/random` and `/dev/urandom`; `/dev/null` and `/dev/full` can be written, too. What `/proc` tells of a process outside the box
-    /// is what it tells everybody. A script's interpreter, and libraries beside a program, have to be among ``readOnly``.
+    /// Always readable are the worker's program, `/usr`, `/bin`, `/sbin`, `/lib` and its sisters, the directories of
+    /// the libraries that `bridge-launcher` itself uses, the loader's list of them, `/etc/localtime`, `/proc`,
+    /// `/sys/devices/system/cpu`, `/dev/zero`, `/dev/random` and `/dev/urandom`; `/dev/null` and `/dev/full` can be
+    /// written, too. What `/proc` tells of a process outside the box is what it tells everybody. A script's
+    /// interpreter, and libraries beside a program, have to be among ``readOnly``.
     ///
-    /// What is not a matter of these rules: to ask whether a file is there, how large it is and whose; to change its mode, owner or times
-    /// where the user may; and to connect to a socket in the file system.
+    /// What is not a matter of these rules: to ask whether a file is there, how large it is and whose; to change its
+    /// mode, owner or times where the user may; and to connect to a socket in the file system.
     public struct Files: Sendable, Hashable {
         /// What can be read, listed and executed.
         public var readOnly: [String]
 
-        /// What can be read, listed, written, made and removed, but not executed, unless it is among ``readOnly`` as well.
+        /// What can be read, listed, written, made and removed, but not executed, unless it is among ``readOnly`` as
+        /// well.
         public var writable: [String]
 
         /// Makes rules; without paths only what every program needs can be touched.
@@ -48,18 +52,19 @@ public struct WorkerBox: Sendable, Hashable {
 
     /// How much memory of its own the process may have, in bytes (RLIMIT_DATA); nil for any amount.
     ///
-    /// What counts is what can be written and is shared with nobody, used or not: the heap, and 8 MiB for the stack of each thread. A Swift
-    /// program wants 64 MiB to begin with. Memory that is shared, as the outbox is, does not count, nor does what is only reserved.
+    /// What counts is what can be written and is shared with nobody, used or not: the heap, and 8 MiB for the stack of
+    /// each thread. A Swift program wants 64 MiB to begin with. Memory that is shared, as the outbox is, does not
+    /// count, nor does what is only reserved.
     ///
-    /// A Swift program that gets no memory ends by a signal. No signal says that it was the memory, so that ``WorkerExited/reason`` says it
-    /// of a worker that ended by itself when it had three quarters of this in RAM, and more than the supervisor ever had: the system
-    /// counts a process's memory from before its program began.
+    /// A Swift program that gets no memory ends by a signal. No signal says that it was the memory, so that
+    /// ``WorkerExited/reason`` says it of a worker that ended by itself when it had three quarters of this in RAM, and
+    /// more than the supervisor ever had: the system counts a process's memory from before its program began.
     public var memory: Int?
 
     /// How much processor time the process may use, in whole seconds (RLIMIT_CPU); nil for any amount.
     ///
-    /// Then it is killed by SIGXCPU, and two seconds later by SIGKILL if it handles that. Each process that it starts has this time of its
-    /// own.
+    /// Then it is killed by SIGXCPU, and two seconds later by SIGKILL if it handles that. Each process that it starts
+    /// has this time of its own.
     public var processorTime: Duration?
 
     /// How many descriptors the process may have open (RLIMIT_NOFILE); nil for what the supervisor may.
@@ -67,11 +72,11 @@ public struct WorkerBox: Sendable, Hashable {
     /// What is beyond it fails with EMFILE, for the worker to report.
     public var openFiles: Int?
 
-    /// How many processes and threads the user may have for this one to be able to start another (RLIMIT_NPROC); nil for what the
-    /// supervisor may.
+    /// How many processes and threads the user may have for this one to be able to start another (RLIMIT_NPROC); nil
+    /// for what the supervisor may.
     ///
-    /// The system counts all of the user's, whoever has started them, so that this is of use for a user of the workers' own. It does not
-    /// hold for the superuser. What is beyond it fails with EAGAIN, for the worker to report.
+    /// The system counts all of the user's, whoever has started them, so that this is of use for a user of the workers'
+    /// own. It does not hold for the superuser. What is beyond it fails with EAGAIN, for the worker to report.
     public var processes: Int?
 
     /// How large a core may be that it leaves, in bytes (RLIMIT_CORE); 0 for none, nil for what the supervisor's may.
@@ -87,13 +92,15 @@ public struct WorkerBox: Sendable, Hashable {
     /// Which files it can touch; nil for all that its user may.
     public var files: Files?
 
-    /// Whether it can reach a network, its own machine's included; without, it can make sockets of the kind AF_UNIX only.
+    /// Whether it can reach a network, its own machine's included; without, it can make sockets of the kind AF_UNIX
+    /// only.
     ///
-    /// Refused with EAFNOSUPPORT, by a filter of system calls, on Linux for x86-64, ARM64 and RISC-V. Programs of another
-    /// architecture do not run then, and neither does `io_uring`, which would get around it.
+    /// Refused with EAFNOSUPPORT, by a filter of system calls, on Linux for x86-64, ARM64 and RISC-V. Programs of
+    /// another architecture do not run then, and neither does `io_uring`, which would get around it.
     public var allowsNetwork: Bool
 
-    /// Whether it can connect to sockets of this machine where it has no network: to a database, the system's log, a control socket.
+    /// Whether it can connect to sockets of this machine where it has no network: to a database, the system's log, a
+    /// control socket.
     ///
     /// Refused with EACCES, by the same filter, which sees no addresses: all of them, or none. A datagram can be sent
     /// without connecting, to whatever socket its user may write to. Of no effect where it has a network.
@@ -200,7 +207,8 @@ extension WorkerBox {
     ///
     /// Blocks for some milliseconds.
     ///
-    /// - Throws: A `SystemError` or `SpawnError` if there is no `bridge-launcher` beside this program, or it cannot be started.
+    /// - Throws: A `SystemError` or `SpawnError` if there is no `bridge-launcher` beside this program, or it cannot be
+    ///   started.
     package func missingHere() throws -> [String] {
         let launcher = try CurrentProcess.executableDirectory() + "/bridge-launcher"
         var box = spawnBox
@@ -218,7 +226,8 @@ extension WorkerBox {
 
     /// Why a process in this box ended, with the limit that it was at, if no signal has named one.
     ///
-    /// - Parameter ownPeak: the most memory that this process ever had; what the child had before its program began was this one's.
+    /// - Parameter ownPeak: the most memory that this process ever had; what the child had before its program began was
+    ///   this one's.
     func explanation(
         of reason: ExitReason,
         _ usage: ResourceUsage?,

@@ -1,6 +1,7 @@
 import Supervision
 
-/// What lies between the workers that a bridge has and those that it is to have, by name: found before anything is done.
+/// What lies between the workers that a bridge has and those that it is to have, by name: found before anything is
+/// done.
 struct WorkerChanges: Sendable {
     /// A worker that the bridge has, or a pool.
     struct Present: Sendable {

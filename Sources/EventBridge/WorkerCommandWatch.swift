@@ -2,14 +2,15 @@ import Supervision
 
 /// What can be commanded of a worker.
 enum WorkerCommand: Sendable, Hashable {
+    case start
     case stop
     case restart
 }
 
 /// Decides when a command about a worker is done, by what is told of the worker after the command was given.
 ///
-/// What is told may be older than the command, and is then older than what the supervisor knows; what is told comes in order and leaves
-/// nothing out, which what the supervisor knows does.
+/// What is told may be older than the command, and is then older than what the supervisor knows; what is told comes in
+/// order and leaves nothing out, which what the supervisor knows does.
 struct WorkerCommandWatch: Sendable {
     enum Conclusion: Sendable, Hashable {
         case goesOn
@@ -21,7 +22,8 @@ struct WorkerCommandWatch: Sendable {
     private let command: WorkerCommand
     private let startsBefore: Int
 
-    /// - Parameter startsBefore: how often the worker had been started before the start that is asked for, or in the moment of its stop.
+    /// - Parameter startsBefore: how often the worker had been started before the start that is asked for, or in the
+    ///   moment of its stop.
     init(_ command: WorkerCommand, startsBefore: Int) {
         self.command = command
         self.startsBefore = startsBefore
@@ -38,8 +40,9 @@ struct WorkerCommandWatch: Sendable {
             }
             // When it is told, what follows from it is done; but it may be told of an earlier rest.
             return status.state.isAtRest && status.starts == startsBefore && now.state.isAtRest ? .done : .goesOn
-        case .restart:
-            // Of a start before the command; but one that comes to rest before it was started again is not told of by another.
+        case .start, .restart:
+            // Of a start before the command; but one that comes to rest before it was started again is not told of by
+            // another.
             let isNews = status.starts > startsBefore
             if isNews, status.state == .ready { return .done }
             guard isNews ? status.state.isAtRest : now.state.isAtRest && now.starts == startsBefore else {

@@ -5,7 +5,8 @@ import EventRouting
 import Locks
 import Supervision
 
-/// How a start of a worker comes to its events: by its handshake, and, where another process had them, by that one's end.
+/// How a start of a worker comes to its events: by its handshake, and, where another process had them, by that one's
+/// end.
 extension WorkerIncarnation {
     func helloReceived(_ hello: Hello) {
         switch HostHandshake.helloReceived(hello, expecting: cookie) {
@@ -69,7 +70,8 @@ extension WorkerIncarnation {
 
     /// Lets no event go to it any more: what comes is for the process that takes its place.
     ///
-    /// - Returns: Whether it had been ready. If not, its link stays as it is: without a process that is the link of the next start.
+    /// - Returns: Whether it had been ready. If not, its link stays as it is: without a process that is the link of the
+    ///   next start.
     func keepEvents() -> Bool {
         let wasReady = lock.withLock {
             keepsEvents = true

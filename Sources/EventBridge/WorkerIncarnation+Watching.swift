@@ -10,8 +10,9 @@ import Supervision
 extension WorkerIncarnation {
     /// Looks once each interval whether the worker has been silent for too long.
     ///
-    /// Silence counts only while the reading thread waits for the worker: what the worker has written and nobody has read yet says
-    /// nothing. And a look that comes late, because this process or the machine was stopped, starts counting afresh.
+    /// Silence counts only while the reading thread waits for the worker: what the worker has written and nobody has
+    /// read yet says nothing. And a look that comes late, because this process or the machine was stopped, starts
+    /// counting afresh.
     ///
     /// A worker that speaks in lines shows that it lives when it has something to say.
     func watchHeartbeat() {
@@ -42,7 +43,8 @@ extension WorkerIncarnation {
         }
     }
 
-    /// Looks several times within the idle time whether one that is on demand has had nothing to do; nothing is counted while events pass.
+    /// Looks several times within the idle time whether one that is on demand has had nothing to do; nothing is counted
+    /// while events pass.
     func watchIdleness() {
         guard let onDemand = specification.child.onDemand else { return }
         look(IdleWatch(onDemand, from: .onMonotonicClock))
@@ -95,7 +97,8 @@ extension WorkerIncarnation {
 
     // MARK: - Handlers
 
-    /// Looks several times within the handlers' deadline which events the worker is at; nothing is counted while events pass.
+    /// Looks several times within the handlers' deadline which events the worker is at; nothing is counted while events
+    /// pass.
     func watchHandlers() {
         guard let deadline = specification.limits.handlerDeadline else { return }
         look(HandlerWatch(deadline: deadline, from: .onMonotonicClock), deadline)

@@ -25,7 +25,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration)
         /// Told once, before the end.
         func incarnationLostEvents(_ lost: EventsLost)
-        /// Its process is gone, and what it has said is read; its link, and handlers of what came over it, may not be gone.
+        /// Its process is gone, and what it has said is read; its link, and handlers of what came over it, may not be
+        /// gone.
         func incarnationProcessEnded(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
         /// Link and process are both gone.
         func incarnationEnded(
@@ -65,6 +66,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// Whether another process takes its place: it gets no events any more, or none at all.
     var keepsEvents = false
     private var hasReported = false
+    private var output = OutputTail()
 
     /// What its specification lets it publish, and what its runtime reports of that; nil for anything.
     private let publishable: Set<EventName>?
@@ -152,6 +154,11 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// How its process has ended, and what it had used; nil before its end, and where there was none.
     var ending: (exit: ExitReason?, usage: ResourceUsage?) { lock.withLock { (exit, started?.usage) } }
 
+    /// The last lines that it has printed, with breaks between them; nil if there are none.
+    var lastOutput: String? { lock.withLock { output.text } }
+
+    func printed(_ line: LinePipe.Line) { lock.withLock { output.add(line) } }
+
     /// What it has left in the memory that it shared; nil before its end, and if there was none.
     var takenOver: TakeOver? { link.takenOver }
 
@@ -161,6 +168,14 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             return started?.process
         }
         process?.signal(signal)
+    }
+
+    /// Sends a signal that somebody has asked for, of which the supervisor knows nothing.
+    ///
+    /// - Returns: The process that it went to; nil if there is none any more.
+    func signal(_ signal: SignalNumber) -> Int32? {
+        guard let process = lock.withLock({ started?.process }), process.signal(signal) else { return nil }
+        return process.processIdentifier
     }
 
     func drain(grace: Duration) {
@@ -281,7 +296,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         reportEnd()
     }
 
-    /// Tells of the end of the process as soon as it is known and what the process has said is read: that it is ready, for one.
+    /// Tells of the end of the process as soon as it is known and what the process has said is read: that it is ready,
+    /// for one.
     private func tellProcessEnd() {
         let ended: ExitReason? = lock.withLock {
             guard isReadToEnd, let exit, !hasToldProcessEnd else { return nil }
@@ -323,7 +339,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         owner.incarnationEnded(self, reason, isOrderly: ended.record.hasSaidGoodbye, verdict: verdict)
     }
 
-    /// What is wrong with the outbox that it has left, which counts as if it had broken the protocol alive; nil if nothing is.
+    /// What is wrong with the outbox that it has left, which counts as if it had broken the protocol alive; nil if
+    /// nothing is.
     ///
     /// Only a worker can damage it: one that is killed while it writes leaves a torn event, and no damage.
     private func damageLeft() -> ExitReason? {

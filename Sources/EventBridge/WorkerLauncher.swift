@@ -67,6 +67,11 @@ package protocol WorkerProcess: Sendable {
 
     func signal(_ signal: ChildSignal)
 
+    /// Sends a signal that somebody has asked for.
+    ///
+    /// - Returns: Whether there was a process to take it.
+    func signal(_ signal: SignalNumber) -> Bool
+
     /// Calls `handler` once when the process has ended.
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws
 
@@ -76,6 +81,8 @@ package protocol WorkerProcess: Sendable {
 
 extension WorkerProcess {
     package var usage: ResourceUsage? { nil }
+
+    package func signal(_ signal: SignalNumber) -> Bool { false }
 }
 
 extension WorkerProcess {

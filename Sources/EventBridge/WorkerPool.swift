@@ -15,10 +15,11 @@ import Supervision
 /// )
 /// ```
 ///
-/// The members are workers of their own, named `render.1` to `render.4`: each is started, watched and restarted by itself, and has its own
-/// line in ``BridgeHost/statistics`` and ``BridgeHost/status``. Of the events that the specification subscribes to each goes to exactly
-/// one of them. Events with equal keys, also of different types, go to the same one, in order, also across its restarts; which one depends
-/// on the key and on the number of members alone, so that it is the same in every run.
+/// The members are workers of their own, named `render.1` to `render.4`: each is started, watched and restarted by
+/// itself, and has its own line in ``BridgeHost/statistics`` and ``BridgeHost/status``. Of the events that the
+/// specification subscribes to each goes to exactly one of them. Events with equal keys, also of different types, go to
+/// the same one, in order, also across its restarts; which one depends on the key and on the number of members alone,
+/// so that it is the same in every run.
 public struct WorkerPool: Sendable, Hashable {
     /// How many workers run.
     public var members: Int
@@ -36,7 +37,8 @@ public struct WorkerPool: Sendable, Hashable {
 
     /// A pool in which a function of the event says the key.
     ///
-    /// Where another worker publishes the event, the host decodes it for that: on the host's thread that reads that worker's link.
+    /// Where another worker publishes the event, the host decodes it for that: on the host's thread that reads that
+    /// worker's link.
     public func keyed<E: DomainEvent, Key: Encodable & SendableMetatype>(
         _ type: E.Type,
         by key: @escaping @Sendable (E) -> Key
@@ -89,9 +91,9 @@ public struct PoolKey: Sendable, Hashable {
 
     /// By the value of the event's field of this name.
     ///
-    /// Found in the encoded event, at its top level. Integers are equal if their values are, texts of a known length if their bytes are; everything else
-    /// if it is encoded alike. Events without the field, or with null in it, all go to one and the same member, and ``EventKeyMissing``
-    /// says so once.
+    /// Found in the encoded event, at its top level. Integers are equal if their values are, texts of a known length if
+    /// their bytes are; everything else if it is encoded alike. Events without the field, or with null in it, all go to
+    /// one and the same member, and ``EventKeyMissing`` says so once.
     public static func field(_ name: String) -> PoolKey { PoolKey(kind: .field(name)) }
 
     /// To the member for which the fewest events wait, of those that are not given up or stopped.

@@ -16,14 +16,14 @@ public struct WorkerSpecification: Sendable, Hashable {
 
     /// The names of the events that the worker subscribes to.
     ///
-    /// They are kept for it while it is down, and it is ready only when it has subscribed to all of them. It may subscribe to
-    /// others as well; those it gets while it runs.
+    /// They are kept for it while it is down, and it is ready only when it has subscribed to all of them. It may
+    /// subscribe to others as well; those it gets while it runs.
     public var subscribes: [String]
 
     /// The names of the events that the worker may publish; nil for any.
     ///
-    /// Others are refused to it by name. What its runtime reports of its own events and handlers (`EventRefused`, `EventsDropped`,
-    /// `EventsTraced`, `HandlerFailed`) always passes, so that a refusal is seen here as well.
+    /// Others are refused to it by name. What its runtime reports of its own events and handlers (`EventRefused`,
+    /// `EventsDropped`, `EventsTraced`, `HandlerFailed`) always passes, so that a refusal is seen here as well.
     public var publishes: [String]?
 
     /// How much the link to the worker holds and takes.
@@ -40,7 +40,8 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// without network no socket can be connected to; see ``WorkerBox/allowsConnections``.
     public var allowsControl: Bool
 
-    /// How many workers run by this specification, and which of them gets an event; nil for one, which has the specification's name.
+    /// How many workers run by this specification, and which of them gets an event; nil for one, which has the
+    /// specification's name.
     public var pool: WorkerPool?
 
     /// The worker's name: 1 to 64 of the characters A to Z, a to z, 0 to 9, `.`, `_` and `-`, and not `host`.

@@ -15,22 +15,24 @@ public struct WorkerStatistics: Sendable, Hashable {
     /// What the worker refused to accept is not known here, and so not counted.
     public let received: EventCounts
 
-    /// How long the worker takes to settle an event: from the moment at which the event leaves for it until the host reads that its handlers have returned, or
-    /// that it was refused.
+    /// How long the worker takes to settle an event: from the moment at which the event leaves for it until the host
+    /// reads that its handlers have returned, or that it was refused.
     ///
-    /// That is more than the handlers' own time. It includes the way there and back, the waiting in the worker behind other events, and up to 2 ms for
-    /// which an acknowledgement may wait for a frame that it can ride on. The waiting in the outbox is not in it.
+    /// That is more than the handlers' own time. It includes the way there and back, the waiting in the worker behind
+    /// other events, and up to 2 ms for which an acknowledgement may wait for a frame that it can ride on. The waiting
+    /// in the outbox is not in it.
     ///
-    /// A sample: one event at a time is timed, the next one begins when that is settled; so the events of a flood are represented by a part of them.
-    /// An event whose worker dies is not in it until the next worker settles it, which counts from its leaving anew. Of a worker that acknowledges nothing there are none.
+    /// A sample: one event at a time is timed, the next one begins when that is settled; so the events of a flood are
+    /// represented by a part of them. An event whose worker dies is not in it until the next worker settles it, which
+    /// counts from its leaving anew. Of a worker that acknowledges nothing there are none.
     public let settling: DurationHistogram
 
     /// How often it has broken the protocol or a limit, and was ended for that; `WorkerExited.reason` says how.
     public let violations: UInt64
 }
 
-/// The books of one direction: `offered = accepted + rejected`, and `accepted = handled + unwanted + unconfirmed + refused + coalesced +
-/// dropped + deadLettered + lost + waiting`.
+/// The books of one direction: `offered = accepted + rejected`, and
+/// `accepted = handled + unwanted + unconfirmed + refused + coalesced + dropped + deadLettered + lost + waiting`.
 ///
 /// Exact when nothing is on its way; while events pass, the terms are read one after the other.
 public struct EventCounts: Sendable, Hashable {
@@ -38,7 +40,8 @@ public struct EventCounts: Sendable, Hashable {
     public let offered: UInt64
     /// Events that were not taken, because the outbox was full, the worker unavailable, or the event too large.
     public let rejected: UInt64
-    /// Events whose handlers have all returned; or, for what passes through the host, that lie in the outboxes of all who want them.
+    /// Events whose handlers have all returned; or, for what passes through the host, that lie in the outboxes of all
+    /// who want them.
     public let handled: UInt64
     /// Events that found no handler.
     public let unwanted: UInt64

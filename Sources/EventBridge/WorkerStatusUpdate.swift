@@ -5,8 +5,8 @@ public typealias WorkerStatus = ChildStatus
 
 /// What a subscriber to the workers' states is given: all of them, and which one has just changed.
 public struct WorkerStatusUpdate: Sendable, Hashable {
-    /// All workers, in the order of their specifications, as they were at the moment of this update; those that were added while the bridge
-    /// runs come last.
+    /// All workers, in the order of their specifications, as they were at the moment of this update; those that were
+    /// added while the bridge runs come last.
     public let workers: [WorkerStatus]
 
     /// The one that has changed, as it stands in ``workers``; nil in the first update, which is the snapshot.

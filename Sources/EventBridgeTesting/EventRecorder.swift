@@ -9,8 +9,8 @@ import Locks
 /// let provisioned = try await recorder.next(BoxProvisioned.self)
 /// ```
 ///
-/// It records on the publishing thread, before any handler is called: when `publish` has returned, the event is recorded. It
-/// stops when it is released.
+/// It records on the publishing thread, before any handler is called: when `publish` has returned, the event is
+/// recorded. It stops when it is released.
 public final class EventRecorder: Sendable {
     /// The publisher whose events it keeps.
     public let publisher: EventPublisher
@@ -84,9 +84,10 @@ public final class EventRecorder: Sendable {
     /// Events of other types do not matter, whether they came before or not.
     /// - Parameters:
     ///   - limit: how long it waits.
-    ///   - clock: what measures that time; by default the machine's monotonic one, which setting its date does not touch.
-    /// - Throws: ``EventNotRecorded``, which lists what was recorded instead, when the time is over or the type is not recorded
-    ///   at all; `CancellationError` when the task is cancelled.
+    ///   - clock: what measures that time; by default the machine's monotonic one, which setting its date does not
+    ///     touch.
+    /// - Throws: ``EventNotRecorded``, which lists what was recorded instead, when the time is over or the type is not
+    ///   recorded at all; `CancellationError` when the task is cancelled.
     @discardableResult
     public func next<E: DomainEvent>(
         _ type: E.Type,

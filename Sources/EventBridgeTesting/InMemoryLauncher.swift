@@ -84,7 +84,8 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
     }
 
     func signal(_ signal: ChildSignal) {
-        // What a signal does to a process that does not handle it: its handlers do nothing more, and its link breaks off.
+        // What a signal does to a process that does not handle it: its handlers do nothing more, and its link breaks
+        // off.
         end(.signaled(number: signal.number, coreDumped: false))
     }
 

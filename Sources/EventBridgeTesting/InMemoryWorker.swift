@@ -4,8 +4,8 @@ public import Supervision
 
 /// A worker that runs inside the test's own process: the code of a real worker, over a link in memory.
 ///
-/// The link behaves like a socket: the same frames, window, limits and torn ends. What is missing is the process: a crash of the
-/// worker's code is a crash of the test.
+/// The link behaves like a socket: the same frames, window, limits and torn ends. What is missing is the process: a
+/// crash of the worker's code is a crash of the test.
 public struct InMemoryWorker: Sendable {
     package let specification: WorkerSpecification
     let body: @Sendable (EventPublisher) async throws -> [Subscription]

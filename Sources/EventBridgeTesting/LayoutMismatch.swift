@@ -3,8 +3,8 @@ public import DomainEvents
 
 /// What is wrong with an event type's layout, as far as this event shows; nil if nothing is.
 ///
-/// Writes the event by its layout and by way of `Codable`, compares the bytes, and makes events of them both ways. An event with
-/// every field filled in, and one without those that may be nil, show most of what can be wrong:
+/// Writes the event by its layout and by way of `Codable`, compares the bytes, and makes events of them both ways. An
+/// event with every field filled in, and one without those that may be nil, show most of what can be wrong:
 ///
 /// ```swift
 /// #expect(try layoutMismatch(of: BoxProvisioned(boxID: 1, label: "one")) == nil)

@@ -81,7 +81,8 @@ public final class ManualClock: Clock, @unchecked Sendable {
         }
     }
 
-    /// Moves the clock on and wakes those whose deadline has come: the earliest first, and of equal ones the first to sleep.
+    /// Moves the clock on and wakes those whose deadline has come: the earliest first, and of equal ones the first to
+    /// sleep.
     ///
     /// The tasks are resumed in that order; they run in it too if they run on one actor.
     public func advance(by duration: Duration) {

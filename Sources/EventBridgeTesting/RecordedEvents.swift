@@ -141,6 +141,8 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
 
 /// Has a recorder told of every event type that is used for the first time.
 final class RecorderRegistration: InterestObserver {
+    let isBridge = false
+
     private weak let publisher: EventPublisher?
     private let log: RecordedEvents
 

@@ -2,9 +2,10 @@ import Locks
 
 /// Which peers wait until what another peer has published gets through.
 ///
-/// An event of one peer for another stays unacknowledged while what the receiver publishes in return cannot leave the receiver: so a
-/// slow receiver at the end of a chain slows the peer at its beginning. Peers that publish for one another could all wait so. The wait
-/// that would close such a circle is not begun: that peer's event is taken, and the others go on.
+/// An event of one peer for another stays unacknowledged while what the receiver publishes in return cannot leave the
+/// receiver: so a slow receiver at the end of a chain slows the peer at its beginning. Peers that publish for one
+/// another could all wait so. The wait that would close such a circle is not begun: that peer's event is taken, and the
+/// others go on.
 final class BacklogWaits: Sendable {
     private struct Wait: Hashable {
         let sender: ObjectIdentifier

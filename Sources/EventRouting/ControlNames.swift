@@ -2,8 +2,8 @@ import BridgeProtocol
 import BridgeTransport
 package import DomainEvents
 
-/// Names of events that do not pass between all who want them: some only between the host and those who have attached to it, while workers
-/// neither send nor get them; some never leave their process.
+/// Names of events that do not pass between all who want them: some only between the host and those who have attached
+/// to it, while workers neither send nor get them; some never leave their process.
 package struct ControlNames: Sendable {
     /// From whoever has attached; they go no further than the host.
     let commands: Set<EventName>

@@ -23,7 +23,8 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     // MARK: - Coming
 
-    /// Keeps an event that `route` had been sent and could not handle, also beyond the bounds; then nothing more is sent to it.
+    /// Keeps an event that `route` had been sent and could not handle, also beyond the bounds; then nothing more is
+    /// sent to it.
     func add(_ event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String], from route: Route) {
         let (letter, evicted, full): (DeadLetterRecord, [DeadLetterRecord], DeadLettersFull?) = lock.withLock {
             let (letter, evicted) = put(event, for: route.peerName, cause, reasons)
@@ -43,15 +44,17 @@ package final class DeadLetterStore: @unchecked Sendable {
     ///
     /// For receivers whose events cannot be held up.
     ///
+    /// - Parameter isKept: whether it was kept before: then there is room, as for a letter that is put back.
     /// - Returns: Whether it was kept.
     func addIfRoom(
         _ event: UndeliveredEvent,
         for receiver: String,
         cause: EventDeadLettered.Cause,
-        reasons: [String]
+        reasons: [String],
+        isKept: Bool = false
     ) -> Bool {
         let added: (DeadLetterRecord, [DeadLetterRecord])? = lock.withLock {
-            shelf.isFull ? nil : put(event, for: receiver, cause, reasons)
+            shelf.isFull && !isKept ? nil : put(event, for: receiver, cause, reasons)
         }
         guard let (letter, evicted) = added else { return false }
         announce(letter, evicted)
@@ -125,10 +128,10 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     /// Throws a letter away.
     ///
-    /// - Returns: Whether there was one of this number.
-    package func discard(_ number: UInt64) -> Bool {
-        guard take(number) != nil else { return false }
+    /// - Returns: The letter; nil if there is none of this number.
+    package func discard(_ number: UInt64) -> DeadLetterRecord? {
+        guard let letter = take(number) else { return nil }
         roomWasMade()
-        return true
+        return letter
     }
 }

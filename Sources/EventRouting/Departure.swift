@@ -26,7 +26,8 @@ struct Departure: HeldEvent {
 
     mutating func release() {
         let now = context.nanosecondsSinceEpoch
-        // Whoever writes to one after the other comes back to the first when its last write is long past: one busy line makes all busy.
+        // Whoever writes to one after the other comes back to the first when its last write is long past: one busy line
+        // makes all busy.
         for place in places where place.link.release(place.sequence, at: now) { isGathered = true }
     }
 

@@ -49,7 +49,8 @@ package final class TypedKeyFinder<E: DomainEvent>: EventKeyFinder {
     }
 }
 
-/// Where a key lies among all keys, evenly spread: the same for the same value, however it is encoded and in whichever process.
+/// Where a key lies among all keys, evenly spread: the same for the same value, however it is encoded and in whichever
+/// process.
 package struct KeyPlace: Sendable, Hashable {
     private let hash: UInt64
 

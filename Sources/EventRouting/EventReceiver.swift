@@ -1,4 +1,5 @@
 import BridgeProtocol
+import CBOR
 import DomainEvents
 
 /// What became of an event at the subscribers of this process.
@@ -13,7 +14,7 @@ enum LocalOutcome {
         case .handled(let handlers): self = .handled(handlers: handlers)
         case .unwanted: self = .unwanted
         case .pending: self = .pending
-        case .failed(let error): self = .refused(.handlerFailed, text: String(describing: error))
+        case .failed(let thrown): self = .refused(.handlerFailed, text: thrown.description)
         }
     }
 
@@ -33,8 +34,8 @@ enum LocalOutcome {
 
 /// Decodes the events of one name and hands them to the subscribers here.
 protocol EventReceiver: Sendable {
-    /// - Parameter passOn: puts the event into the outboxes of other processes, held if there is a place to say so; returns whether the
-    ///   subscribers here get it too. Called once, whatever becomes of the event here.
+    /// - Parameter passOn: puts the event into the outboxes of other processes, held if there is a place to say so;
+    ///   returns whether the subscribers here get it too. Called once, whatever becomes of the event here.
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -48,8 +49,8 @@ protocol EventReceiver: Sendable {
 final class TypedReceiver<E: DomainEvent>: EventReceiver {
     private let channel: EventChannel<E>
     private let coder: PayloadCoder<E>
-    // Unmanaged: the router alone calls the receiver, in methods of its own, and holds the publisher for good; weak references to it make
-    // every counted one dear.
+    // Unmanaged: the router alone calls the receiver, in methods of its own, and holds the publisher for good; weak
+    // references to it make every counted one dear.
     private let publisher: Unmanaged<EventPublisher>
 
     init(channel: EventChannel<E>, coder: PayloadCoder<E>, publisher: EventPublisher) {
@@ -79,7 +80,7 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
             } catch let invalid as Invalid {
                 return .refused(.invalid, text: String(describing: invalid.reason))
             } catch {
-                return .refused(.undecodable, text: String(describing: error))
+                return .refused(.undecodable, text: CBORError.sentence(of: error))
             }
         }
     }

@@ -45,8 +45,8 @@ extension EventRouter {
         // A refused refusal would go on for ever.
         guard name != EventRefused.eventName else { return }
         let context = link.sentContext(of: head)
-        // Whoever waits for the event gets the error, at once: the peer's receipt follows the refusal, if nobody kills it in between.
-        // Only of a caller in this process is it known that it still waits.
+        // Whoever waits for the event gets the error, at once: the peer's receipt follows the refusal, if nobody kills
+        // it in between. Only of a caller in this process is it known that it still waits.
         if head.wantsReceipt, tell(context.id, .refused, at: route, because: refusal.text) { return }
         reports.publish(
             EventRefused(
@@ -84,7 +84,8 @@ extension EventRouter {
         )
     }
 
-    /// What is to be done if a handler that has not returned yet throws: the event's bytes are gone by then, and kept for it.
+    /// What is to be done if a handler that has not returned yet throws: the event's bytes are gone by then, and kept
+    /// for it.
     func refusedLater(
         _ entry: NamedEvents,
         payload: UnsafeRawBufferPointer,
@@ -99,11 +100,13 @@ extension EventRouter {
     ///
     /// - Parameters:
     ///   - receiver: who refused it; nil for the handlers of this process.
+    ///   - isKept: whether it was a dead letter before: then it is one again, also beyond the bounds.
     ///   - event: not made where nothing is kept.
     func refusalSettled(
         _ name: String,
         by receiver: Route?,
         reason: String,
+        isKept: Bool = false,
         event: () -> UndeliveredEvent
     ) {
         // Reports cause no further ones: a report that nobody can handle would be followed by another for ever.
@@ -112,7 +115,13 @@ extension EventRouter {
         let reasons = event.strikes + [reason]
         if let receiver {
             deadLetters.add(event, cause: .refused, reasons: reasons, from: receiver)
-        } else if !deadLetters.addIfRoom(event, for: Self.ownName, cause: .refused, reasons: reasons) {
+        } else if !deadLetters.addIfRoom(
+            event,
+            for: Self.ownName,
+            cause: .refused,
+            reasons: reasons,
+            isKept: isKept
+        ) {
             losses.add(
                 event: name,
                 id: event.context.id,
@@ -151,28 +160,33 @@ extension EventRouter {
 
     // MARK: - Putting back
 
-    /// Offers a dead letter's event again, under its old identity and with its attempts counted on, to the process that it was for.
+    /// Offers a dead letter's event again, under its old identity and with its attempts counted on, to the process that
+    /// it was for.
     ///
-    /// - Returns: Whether there was a letter of this number.
+    /// - Returns: What it came to; nil if there is no letter of this number.
     /// - Throws: Why it is not taken; the letter is kept then.
-    package func redeliver(_ number: UInt64) throws(DeliveryError) -> Bool {
-        guard let deadLetters, let letter = deadLetters.take(number) else { return false }
+    package func redeliver(_ number: UInt64) throws(DeliveryError) -> Redelivery? {
+        guard let deadLetters, let letter = deadLetters.take(number) else { return nil }
+        let outcome: Redelivery.Outcome
         do throws(DeliveryError) {
-            try offer(letter)
+            outcome = try offer(letter)
         } catch {
             deadLetters.putBack(letter)
             throw error
         }
         deadLetters.roomWasMade()
-        return true
+        return Redelivery(receiver: letter.receiver, outcome: outcome)
     }
 
-    private func offer(_ letter: DeadLetterRecord) throws(DeliveryError) {
+    private func offer(_ letter: DeadLetterRecord) throws(DeliveryError) -> Redelivery.Outcome {
         let (event, attempt) = (letter.event, letter.event.attempts + 1)
         guard letter.receiver != Self.ownName else { return try handleHere(event, attempt: attempt) }
         guard let route = route(to: letter.receiver) else {
             throw DeliveryError(
                 .workerUnavailable,
+                of: event.name,
+                id: event.context.id,
+                at: letter.receiver,
                 "\(event.name) cannot be put back: there is no worker \"\(letter.receiver)\" any more"
             )
         }
@@ -194,6 +208,7 @@ extension EventRouter {
         let place = try offered.get()
         place.link.pump()
         for displaced in place.displaced { wasDisplaced(displaced, at: route) }
+        return .accepted
     }
 
     private func deliverHere(
@@ -210,7 +225,10 @@ extension EventRouter {
         return outcome ?? .unwanted
     }
 
-    private func handleHere(_ event: UndeliveredEvent, attempt: Int) throws(DeliveryError) {
+    private func handleHere(
+        _ event: UndeliveredEvent,
+        attempt: Int
+    ) throws(DeliveryError) -> Redelivery.Outcome {
         let context = EventContext(
             id: event.context.id,
             nanosecondsSinceEpoch: event.context.nanosecondsSinceEpoch,
@@ -226,18 +244,22 @@ extension EventRouter {
             }
         }
         switch outcome {
-        case .handled, .pending: return
+        case .handled: return .handled
+        case .pending: return .accepted
         case .unwanted:
             throw DeliveryError(
                 .nobodySubscribed,
+                of: event.name,
+                id: event.context.id,
                 "\(event.name) cannot be put back: nobody here subscribes to it any more"
             )
         case .refused(_, let reason):
-            refusalSettled(event.name, by: nil, reason: reason) {
+            refusalSettled(event.name, by: nil, reason: reason, isKept: true) {
                 event.payload.withUnsafeBytes {
                     UndeliveredEvent(name: event.name, context: context, attempts: attempt, payload: $0)
                 }
             }
+            return .refused(reason)
         }
     }
 }
@@ -252,8 +274,8 @@ private final class RedeliveryCompletion: HandlingCompletion {
         self.event = event
     }
 
-    func handlersReturned(failure: (any Error)?) {
+    func handlersReturned(failure: ThrownError?) {
         guard let failure else { return }
-        router.refusalSettled(event.name, by: nil, reason: String(describing: failure)) { event }
+        router.refusalSettled(event.name, by: nil, reason: failure.description, isKept: true) { event }
     }
 }

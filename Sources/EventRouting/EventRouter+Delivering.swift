@@ -3,8 +3,8 @@ package import DomainEvents
 
 /// Events without a type whose publisher waits for what becomes of them.
 extension EventRouter {
-    /// Publishes an event whose type this process does not know, from its encoded form, and returns when every handler of it has returned,
-    /// here and in every process that gets it.
+    /// Publishes an event whose type this process does not know, from its encoded form, and returns when every handler
+    /// of it has returned, here and in every process that gets it.
     ///
     /// - Parameters:
     ///   - context: made by the publisher for this event.
@@ -62,7 +62,12 @@ extension EventRouter {
         case .handled(let handlers): ledger.receive(ProcessReceipt(process: own, handlers: handlers))
         case .unwanted: ledger.receive(ProcessReceipt(process: own, handlers: 0))
         case .refused(_, let text):
-            let failure = DeliveryError(.refused, "\(entry.name) was refused here: \(text)")
+            let failure = DeliveryError(
+                .refused,
+                of: entry.name,
+                id: context.id,
+                "\(entry.name) was refused here: \(text)"
+            )
             ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: failure))
         }
     }

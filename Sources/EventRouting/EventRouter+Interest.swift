@@ -5,6 +5,8 @@ import Locks
 
 /// Who wants what: what each peer asks for, and what is asked of it for the others and for this process.
 extension EventRouter: InterestObserver {
+    package var isBridge: Bool { true }
+
     func withRoutes(_ body: (inout [Route]) -> Void) {
         lock.withLock { body(&routes) }
     }
@@ -20,7 +22,8 @@ extension EventRouter: InterestObserver {
 
     /// Tells the peer of a freshly established link what is wanted of it; from now on it is told of every change.
     ///
-    /// - Parameter keepsWishes: whether the peer is taken to want what it wanted before, until it says what it wants now.
+    /// - Parameter keepsWishes: whether the peer is taken to want what it wanted before, until it says what it wants
+    ///   now.
     package func announceInterest(to route: Route, over link: Link, keepsWishes: Bool = false) {
         lock.withLock {
             let told = LinkInterest(link)
@@ -73,7 +76,8 @@ extension EventRouter: InterestObserver {
         }
     }
 
-    /// A peer is down until something comes for it that its specification subscribes to: what else it had asked for is nothing to it.
+    /// A peer is down until something comes for it that its specification subscribes to: what else it had asked for is
+    /// nothing to it.
     package func forgetInterest(of route: Route) {
         let hadAny = lock.withLock {
             defer { route.interest.present?.asked = [] }

@@ -5,11 +5,11 @@ import Locks
 
 /// Peers that come and go while events flow.
 extension EventRouter {
-    /// Adds peers and lets others leave, from one moment on: each event goes by what was before or by what is after, and so to no one twice
-    /// over and not to nobody.
+    /// Adds peers and lets others leave, from one moment on: each event goes by what was before or by what is after,
+    /// and so to no one twice over and not to nobody.
     ///
-    /// What the specifications of new peers say is kept for them from now on. One that leaves gets no more of what its own one says; what it
-    /// had asked for besides, such as answers, it gets until that is forgotten.
+    /// What the specifications of new peers say is kept for them from now on. One that leaves gets no more of what its
+    /// own one says; what it had asked for besides, such as answers, it gets until that is forgotten.
     package func exchange(adding new: [Route], leaving gone: [Route] = []) {
         lock.withLock {
             for route in gone { route.isLeaving = true }
@@ -21,7 +21,8 @@ extension EventRouter {
         lock.withLock { for route in gone { route.leave(but: selfReports) } }
     }
 
-    /// Forgets a peer of which nothing is left, and keeps what it has not handled as dead letters; what they have no room for is announced.
+    /// Forgets a peer of which nothing is left, and keeps what it has not handled as dead letters; what they have no
+    /// room for is announced.
     package func retire(_ route: Route) {
         remove(route)
         let reason = "worker \"\(route.peerName)\" was removed"
@@ -74,7 +75,8 @@ extension EventRouter {
 }
 
 extension Route {
-    /// Takes out everything that the peer has not acknowledged, oldest first: there is no process of it, and will be none.
+    /// Takes out everything that the peer has not acknowledged, oldest first: there is no process of it, and will be
+    /// none.
     fileprivate func takeLeft() -> [UndeliveredEvent] {
         let last = link
         if last.hasEnded { renew(after: last) }

@@ -17,7 +17,7 @@ extension EventRouter {
     /// A peer tells what became of an event there, or passes on what others tell.
     package func receiptReceived(_ receipt: Receipt, over link: Link) {
         guard let id = link.eventID(of: receipt.id) else { return }
-        if receipts.receive(ProcessReceipt(receipt), of: id) { return }
+        if receipts.receive(receipt, of: id) { return }
         // A publisher that does not wait any more is not told, nor is a peer what it says itself.
         guard let publisher = self.link(to: id), publisher !== link else { return }
         publisher.sendReceipt(
@@ -35,7 +35,8 @@ extension EventRouter {
         route(to: id.origin)?.link(toPeerOf: id)
     }
 
-    /// Nothing is heard of the peer until it is started anew: whoever waits for what it says of an event waits no longer.
+    /// Nothing is heard of the peer until it is started anew: whoever waits for what it says of an event waits no
+    /// longer.
     package func peerIsUnavailable(_ route: Route) {
         let reason = "worker \"\(route.peerName)\" is unavailable: \(route.closedReason ?? "it has ended")"
         for id in route.link.awaitedEvents { tell(id, .unavailable, at: route, because: reason) }
@@ -57,7 +58,7 @@ extension EventRouter {
             outcome: outcome.rawValue,
             text: text
         )
-        if receipts.receive(ProcessReceipt(receipt), of: id) { return true }
+        if receipts.receive(receipt, of: id) { return true }
         link(to: id)?.sendReceipt(of: id, process: route.peerName, outcome: outcome, text: text)
         return false
     }

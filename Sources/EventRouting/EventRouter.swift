@@ -7,10 +7,12 @@ import Synchronization
 
 /// Decides where an event goes: to which peers, and whether to the subscribers of this process.
 ///
-/// The same on both sides. The host's router has a route for each worker and passes events between them without decoding them;
-/// a worker's has one, to the host. Interest goes the other way: what is wanted here, or by another peer, is asked of each peer.
+/// The same on both sides. The host's router has a route for each worker and passes events between them without
+/// decoding them; a worker's has one, to the host. Interest goes the other way: what is wanted here, or by another
+/// peer, is asked of each peer.
 package final class EventRouter: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock` (wishes and interest) or `tableLock` (look-ups on the event path).
+    // Sendable: everything mutable is guarded by `lock` (wishes and interest) or `tableLock` (look-ups on the event
+    // path).
 
     package let publisher: EventPublisher
     package let poller: Poller
@@ -44,7 +46,8 @@ package final class EventRouter: @unchecked Sendable {
     /// Whether the publisher was let go: who leaves afterwards changes nothing any more, guarded by `lock`.
     var isStopped = false
     var routes: [Route] = []
-    /// What tells of the traced is known as such before anybody here has used it: nobody gets it who asks for everything.
+    /// What tells of the traced is known as such before anybody here has used it: nobody gets it who asks for
+    /// everything.
     var selfReports: Set<EventName> = [EventName(EventsTraced.eventName)]
 
     let tableLock = Lock()
@@ -105,7 +108,8 @@ package final class EventRouter: @unchecked Sendable {
     /// Whether nothing is taken any more that nothing has caused.
     package var hasClosedIntake: Bool { isIntakeClosed.load(ordering: .relaxed) }
 
-    /// What keeps the link of a peer that is gone from its end, as a phrase such as `a handler of BoxProvisioned`; nil if it is nothing in particular.
+    /// What keeps the link of a peer that is gone from its end, as a phrase such as `a handler of BoxProvisioned`; nil
+    /// if it is nothing in particular.
     package func whatKeeps(_ link: Link, of route: Route) -> String? {
         if let target = takeOverGate.awaited(by: route) { return "room at worker \"\(target.peerName)\"" }
         return named(link.nameInHand).map { "a handler of \($0.name)" }
@@ -114,7 +118,12 @@ package final class EventRouter: @unchecked Sendable {
     /// Why an event of this process is not taken; nil if it is.
     func refusal(of name: String, _ context: EventContext) -> DeliveryError? {
         guard isIntakeClosed.load(ordering: .relaxed), context.cause == nil else { return nil }
-        return DeliveryError(.shuttingDown, "\(name) was not taken: the bridge is shutting down")
+        return DeliveryError(
+            .shuttingDown,
+            of: name,
+            id: context.id,
+            "\(name) was not taken: the bridge is shutting down"
+        )
     }
 
     /// Calls `body` once all that was reported and lost so far has been told: at once if it has been, and after
@@ -126,9 +135,10 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Nothing is heard of the only peer any more: callers that wait to hear of an event wait no longer.
     ///
-    /// What is published goes on to the peer's link, which takes it as long as it reaches the peer, and refuses it otherwise.
+    /// What is published goes on to the peer's link, which takes it as long as it reaches the peer, and refuses it
+    /// otherwise.
     package func hostHasGone() {
-        receipts.failAll(DeliveryError(.workerUnavailable, "the bridge has ended"))
+        receipts.failAll(.workerUnavailable, because: "the bridge has ended")
         takeOverGate.open()
         losses.announce()
         trace.turn(on: nil)
@@ -136,16 +146,20 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Lets go of the publisher; no takeover waits at the gate any more.
     ///
-    /// - Parameter refusal: what callers are told from now on who publish what the peers wanted; nil if the publisher is of use without
-    ///   the peers.
-    package func stop(refusing refusal: DeliveryError? = nil) {
+    /// - Parameter refusal: what callers are told from now on who publish what the peers wanted; nil if the publisher
+    ///   is of use without the peers.
+    package func stop(refusing refusal: String? = nil) {
         hostHasGone()
         reports.end()
         lock.withLock { isStopped = true }
         publisher.removeInterestObserver(self)
         for named in tableLock.withLock({ namesByNumber }) {
             let isRefused = !named.targets.isEmpty
-            publisher.setForwarding(of: named.name, by: self, to: isRefused ? refusal.map(RefusingForwarder.init) : nil)
+            publisher.setForwarding(
+                of: named.name,
+                by: self,
+                to: isRefused ? refusal.map { RefusingForwarder(named.name, because: $0) } : nil
+            )
         }
     }
 
@@ -153,7 +167,8 @@ package final class EventRouter: @unchecked Sendable {
 
     package static let maximumNames = 65_536
 
-    /// How many names those who have attached may bring, all together and for good: enough is left for workers and for this process.
+    /// How many names those who have attached may bring, all together and for good: enough is left for workers and for
+    /// this process.
     package static let maximumAttachedNames = maximumNames / 4
 
     /// The entry of a name; nil if a peer has made up more names than any program has.
@@ -402,15 +417,24 @@ package final class EventRouter: @unchecked Sendable {
         switch outcome {
         case .handled, .pending: return .success(targets + 1)
         case .unwanted: return .success(targets)
-        case .refused(_, let text): return .failure(DeliveryError(.notEncodable, "\(name) was refused here: \(text)"))
+        case .refused(_, let text):
+            return .failure(
+                DeliveryError(.notEncodable, of: name, id: context.id, "\(name) was refused here: \(text)")
+            )
         }
     }
 
     /// The entry of a name that somebody says instead of its type.
     func entry(toPublish name: String) throws(DeliveryError) -> NamedEvents {
-        if let mistake = EventName.mistake(in: name) { throw DeliveryError(.notEncodable, mistake) }
+        if let mistake = EventName.mistake(in: name) {
+            throw DeliveryError(.notEncodable, of: name, "\(name.prefix(256)) was not taken: \(mistake)")
+        }
         guard let entry = named(name) else {
-            throw DeliveryError(.outboxFull, "more than \(Self.maximumNames) event names are in use")
+            throw DeliveryError(
+                .outboxFull,
+                of: name,
+                "\(name) was not taken: more than \(Self.maximumNames) event names are in use"
+            )
         }
         ensureTargets(of: entry)
         return entry
@@ -445,5 +469,5 @@ package final class EventRouter: @unchecked Sendable {
 
 /// For an event that nobody waits for.
 private final class UnwatchedCompletion: HandlingCompletion {
-    func handlersReturned(failure: (any Error)?) {}
+    func handlersReturned(failure: ThrownError?) {}
 }

@@ -1,5 +1,6 @@
 import BridgeProtocol
 import BridgeTransport
+import CBOR
 import DomainEvents
 import Locks
 import Synchronization
@@ -162,7 +163,8 @@ final class NamedEvents: @unchecked Sendable {
         by router: EventRouter
     ) -> Forwarded {
         let refusal = router.refusal(of: name, context)
-        // Reports about the end itself still reach those for whom nobody waits; a worker could no longer handle them all.
+        // Reports about the end itself still reach those for whom nobody waits; a worker could no longer handle them
+        // all.
         if let refusal, !router.isSelfReport(name) { return refused(refusal, context, intake, by: router) }
         let start = router.trace.start(of: self)
         defer { if start != 0 { router.trace.recorder.note(.publish, of: name, context, from: start) } }
@@ -210,7 +212,12 @@ final class NamedEvents: @unchecked Sendable {
                 }
             }
         } catch {
-            let failure = DeliveryError(.notEncodable, "\(name) cannot be encoded: \(error)")
+            let failure = DeliveryError(
+                .notEncodable,
+                of: name,
+                id: context.id,
+                "\(name) cannot be encoded: \(CBORError.sentence(of: error))"
+            )
             return refused(failure, context, intake, by: router)
         }
     }
@@ -267,7 +274,8 @@ final class NamedEvents: @unchecked Sendable {
     /// - Parameters:
     ///   - ifThereIsRoom: whether none gets it if waiting has begun at one.
     ///   - held: as in ``EventForwarder``.
-    /// - Returns: Why none has got it. If somebody waits for receipts, also why one that was given up just now will not handle it.
+    /// - Returns: Why none has got it. If somebody waits for receipts, also why one that was given up just now will not
+    ///   handle it.
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -330,7 +338,8 @@ final class NamedEvents: @unchecked Sendable {
         return sent.losses.first.map { .failed($0.error) } ?? .taken
     }
 
-    /// The same, if one of those who were to get it has left meanwhile: those who get such events now are found out anew.
+    /// The same, if one of those who were to get it has left meanwhile: those who get such events now are found out
+    /// anew.
     private func sendToThoseWhoStay(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
@@ -414,7 +423,8 @@ final class NamedEvents: @unchecked Sendable {
                     number: number,
                     isHeld: isHeld,
                     wantsReceipt: wantsReceipt,
-                    // Who has attached comes back with a new window as often as it likes: windows bound what workers send, and nobody else.
+                    // Who has attached comes back with a new window as often as it likes: windows bound what workers
+                    // send, and nobody else.
                     isAccepted: origin.map { !$0.isAttached } ?? false,
                     reservation: reservation,
                     payload: payload
@@ -442,7 +452,8 @@ final class NamedEvents: @unchecked Sendable {
         }
         var asked = targets
         while hasSomebodyLeft {
-            // Since it was found out who gets the event others have taken somebody's place. Of a pool one member was among them, and has it.
+            // Since it was found out who gets the event others have taken somebody's place. Of a pool one member was
+            // among them, and has it.
             hasSomebodyLeft = false
             let others = fanout.targets(of: payload, except: origin).filter { other in
                 other !== origin && !asked.contains { $0 === other || $0.pool != nil && $0.pool === other.pool }

@@ -2,9 +2,10 @@ import DomainEvents
 
 /// Carries the events of one name from the publisher to its router.
 ///
-/// The publisher has it as long as the name is forwarded, and a thread that is publishing keeps it until it is done. It owns the router, and
-/// the router does not own it: so a thread that was held up finds the router as it was, though the bridge may be gone meanwhile. A router
-/// that stops takes its forwarders out of the publisher, and ends with the last such thread.
+/// The publisher has it as long as the name is forwarded, and a thread that is publishing keeps it until it is done. It
+/// owns the router, and the router does not own it: so a thread that was held up finds the router as it was, though the
+/// bridge may be gone meanwhile. A router that stops takes its forwarders out of the publisher, and ends with the last
+/// such thread.
 final class NamedForwarder: EventForwarder {
     private let entry: NamedEvents
     private let router: EventRouter

@@ -4,7 +4,8 @@ import Synchronization
 ///
 /// It has room for all numbers from the beginning; what is not used of that is address space and no memory.
 final class NumberTable: @unchecked Sendable {
-    // Sendable: an entry is written before `count` says that it is there, and never changes after that. One writer at a time.
+    // Sendable: an entry is written before `count` says that it is there, and never changes after that. One writer at a
+    // time.
     private let entries: UnsafeMutablePointer<NamedEvents>
     private let capacity: Int
     private let count = Atomic<Int>(0)

@@ -19,35 +19,44 @@ final class PendingReceipts: @unchecked Sendable {
     }
 
     /// - Returns: Whether somebody here waits for it.
-    func receive(_ receipt: ProcessReceipt, of id: EventID) -> Bool {
+    func receive(_ receipt: Receipt, of id: EventID) -> Bool {
         guard let ledger = lock.withLock({ ledgers[id] }) else { return false }
-        ledger.receive(receipt)
+        ledger.receive(ProcessReceipt(receipt, of: ledger))
         return true
     }
 
     /// Nothing is heard of any event any more.
-    func failAll(_ error: DeliveryError) {
-        for ledger in lock.withLock({ ledgers.values.sorted { $0.id.number < $1.id.number } }) { ledger.fail(error) }
+    func failAll(_ code: DeliveryError.Code, because reason: String) {
+        for ledger in lock.withLock({ ledgers.values.sorted { $0.id.number < $1.id.number } }) {
+            let sentence = "\(ledger.name) may not have been handled: \(reason)"
+            ledger.fail(DeliveryError(code, of: ledger.name, id: ledger.id, sentence))
+        }
     }
 }
 
 extension ProcessReceipt {
-    init(_ receipt: Receipt) {
-        var failure: DeliveryError?
-        switch Receipt.Outcome(rawValue: receipt.outcome) {
-        case .handled: break
-        case .refused:
-            failure = DeliveryError(.refused, "\(receipt.process) refused the event: \(receipt.text)")
-        case .unavailable: failure = DeliveryError(.workerUnavailable, receipt.text)
-        case .deadLettered:
-            failure = DeliveryError(.deadLettered, "the event was given up at \(receipt.process): \(receipt.text)")
-        case .dropped: failure = DeliveryError(.outboxFull, receipt.text)
-        case nil: failure = DeliveryError(.refused, "\(receipt.process) did not handle the event: \(receipt.text)")
+    /// - Parameter ledger: that of the event, which the sentences name.
+    fileprivate init(_ receipt: Receipt, of ledger: ReceiptLedger) {
+        let (process, event) = (receipt.process, ledger.name)
+        // What is said of a loss mostly names the event itself.
+        func named(_ outcome: String) -> String {
+            receipt.text.hasPrefix(event) ? receipt.text : "\(event) \(outcome): \(receipt.text)"
         }
+        let failure: (code: DeliveryError.Code, sentence: String)? =
+            switch Receipt.Outcome(rawValue: receipt.outcome) {
+            case .handled: nil
+            case .refused: (.refused, "\(process) refused \(event): \(receipt.text)")
+            case .unavailable: (.workerUnavailable, named("may not have been handled"))
+            case .deadLettered: (.deadLettered, "\(event) was given up at \(process): \(receipt.text)")
+            case .dropped: (.outboxFull, named("was dropped"))
+            case nil: (.refused, "\(process) did not handle \(event): \(receipt.text)")
+            }
         self.init(
             process: receipt.process,
             handlers: receipt.handlers.clamped(to: 0...Int(UInt32.max)),
-            failure: failure,
+            failure: failure.map {
+                DeliveryError($0.code, of: ledger.name, id: ledger.id, at: process, $0.sentence)
+            },
             passedOnTo: receipt.passedOnTo
         )
     }

@@ -1,11 +1,12 @@
 import DomainEvents
 
-/// Stands for the way to a peer that is gone for good: what is published by `send` and its like is refused, and says why.
+/// Stands for the way to a peer that is gone for good: what is published by `send` and its like is refused, and says
+/// why.
 final class RefusingForwarder: EventForwarder {
     private let error: DeliveryError
 
-    init(_ error: DeliveryError) {
-        self.error = error
+    init(_ name: String, because reason: String) {
+        error = DeliveryError(.workerUnavailable, of: name, "\(name) was not taken: \(reason)")
     }
 
     func forward<E: DomainEvent>(

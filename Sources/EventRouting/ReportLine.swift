@@ -2,11 +2,12 @@ package import BridgePlatform
 package import DomainEvents
 import Locks
 
-/// Publishes what a bridge reports about itself, on a thread of its own: one report after the other, in the order in which they were made.
+/// Publishes what a bridge reports about itself, on a thread of its own: one report after the other, in the order in
+/// which they were made.
 ///
-/// Reports are made where things happen: on the threads of links, on the poller's, by the supervisor between two of its actions. A plain
-/// handler of a report may take as long as it likes, or never return, and must stop none of these. So it runs here, and what it holds up
-/// is other reports.
+/// Reports are made where things happen: on the threads of links, on the poller's, by the supervisor between two of its
+/// actions. A plain handler of a report may take as long as it likes, or never return, and must stop none of these. So
+/// it runs here, and what it holds up is other reports.
 ///
 /// The thread is started by the first report that is wanted, and ends when there was none for a while.
 package final class ReportLine: @unchecked Sendable {
@@ -14,7 +15,8 @@ package final class ReportLine: @unchecked Sendable {
 
     /// For how long a call that promises that reports were delivered waits for their handlers at most, in nanoseconds.
     ///
-    /// Counted from when the handlers that run then have begun: one that never returns is waited for once, not by each call anew.
+    /// Counted from when the handlers that run then have begun: one that never returns is waited for once, not by each
+    /// call anew.
     package static let patience: UInt64 = 5_000_000_000
 
     /// What a report counts for beside the bytes that it brings.
@@ -74,17 +76,19 @@ package final class ReportLine: @unchecked Sendable {
 
     /// Publishes a report behind all earlier ones; it gets its identity and its time now.
     ///
-    /// What nobody wants in this moment is left out. What finds no room, as a handler of earlier ones does not return, is dropped, counted,
-    /// and announced (`EventsDropped`) behind those that had found room.
+    /// What nobody wants in this moment is left out. What finds no room, as a handler of earlier ones does not return,
+    /// is dropped, counted, and announced (`EventsDropped`) behind those that had found room.
     /// - Parameters:
     ///   - cause: the event that the report is about, if it is to stand as its cause.
     ///   - bytes: what it brings that others do not, such as a line that a worker has printed.
+    /// - Returns: Whether it is wanted.
+    @discardableResult
     package func publish<E: DomainEvent & SelfReport>(
         _ report: E,
         causedBy cause: EventContext? = nil,
         bytes extent: Int = 0
-    ) {
-        guard publisher.isReached(by: E.self) else { return }
+    ) -> Bool {
+        guard publisher.isReached(by: E.self) else { return false }
         let context = publisher.makeContext(causedBy: cause)
         let cost = Self.reportBytes + extent
         let entry = Entry(bytes: cost) { [publisher] in publisher.publish(report, as: context) }
@@ -99,11 +103,13 @@ package final class ReportLine: @unchecked Sendable {
             return isFirst ? append(Entry { [self] in announceOverflow() }) : false
         }
         if starts { startThread() }
+        return true
     }
 
     /// Runs `body` behind all earlier reports.
     ///
-    /// For what gathers by itself until it is asked: the caller sees to it that there is never more than one of its kind in the line.
+    /// For what gathers by itself until it is asked: the caller sees to it that there is never more than one of its
+    /// kind in the line.
     package func perform(_ body: @escaping @Sendable () -> Void) {
         let starts = lock.withLock { append(Entry(body: body)) }
         if starts { startThread() }
@@ -140,7 +146,8 @@ package final class ReportLine: @unchecked Sendable {
 
     // MARK: - Waiting
 
-    /// Calls `body` once everything that was reported before has been delivered: at once if it has been, and after ``patience`` at the latest.
+    /// Calls `body` once everything that was reported before has been delivered: at once if it has been, and after
+    /// ``patience`` at the latest.
     package func whenPassed(_ body: @escaping @Sendable () -> Void) {
         let now = MonotonicClock.now()
         let once = FirstCall(body)

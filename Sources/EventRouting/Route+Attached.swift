@@ -3,7 +3,8 @@ import BridgeTransport
 import DomainEvents
 import Locks
 
-/// Peers that have attached: they get what they want as far as they keep up, and nobody ever waits for them or hears of what they missed.
+/// Peers that have attached: they get what they want as far as they keep up, and nobody ever waits for them or hears of
+/// what they missed.
 extension Route {
     /// Puts an event into the outbox of a peer that nobody waits for; what it does not take is a gap to it.
     func offer(

@@ -48,7 +48,8 @@ extension Route {
         lock.withLock { ledger.forget() }
     }
 
-    /// Whether what is published for the peer while it is given up has to be kept: what its specification subscribes to.
+    /// Whether what is published for the peer while it is given up has to be kept: what its specification subscribes
+    /// to.
     func isSpecified(_ name: String, isSelfReport: Bool) -> Bool {
         let specified = specified
         return specified.contains(EventName(name)) || (!isSelfReport && specified.contains(EventName.everything))

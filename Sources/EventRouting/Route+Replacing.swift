@@ -5,8 +5,9 @@ import Locks
 
 /// How a route goes over from one process of its peer to another, which has come up beside it.
 ///
-/// The other process has a link of its own from the beginning, over which no event leaves. When the present one has ended, what lies in the
-/// route's outbox, which has no stream then, is moved there: that is the same way that everything goes from one incarnation to the next.
+/// The other process has a link of its own from the beginning, over which no event leaves. When the present one has
+/// ended, what lies in the route's outbox, which has no stream then, is moved there: that is the same way that
+/// everything goes from one incarnation to the next.
 extension Route {
     /// The link of a process that is to take the place of the present one.
     package func makeSuccessor() -> Link {
@@ -29,9 +30,11 @@ extension Route {
     /// Whether this link's process is to take the place of the present one.
     func isSuccessor(_ link: Link) -> Bool { lock.withLock { successor === link } }
 
-    /// Puts the link of a process that is ready in the place of the present one, whose own process has ended, with all that lies there.
+    /// Puts the link of a process that is ready in the place of the present one, whose own process has ended, with all
+    /// that lies there.
     ///
-    /// If the link has ended in this moment nothing is moved: its process was the last one, and the next start gets it all.
+    /// If the link has ended in this moment nothing is moved: its process was the last one, and the next start gets it
+    /// all.
     package func succeed(by next: Link) {
         let retired: Link? = lock.withLock {
             guard successor === next, !next.hasEnded else { return nil }

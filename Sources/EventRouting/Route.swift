@@ -4,7 +4,8 @@ package import BridgeTransport
 package import DomainEvents
 import Locks
 
-/// The way to one peer, whichever incarnation of it lives: what it wants, and the link of its present or next incarnation.
+/// The way to one peer, whichever incarnation of it lives: what it wants, and the link of its present or next
+/// incarnation.
 package final class Route: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, but for the links' interest, which the router's lock guards.
 
@@ -31,7 +32,8 @@ package final class Route: @unchecked Sendable {
     var isPaused = false
     /// Whether the peer runs, or is started without anybody else's end: see ``setStartsByItself(_:)``.
     var startsByItself = true
-    /// Those who wait for room with what others have left for the peer, by who waits: called when it is paused, or does not start by itself.
+    /// Those who wait for room with what others have left for the peer, by who waits: called when it is paused, or does
+    /// not start by itself.
     var takeOversWaiting: [(sender: Route, body: @Sendable () -> Void)] = []
     /// What its crashes have come to.
     var ledger: CrashLedger
@@ -43,7 +45,8 @@ package final class Route: @unchecked Sendable {
 
     /// The link of a process that is to take the place of the present one, and over which no event leaves yet.
     var successor: Link?
-    /// Links that have ended while somebody was between them and other outboxes with an event: see ``releaseEvents(over:)``.
+    /// Links that have ended while somebody was between them and other outboxes with an event: see
+    /// ``releaseEvents(over:)``.
     private(set) var departed: [Link] = []
     private var specifiedNow: Set<EventName>
 
@@ -53,8 +56,8 @@ package final class Route: @unchecked Sendable {
     var isLeaving = false
     /// What its links take no more; nil as long as it is to stay.
     @exclusivity(unchecked) private var leftNames: LeftNames?
-    /// The peers that wait for an answer of this one, and for whose room the takeover of what it has left does not wait; see
-    /// `TakeOverGate`.
+    /// The peers that wait for an answer of this one, and for whose room the takeover of what it has left does not
+    /// wait; see `TakeOverGate`.
     var askers: Set<ObjectIdentifier> = []
 
     /// What the peer wants, and was told of what is wanted of it.
@@ -122,10 +125,11 @@ package final class Route: @unchecked Sendable {
         current = next
     }
 
-    /// Lets events leave as soon as nobody is between the outboxes of several peers any more with one that was put into a link before this.
+    /// Lets events leave as soon as nobody is between the outboxes of several peers any more with one that was put into
+    /// a link before this.
     ///
-    /// It was moved here without being held, and whoever handles it could answer before the others have it. A thread that publishes needs
-    /// microseconds, unless it loses its processor.
+    /// It was moved here without being held, and whoever handles it could answer before the others have it. A thread
+    /// that publishes needs microseconds, unless it loses its processor.
     package func releaseEvents(over link: Link) {
         let isHeld = lock.withLock {
             departed.removeAll { !$0.isHolding }
@@ -232,8 +236,8 @@ package final class Route: @unchecked Sendable {
 
     /// Keeps room for an event in the outbox.
     ///
-    /// - Returns: The room, or that there is none: as such events go to others now, or as it is to be kept only if there is room, and
-    ///   waiting has begun.
+    /// - Returns: The room, or that there is none: as such events go to others now, or as it is to be kept only if
+    ///   there is room, and waiting has begun.
     func reserve(
         for payload: UnsafeRawBufferPointer,
         name: String,
@@ -257,7 +261,12 @@ package final class Route: @unchecked Sendable {
     func leaving(_ name: String) -> DeliveryError { unavailable(name, "it is being removed") }
 
     private func unavailable(_ name: String, _ reason: String) -> DeliveryError {
-        DeliveryError(.workerUnavailable, "worker \"\(peerName)\" does not take \(name): \(reason)")
+        DeliveryError(
+            .workerUnavailable,
+            of: name,
+            at: peerName,
+            "worker \"\(peerName)\" does not take \(name): \(reason)"
+        )
     }
 
     private func refusal(of name: String, _ problem: Enqueued) -> DeliveryError {
@@ -265,15 +274,24 @@ package final class Route: @unchecked Sendable {
         case .tooLarge(let size, let limit):
             DeliveryError(
                 .eventTooLarge,
+                of: name,
+                at: peerName,
                 "\(name) was not taken: its payload has \(size) bytes, \(peerName) takes \(limit)"
             )
         case .full(let limit):
             DeliveryError(
                 .outboxFull,
+                of: name,
+                at: peerName,
                 "\(name) was not taken: the outbox to \(peerName) is at its limit of \(limit) bytes"
             )
         case .ended, .finished, .accepted, .dropped, .crowded, .left:
-            DeliveryError(.workerUnavailable, "\(name) was not sent: the link to \(peerName) has ended")
+            DeliveryError(
+                .workerUnavailable,
+                of: name,
+                at: peerName,
+                "\(name) was not sent: the link to \(peerName) has ended"
+            )
         }
     }
 
@@ -392,7 +410,12 @@ package final class Route: @unchecked Sendable {
         }
         // Where such events go to others now, they are found when it is published.
         if let closed = lock.withLock({ hasLeftNow(name) ? nil : closure?.reason }) {
-            throw DeliveryError(.workerUnavailable, "worker \"\(peerName)\" is unavailable: \(closed)")
+            throw DeliveryError(
+                .workerUnavailable,
+                of: name,
+                at: peerName,
+                "\(name) was not taken: worker \"\(peerName)\" is unavailable: \(closed)"
+            )
         }
     }
 
@@ -420,7 +443,8 @@ package final class Route: @unchecked Sendable {
         return !isClosed && link.hasBacklog
     }
 
-    /// Calls `body` once what the peer has published gets through, the peer has ended, or nothing is taken for it any more.
+    /// Calls `body` once what the peer has published gets through, the peer has ended, or nothing is taken for it any
+    /// more.
     func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) {
         let (link, isClosed) = lock.withLock { (current, closure != nil) }
         if isClosed || !link.whenNotBackedUp(body) { return body() }
@@ -445,8 +469,8 @@ package final class Route: @unchecked Sendable {
         return mayWait && link.isOverfull
     }
 
-    /// Calls `body` once the outbox is below the limit where waiting begins, nothing is taken for the peer any more, it is paused, or it
-    /// does not start by itself; in rare cases twice.
+    /// Calls `body` once the outbox is below the limit where waiting begins, nothing is taken for the peer any more, it
+    /// is paused, or it does not start by itself; in rare cases twice.
     func whenNotOverfull(for sender: Route, _ body: @escaping @Sendable () -> Void) {
         let mayWait = lock.withLock {
             let mayWait = !isPaused && startsByItself
@@ -463,7 +487,8 @@ package final class Route: @unchecked Sendable {
 
     /// Says whether the peer runs, or is started without anybody else's end.
     ///
-    /// Otherwise it may be started only when the takeover of what another has left is over: who waited for its room there would wait for ever.
+    /// Otherwise it may be started only when the takeover of what another has left is over: who waited for its room
+    /// there would wait for ever.
     package func setStartsByItself(_ startsByItself: Bool) {
         let woken = lock.withLock {
             self.startsByItself = startsByItself

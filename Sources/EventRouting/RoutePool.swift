@@ -119,7 +119,8 @@ final class PooledTargets: Sendable {
 
     /// Who gets an event of which there are only the bytes.
     ///
-    /// - Parameter origin: who has published it, if it was a peer: then its own handlers have had the event, and no other member gets it.
+    /// - Parameter origin: who has published it, if it was a peer: then its own handlers have had the event, and no
+    ///   other member gets it.
     func targets(
         of payload: UnsafeRawBufferPointer,
         except origin: Route? = nil
@@ -175,7 +176,8 @@ final class PooledTargets: Sendable {
 extension Route {
     /// The pool in which the peer shares the events of this name; nil if it gets each of them.
     ///
-    /// What a member asks for beyond its specification it alone gets: answers to its requests, for one. Under the router's lock.
+    /// What a member asks for beyond its specification it alone gets: answers to its requests, for one. Under the
+    /// router's lock.
     func pool(sharing name: String, isSelfReport: Bool) -> RoutePool? {
         guard let pool, isSpecified(name, isSelfReport: isSelfReport) else { return nil }
         if case .everyMember = pool.key(of: name) { return nil }

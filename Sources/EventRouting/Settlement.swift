@@ -3,10 +3,11 @@ import BridgeTransport
 import DomainEvents
 import Locks
 
-/// The end of a peer's event here: its handlers have returned, it lies in the outboxes of all who want it, and those have room again.
+/// The end of a peer's event here: its handlers have returned, it lies in the outboxes of all who want it, and those
+/// have room again.
 ///
-/// Until then it stays unacknowledged with its sender, whose window it fills: so a process that publishes faster than another can take
-/// is slowed, and nobody else.
+/// Until then it stays unacknowledged with its sender, whose window it fills: so a process that publishes faster than
+/// another can take is slowed, and nobody else.
 final class Settlement: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -120,9 +121,9 @@ final class Settlement: @unchecked Sendable {
             self.refused = refused
         }
 
-        func handlersReturned(failure: (any Error)?) {
+        func handlersReturned(failure: ThrownError?) {
             if let failure {
-                let text = String(describing: failure)
+                let text = failure.description
                 refused?(text)
                 settlement.refused(.handlerFailed, text: text)
             } else {

@@ -4,12 +4,12 @@ import Locks
 
 /// Where what dead workers have left waits until those who are to get it have room.
 ///
-/// A living worker that publishes too much for another is slowed by its window. What a dead one has left has no window: its takeover
-/// waits here. Two that died with events for each other would wait for one another for ever, as neither is started again before its
-/// takeover is over: who would close such a circle does not wait, and goes beyond the limit. Nor does anybody wait for one that is not
-/// started before others have ended, such as a member of a group that is still going down. And where a process that lives waits for an
-/// answer of the dead one, its handlers may make room only when that has been started: the rest of what the dead one has left for it goes
-/// beyond its limit.
+/// A living worker that publishes too much for another is slowed by its window. What a dead one has left has no window:
+/// its takeover waits here. Two that died with events for each other would wait for one another for ever, as neither is
+/// started again before its takeover is over: who would close such a circle does not wait, and goes beyond the limit.
+/// Nor does anybody wait for one that is not started before others have ended, such as a member of a group that is
+/// still going down. And where a process that lives waits for an answer of the dead one, its handlers may make room
+/// only when that has been started: the rest of what the dead one has left for it goes beyond its limit.
 final class TakeOverGate: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -82,7 +82,8 @@ final class TakeOverGate: @unchecked Sendable {
         }
     }
 
-    /// Whether a takeover waits for room at `sender`, directly or through others, without whose end `target` makes none.
+    /// Whether a takeover waits for room at `sender`, directly or through others, without whose end `target` makes
+    /// none.
     ///
     /// With the lock held.
     private func isAwaited(_ sender: Route, by target: Route) -> Bool {
@@ -98,7 +99,8 @@ final class TakeOverGate: @unchecked Sendable {
 extension Route {
     /// Whether a process of `asker` that lives waits for an answer of this peer.
     ///
-    /// Once so, it is taken to be so for the rest of the takeover: nobody looks through all that lies here for each event of it.
+    /// Once so, it is taken to be so for the rest of the takeover: nobody looks through all that lies here for each
+    /// event of it.
     fileprivate func isAsked(by asker: Route) -> Bool {
         let (link, isKnown) = lock.withLock { (current, askers.contains(ObjectIdentifier(asker))) }
         if isKnown { return true }

@@ -174,7 +174,7 @@ final class TraceReporter: @unchecked Sendable {
             self.recorder = recorder
         }
 
-        func handlersReturned(failure: (any Error)?) {
+        func handlersReturned(failure: ThrownError?) {
             // Before the sender can hear of it.
             recorder.note(.handling, of: event, context, from: start, isOwn: false, peer: peer)
             completion.handlersReturned(failure: failure)

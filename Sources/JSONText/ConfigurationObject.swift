@@ -1,4 +1,5 @@
-/// An object of a configuration whose keys are known: gives out what they lead to, and reports what is missing or unknown.
+/// An object of a configuration whose keys are known: gives out what they lead to, and reports what is missing or
+/// unknown.
 package struct ConfigurationObject {
     private let value: ConfigurationValue
     private let values: [String: ConfigurationValue]

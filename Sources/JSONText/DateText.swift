@@ -5,32 +5,55 @@ package enum DateText {
     /// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z: years of four digits are all that RFC 3339 has.
     private static let representable: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
 
-    /// Rounded to whole microseconds, which is what a double since 1970 can tell apart; nil outside the years 0 to 9999.
+    /// Seconds since 1970 as RFC 3339 text; nil outside the years 0 to 9999.
+    ///
+    /// It has six decimals at most if they mean this double and no other, and nine if not: then ``RFC3339`` reads the
+    /// date from them that was written here as this double.
     package static func rfc3339(seconds: Double) -> String? {
-        guard seconds.isFinite, let whole = Int64(exactly: seconds.rounded(.down)) else { return nil }
-        let microseconds = Int((seconds - seconds.rounded(.down)) * 1_000_000 + 0.5)
-        guard representable.contains(whole) else { return nil }
-        return microseconds < 1_000_000
-            ? rfc3339(seconds: whole, microseconds: microseconds) : rfc3339(seconds: whole + 1, microseconds: 0)
+        guard seconds.isFinite, let whole = Int64(exactly: seconds.rounded(.down)), representable.contains(whole) else {
+            return nil
+        }
+        let fraction = seconds - seconds.rounded(.down)
+        let microseconds = Int64((fraction * 1_000_000).rounded())
+        if Double(whole * 1_000_000 + microseconds) / 1_000_000 == seconds {
+            let carry = microseconds / 1_000_000
+            let nanoseconds = Int(microseconds - carry * 1_000_000) * 1_000
+            return rfc3339(seconds: whole + carry, nanoseconds: nanoseconds)
+        }
+        // Less than half a nanosecond below a whole second, as doubles get only within a month of 1970, is that
+        // nanosecond.
+        return rfc3339(
+            seconds: whole,
+            nanoseconds: min(Int((fraction * 1_000_000_000).rounded()), 999_999_999),
+            hasAllDecimals: true
+        )
     }
 
-    /// The fraction has no digits, three, or six: as few as say it all.
-    package static func rfc3339(seconds: Int64, microseconds: Int) -> String? {
-        guard representable.contains(seconds), (0..<1_000_000).contains(microseconds) else { return nil }
+    /// With six decimals at the most; nil for a time beyond the year 9999.
+    package static func rfc3339(nanosecondsSinceEpoch nanoseconds: UInt64) -> String? {
+        let microseconds = Int(nanoseconds % 1_000_000_000 / 1_000)
+        return rfc3339(seconds: Int64(nanoseconds / 1_000_000_000), nanoseconds: microseconds * 1_000)
+    }
+
+    /// The fraction has no decimals, three, six or nine: as few as say it all.
+    ///
+    /// - Parameter hasAllDecimals: whether it has nine in any case, which ``RFC3339`` reads as the date itself.
+    package static func rfc3339(seconds: Int64, nanoseconds: Int, hasAllDecimals: Bool = false) -> String? {
+        guard representable.contains(seconds), (0..<1_000_000_000).contains(nanoseconds) else { return nil }
         let day = Int((Double(seconds) / Double(secondsPerDay)).rounded(.down))
         let secondOfDay = Int(seconds - Int64(day) * secondsPerDay)
         let (year, month, dayOfMonth) = civil(daysSinceEpoch: day)
         let date = "\(padded(year, 4))-\(padded(month, 2))-\(padded(dayOfMonth, 2))"
         let time =
             "\(padded(secondOfDay / 3600, 2)):\(padded(secondOfDay / 60 % 60, 2)):\(padded(secondOfDay % 60, 2))"
-        return "\(date)T\(time)\(fraction(microseconds))Z"
+        return "\(date)T\(time)\(fraction(nanoseconds, hasAllDecimals))Z"
     }
 
-    private static func fraction(_ microseconds: Int) -> String {
-        if microseconds == 0 {
-            return ""
-        }
-        return microseconds % 1000 == 0 ? ".\(padded(microseconds / 1000, 3))" : ".\(padded(microseconds, 6))"
+    private static func fraction(_ nanoseconds: Int, _ hasAllDecimals: Bool) -> String {
+        if hasAllDecimals || nanoseconds % 1_000 != 0 { return ".\(padded(nanoseconds, 9))" }
+        if nanoseconds == 0 { return "" }
+        let microseconds = nanoseconds / 1_000
+        return microseconds % 1_000 == 0 ? ".\(padded(microseconds / 1_000, 3))" : ".\(padded(microseconds, 6))"
     }
 
     private static func padded(_ number: Int, _ digits: Int) -> String {

@@ -4,8 +4,8 @@ package import CBOR
 package struct JSONNode: Sendable, Hashable {
     /// What stands there.
     ///
-    /// Integers keep CBOR's whole range, -2^64 to 2^64 - 1, exactly; only what was written with a fraction or an exponent
-    /// is a `number`.
+    /// Integers keep CBOR's whole range, -2^64 to 2^64 - 1, exactly; only what was written with a fraction or an
+    /// exponent is a `number`.
     package enum Value: Sendable, Hashable {
         case null
         case bool(Bool)

@@ -116,13 +116,13 @@ struct JSONParser {
         if let first = firstLocation(of: key, at: keyLocation, in: members, keys: &keys) {
             throw error(
                 .duplicateKey,
-                "found the key \(JSONEscaping.quoted(key)) a second time, it stands first at \(first)",
+                "found the key \(ShownValue.text(key)) a second time, it stands first at \(first)",
                 at: start
             )
         }
         try skipTrivia()
         guard current == UInt8(ascii: ":") else {
-            let expected = "expected \":\" after the key \(JSONEscaping.quoted(key))"
+            let expected = "expected \":\" after the key \(ShownValue.text(key))"
             throw error(isAtEnd ? .endOfText : .unexpectedCharacter, "found \(found()), \(expected)")
         }
         position += 1

@@ -10,8 +10,8 @@ package struct JSONReader: Sendable {
     package enum Dialect: Sendable, Hashable {
         /// RFC 8259.
         case json
-        /// JSON5: comments, trailing commas, bare keys, single quotes, hexadecimal integers, and so on. Other than in the
-        /// specification `NaN` and `Infinity` are refused, and so are raw control characters in strings except tab.
+        /// JSON5: comments, trailing commas, bare keys, single quotes, hexadecimal integers, and so on. Other than in
+        /// the specification `NaN` and `Infinity` are refused, and so are raw control characters in strings except tab.
         case json5
     }
 
@@ -24,7 +24,8 @@ package struct JSONReader: Sendable {
     package let maximumDepth: Int
     /// How many values a text may hold, the inner ones of arrays and objects included.
     ///
-    /// Each takes some dozen bytes of memory, though it may be one byte of the text: to be set where a text comes from who is not trusted.
+    /// Each takes some dozen bytes of memory, though it may be one byte of the text: to be set where a text comes from
+    /// who is not trusted.
     package let maximumValues: Int
 
     package init(

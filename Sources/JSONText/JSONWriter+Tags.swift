@@ -1,34 +1,31 @@
 import CBOR
 
-/// Tagged values: those whose meaning JSON texts have a customary form for. A tag around something that does not fit it is
-/// left out, like an unknown one.
+/// Tagged values: those whose meaning JSON texts have a customary form for. A tag around something that does not fit it
+/// is left out, like an unknown one.
 extension JSONWriter {
-    private enum Tag {
-        static let epochDate: UInt64 = 1
-        static let bigInteger: UInt64 = 2
-        static let negativeBigInteger: UInt64 = 3
-        static let decimal: UInt64 = 4
-        static let uuid: UInt64 = 37
-    }
-
     func write(_ content: CBORValue, tag: UInt64, to output: inout [UInt8], indentation: Int) {
         switch (tag, content) {
-        case (Tag.epochDate, _):
+        case (CBORTag.epochTime, _):
             if let text = Self.dateText(content) {
                 JSONEscaping.append(text, to: &output)
                 return
             }
-        case (Tag.bigInteger, .bytes), (Tag.negativeBigInteger, .bytes):
+        case (CBORTag.extendedTime, .map):
+            if let text = Self.extendedTimeText(content) {
+                JSONEscaping.append(text, to: &output)
+                return
+            }
+        case (CBORTag.unsignedBignum, .bytes), (CBORTag.negativeBignum, .bytes):
             if let number = DecimalText(.tagged(tag, content)) {
                 output += number.integerText.utf8
                 return
             }
-        case (Tag.decimal, .array(let parts)) where parts.count == 2:
+        case (CBORTag.decimalFraction, .array(let parts)) where parts.count == 2:
             if let exponent = Self.integer(parts[0]), let mantissa = DecimalText(parts[1]) {
                 output += mantissa.text(exponent: exponent).utf8
                 return
             }
-        case (Tag.uuid, .bytes(let bytes)) where bytes.count == 16:
+        case (CBORTag.uuid, .bytes(let bytes)) where bytes.count == 16:
             Self.appendUUID(bytes, to: &output)
             return
         default:
@@ -40,8 +37,19 @@ extension JSONWriter {
     private static func dateText(_ value: CBORValue) -> String? {
         switch value {
         case .double(let seconds): DateText.rfc3339(seconds: seconds)
-        case .unsigned, .negative: integer(value).flatMap { DateText.rfc3339(seconds: $0, microseconds: 0) }
+        case .unsigned, .negative: integer(value).flatMap { DateText.rfc3339(seconds: $0, nanoseconds: 0) }
         default: nil
+        }
+    }
+
+    /// To the nanosecond, which is what RFC 3339 is read to.
+    private static func extendedTimeText(_ value: CBORValue) -> String? {
+        guard let time = ExtendedTime(value) else { return nil }
+        if case .fractional(let seconds) = time.base, time.since2001 == nil {
+            return DateText.rfc3339(seconds: seconds)
+        }
+        return time.secondsAndNanoseconds.flatMap { seconds, nanoseconds in
+            DateText.rfc3339(seconds: seconds, nanoseconds: Int(nanoseconds), hasAllDecimals: nanoseconds != 0)
         }
     }
 

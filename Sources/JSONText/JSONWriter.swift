@@ -10,7 +10,7 @@ package import CBOR
 /// | doubles | the shortest digits that read back as the same double, with `.0` or an exponent, so that they read back as one |
 /// | NaN and the infinities | the strings `"NaN"`, `"Infinity"`, `"-Infinity"` |
 /// | byte strings | base64 text |
-/// | tag 1, date | RFC 3339 text in UTC, with milliseconds or microseconds where there are any |
+/// | tags 1 and 1001, date | RFC 3339 text in UTC, with as many decimals as it takes, nine at most |
 /// | tags 2 and 3, big integer | decimal digits up to 512 bits, else the base64 text of its bytes |
 /// | tag 4, decimal | a number with the same digits |
 /// | tag 37, UUID | its text in upper case, as `Foundation.UUID` writes it |
@@ -62,8 +62,8 @@ package struct JSONWriter: Sendable {
         if case .text = key { bytesOfText(in: key) } else { 2 * bytesOfText(in: key) }
     }
 
-    /// Whether two keys of one map become the same text, as 1 and "1" do: an object with both would say one thing to one reader and
-    /// another to the next.
+    /// Whether two keys of one map become the same text, as 1 and "1" do: an object with both would say one thing to
+    /// one reader and another to the next.
     package static func hasTwinKeys(in value: CBORValue) -> Bool {
         switch value {
         case .array(let elements): return elements.contains { hasTwinKeys(in: $0) }

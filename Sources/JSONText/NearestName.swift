@@ -1,6 +1,7 @@
 /// Finds the name that somebody probably meant.
 package enum NearestName {
-    /// Longer words are not compared: the work grows with the product of the lengths, and nobody means a name that long.
+    /// Longer words are not compared: the work grows with the product of the lengths, and nobody means a name that
+    /// long.
     private static let longestWord = 64
 
     /// ` did you mean "permanent"?` after a semicolon, or nothing.

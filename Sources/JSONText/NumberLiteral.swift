@@ -1,10 +1,10 @@
-/// A decimal number while it is read digit by digit: its integer as long as 64 bits hold it, and as much of its digits as
-/// decide which double is nearest.
+/// A decimal number while it is read digit by digit: its integer as long as 64 bits hold it, and as much of its digits
+/// as decide which double is nearest.
 ///
 /// A number of any length takes the same memory and one step a digit.
 struct NumberLiteral {
-    /// No double needs more than 767 digits to be told from the middle between it and its neighbour; what follows counts
-    /// only as "and a bit more".
+    /// No double needs more than 767 digits to be told from the middle between it and its neighbour; what follows
+    /// counts only as "and a bit more".
     private static let decisiveDigits = 770
 
     /// Exponents beyond are as good as infinite, and adding the number of digits of any text to them cannot overflow.

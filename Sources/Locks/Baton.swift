@@ -5,7 +5,8 @@ import Glibc
 import Darwin
 #endif
 
-/// What a thread waits for until another one hands it over: a wait that no simulation sees, because simulations are made of it.
+/// What a thread waits for until another one hands it over: a wait that no simulation sees, because simulations are
+/// made of it.
 ///
 /// `@unchecked Sendable` is sound: `isHere` is touched under the mutex only.
 package final class Baton: @unchecked Sendable {

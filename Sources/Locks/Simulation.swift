@@ -2,8 +2,8 @@ public import CLocks
 
 /// The calling thread as one of a simulation: what it asks of this it would otherwise ask of the operating system.
 ///
-/// Of all threads of a simulation exactly one runs. A call may let others run first; it returns when it is this thread's turn
-/// again. Each is made on the thread itself.
+/// Of all threads of a simulation exactly one runs. A call may let others run first; it returns when it is this
+/// thread's turn again. Each is made on the thread itself.
 @usableFromInline
 package protocol SimulatedThread: AnyObject, Sendable {
     /// Takes the lock.
@@ -35,7 +35,8 @@ package protocol SimulatedThread: AnyObject, Sendable {
     /// - Returns: what waits until it has ended.
     func start(name: String, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 
-    /// Runs `work` behind what was given for the same queue before, on a thread of the simulated process that stands for it.
+    /// Runs `work` behind what was given for the same queue before, on a thread of the simulated process that stands
+    /// for it.
     func perform(on queue: any AnyObject & Sendable, _ work: @escaping @Sendable () -> Void)
 
     /// Calls `body` once that many nanoseconds have passed, on a thread of the simulated process.
@@ -56,7 +57,8 @@ package protocol SimulatedThread: AnyObject, Sendable {
 
 /// Where threads that belong to a simulation are told from all others.
 ///
-/// There is at most one simulation for a thread, and any number in a process. A process without one pays a comparison for each look.
+/// There is at most one simulation for a thread, and any number in a process. A process without one pays a comparison
+/// for each look.
 @usableFromInline
 package enum Simulation {
     @usableFromInline static let slot = ThreadSpecific<Membership>()

@@ -25,7 +25,8 @@ public struct Backoff: Hashable, Sendable {
     /// - Parameters:
     ///   - initial: the wait after the first failure; 100 ms by default, which is not felt and does not burn a core.
     ///   - maximum: the longest wait; 30 s by default, short enough to notice that the cause is mended.
-    ///   - jitter: the largest part taken off at random; 0.2 by default, so a wait is 80 to 100 % of its nominal length.
+    ///   - jitter: the largest part taken off at random; 0.2 by default, so a wait is 80 to 100 % of its nominal
+    ///     length.
     ///   - resetsAfter: the time of good health after which failures are forgotten; 10 s by default, the length of the
     ///     default restart intensity's window.
     ///   - startsAtOnce: whether the first failure is answered without a wait; false by default.

@@ -57,7 +57,8 @@ public struct ChildSpecification: Hashable, Sendable {
     ///   - workingDirectory: the directory to start in; by default the supervisor's own.
     ///   - restart: after which ends it is started again; `.permanent` by default, as its events need somebody.
     ///   - isSignificant: whether its end may end all of its siblings; not by default, and never for a permanent child.
-    ///   - onDemand: whether it runs only while there is something for it to do; nil by default, so that it runs all the time.
+    ///   - onDemand: whether it runs only while there is something for it to do; nil by default, so that it runs all
+    ///     the time.
     ///   - backoff: the wait before a restart; by default 100 ms, doubling to 30 s.
     ///   - handshakeTimeout: the time until it has to be ready; 10 s by default, ample for a program on a busy machine.
     ///   - heartbeat: how often it shows that it is alive; by default every second, 3 may be missed.

@@ -29,8 +29,8 @@ public struct ChildStatus: Hashable, Sendable {
     /// That may be events that wait for their handlers. When it is done the child is down, and may be started again.
     public var ended: ExitReason?
 
-    /// What is waited for while there is an ``ended`` process, as a phrase such as `a handler of BoxProvisioned` or `room at worker "store"`; nil
-    /// if it is nothing in particular.
+    /// What is waited for while there is an ``ended`` process, as a phrase such as `a handler of BoxProvisioned` or
+    /// `room at worker "store"`; nil if it is nothing in particular.
     public var waitsFor: String?
 
     /// The process that comes up beside the present one, to take its place; nil if none does.

@@ -66,8 +66,9 @@ public enum ExitReason: Hashable, Sendable {
 extension ExitReason {
     /// The limit for whose sake the operating system has killed it; nil if it was another reason, or nobody knows.
     ///
-    /// Of memory nobody knows for certain: a process that gets none has to end itself, and the system that has none left kills by
-    /// SIGKILL, as anybody can. It is said of a process that was at its own limit of it: ``atLimit(_:of:_:)``.
+    /// Of memory nobody knows for certain: a process that gets none has to end itself, and the system that has none
+    /// left kills by SIGKILL, as anybody can. It is said of a process that was at its own limit of it:
+    /// ``atLimit(_:of:_:)``.
     public var exceededLimit: ResourceLimit? {
         switch self {
         case .signaled(let number, _): SystemConstants.limit(behind: number)

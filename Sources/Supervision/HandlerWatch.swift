@@ -1,8 +1,8 @@
 /// Decides when a child has had an event in its handlers for too long.
 ///
-/// Somebody looks several times within the deadline, and says which events the child is at. An event counts from the look that first
-/// finds it, so that it never has less than the deadline, and is found within a quarter more of it. After this process, or the
-/// machine, has stood still, every event has its time again.
+/// Somebody looks several times within the deadline, and says which events the child is at. An event counts from the
+/// look that first finds it, so that it never has less than the deadline, and is found within a quarter more of it.
+/// After this process, or the machine, has stood still, every event has its time again.
 package struct HandlerWatch: Hashable, Sendable {
     /// What a child was at when somebody looked; the numbers tell its events apart, and rise.
     package struct Work: Hashable, Sendable {

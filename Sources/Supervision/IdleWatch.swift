@@ -1,7 +1,8 @@
 /// Decides when a child that is on demand has had nothing to do for its idle time.
 ///
-/// Somebody looks four times within it, so that a child is stopped between one and one and a quarter idle times after its last work. After
-/// this process, or the machine, has stood still, the time begins anew: what came meanwhile has yet to be read.
+/// Somebody looks four times within it, so that a child is stopped between one and one and a quarter idle times after
+/// its last work. After this process, or the machine, has stood still, the time begins anew: what came meanwhile has
+/// yet to be read.
 package struct IdleWatch: Hashable, Sendable {
     private struct Seen: Hashable, Sendable {
         let activity: UInt64
@@ -29,8 +30,8 @@ package struct IdleWatch: Hashable, Sendable {
 
     /// Somebody has looked.
     ///
-    /// - Parameter activity: a number that grows with everything that goes to the child or comes from it; nil while something is on
-    ///   its way or being worked on.
+    /// - Parameter activity: a number that grows with everything that goes to the child or comes from it; nil while
+    ///   something is on its way or being worked on.
     /// - Returns: Whether the idle time has passed.
     package mutating func looked(at now: Duration, activity: UInt64?) -> Bool {
         let isInTime = clock.looked(at: now)

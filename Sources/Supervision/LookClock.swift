@@ -1,7 +1,8 @@
 /// When to look at somebody else again and again, and whether a look comes in time.
 ///
-/// A look that comes late says that this process, or the whole machine, stood still meanwhile. Then what was seen before says nothing
-/// about the other one, who may have stood still too, or has waited for us: everything counts afresh from the late look.
+/// A look that comes late says that this process, or the whole machine, stood still meanwhile. Then what was seen
+/// before says nothing about the other one, who may have stood still too, or has waited for us: everything counts
+/// afresh from the late look.
 ///
 /// Pure: the clock is read by whoever looks, and has to be monotonic.
 struct LookClock: Hashable, Sendable {

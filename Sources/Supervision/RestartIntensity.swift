@@ -3,6 +3,9 @@
 /// The window slides: a failure is allowed if at most `restarts` failures, itself included, lie within the time up to
 /// and including now. With the default the sixth failure in ten seconds is one too many. With `.oneForOne` each child
 /// has a window of its own; with the other strategies the children share one, as their restarts are shared too.
+///
+/// The time that a child takes to come up in vain does not count: the window stands still meanwhile. Otherwise starts
+/// that take as long as the window would go on for ever.
 public struct RestartIntensity: Hashable, Sendable {
     /// The number of restarts that are allowed within the time.
     ///
@@ -39,11 +42,26 @@ extension RestartIntensity: CustomStringConvertible {
 /// Remembers the failures within the sliding window of a restart intensity.
 package struct RestartWindow: Sendable {
     private var failures: [Duration] = []
+    /// How much time starts have taken that came to nothing.
+    private var standstill = Duration.zero
+    /// When the last failure was, by the clock that does not stand still.
+    private var lastFailure: Duration?
 
     package init() {}
 
     /// Takes note of a failure, and says whether a restart is still allowed.
-    package mutating func allowsRestart(afterFailureAt now: Duration, under intensity: RestartIntensity) -> Bool {
+    ///
+    /// - Parameter start: how long the child had been coming up; zero if it was ready once.
+    package mutating func allowsRestart(
+        afterFailureAt now: Duration,
+        ofStartThatTook start: Duration = .zero,
+        under intensity: RestartIntensity
+    ) -> Bool {
+        // A start that overlaps with what was counted before stands still from there: the window's clock never runs
+        // back.
+        standstill += min(start, lastFailure.map { now - $0 } ?? start)
+        lastFailure = now
+        let now = now - standstill
         failures.removeAll { now - $0 > intensity.within }
         failures.append(now)
         return failures.count <= intensity.restarts
@@ -51,5 +69,7 @@ package struct RestartWindow: Sendable {
 
     package mutating func clear() {
         failures.removeAll()
+        standstill = .zero
+        lastFailure = nil
     }
 }

@@ -25,7 +25,8 @@ struct SupervisedChild: Sendable {
     var failures = 0
     var restarts = 0
     var window = RestartWindow()
-    /// Whether somebody has asked for its start, which has yet to come: then one on demand is started with nothing there for it.
+    /// Whether somebody has asked for its start, which has yet to come: then one on demand is started with nothing
+    /// there for it.
     var isWanted = false
     /// Whether the start of the supervisor waits for it.
     var isAwaited = false

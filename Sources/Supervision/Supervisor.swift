@@ -2,8 +2,8 @@ import Locks
 
 /// Keeps children running: the owner of the state machine, who takes inputs from any thread and has its actions done.
 ///
-/// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order in
-/// which they were decided: a thread that comes with an input while another one performs leaves its actions to that
+/// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order
+/// in which they were decided: a thread that comes with an input while another one performs leaves its actions to that
 /// one. So an input's method may return before its actions are done.
 ///
 /// The environment is not kept alive: it is the one that owns the supervisor. Once it is gone nothing is done any more.
@@ -39,7 +39,8 @@ package final class Supervisor: @unchecked Sendable {
         self.environment = environment
     }
 
-    /// A snapshot of every child, in start order, also of those that were removed; what it says may already be on its way to the environment.
+    /// A snapshot of every child, in start order, also of those that were removed; what it says may already be on its
+    /// way to the environment.
     package var status: [ChildStatus] {
         lock.withLock { machine.status }
     }
@@ -82,7 +83,8 @@ package final class Supervisor: @unchecked Sendable {
     /// Stops a child, and whoever the strategy ties to it, as one that is of no use to start again.
     package func giveUpRequested(index: Int, reason: String) { take(.giveUpRequested(index: index, reason: reason)) }
 
-    /// Adds children behind all others; their specifications have to be valid, and they stay down until ``startChildRequested(index:)``.
+    /// Adds children behind all others; their specifications have to be valid, and they stay down until
+    /// ``startChildRequested(index:)``.
     package func childrenAdded(_ specifications: [ChildSpecification]) { take(.childrenAdded(specifications)) }
 
     /// Starts a child that was added: it settles by its status, at the latest with a stop.
@@ -108,7 +110,8 @@ package final class Supervisor: @unchecked Sendable {
         take(.childBecameReady(index: index, incarnation: incarnation))
     }
 
-    /// Its process has ended, and what it has left is still being seen to: it is not started again before ``childExited(index:incarnation:reason:isOrderly:blame:)``.
+    /// Its process has ended, and what it has left is still being seen to: it is not started again before
+    /// ``childExited(index:incarnation:reason:isOrderly:blame:)``.
     package func childProcessEnded(index: Int, incarnation: Int, reason: ExitReason) {
         take(.childProcessEnded(index: index, incarnation: incarnation, reason: reason))
     }
@@ -180,7 +183,8 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// A child that a debugger holds is not ended because it is not ready: it has all of its time again, until nobody holds it.
+    /// A child that a debugger holds is not ended because it is not ready: it has all of its time again, until nobody
+    /// holds it.
     private func timerFired(_ token: TimerToken) {
         let late = lock.withLock { machine.childThatIsLate(by: token) }
         if let late, environment?.isBeingDebugged(index: late.index, incarnation: late.incarnation) == true {

@@ -23,7 +23,8 @@ package enum SupervisorAction: Hashable, Sendable {
     /// A child's status has changed; `reason` is that of its death, if it died just now.
     case report(index: Int, ChildStatus, reason: ExitReason?)
     case finishStartup(StartupFailure?)
-    /// All children are to be stopped, as this one has ended, which is significant; to be answered by a request for that.
+    /// All children are to be stopped, as this one has ended, which is significant; to be answered by a request for
+    /// that.
     case announceAutomaticShutdown(index: Int)
     /// Nothing is left of a child whose removal was asked for.
     case announceRemoval(index: Int)

@@ -12,16 +12,19 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Asks a child over its link to finish within this time and to say goodbye.
     func drain(index: Int, within grace: Duration)
 
-    /// Tells by `demandArose` when something lies there for a child, at once if it does already; to be told once for each call.
+    /// Tells by `demandArose` when something lies there for a child, at once if it does already; to be told once for
+    /// each call.
     func watchDemand(index: Int)
 
     /// Sends a signal to a child's process; one that has just ended is passed over in silence.
     func signal(index: Int, _ signal: ChildSignal)
 
-    /// Whether a debugger holds the process of a child's start, so that it may stand still for as long as a person thinks.
+    /// Whether a debugger holds the process of a child's start, so that it may stand still for as long as a person
+    /// thinks.
     func isBeingDebugged(index: Int, incarnation: Int) -> Bool
 
-    /// Starts a process beside a child's present one, by the specification of this request. Answered as ``launch(index:incarnation:)`` is.
+    /// Starts a process beside a child's present one, by the specification of this request. Answered as
+    /// ``launch(index:incarnation:)`` is.
     func launchSuccessor(index: Int, incarnation: Int, request: Int)
 
     /// Sends a signal to the process beside a child's present one.
@@ -48,8 +51,8 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Every child is ready, or one of them has come to rest without; told once for each start.
     func startupFinished(_ result: Result<Void, StartupFailure>)
 
-    /// All children are to be stopped, as this one has ended, which is significant: told once, to be answered by `stopRequested`
-    /// when what is on its way has arrived.
+    /// All children are to be stopped, as this one has ended, which is significant: told once, to be answered by
+    /// `stopRequested` when what is on its way has arrived.
     func automaticShutdownBegan(index: Int)
 
     /// Nothing is left of a child whose removal was asked for, and nothing more is told of it; told once for each.

@@ -67,7 +67,8 @@ extension SupervisorInput {
 package enum ExitBlame: Hashable, Sendable {
     /// The child's own: it counts towards giving it up.
     case child
-    /// Something else's, such as an event that kills whoever handles it: the child is started again, and nothing is counted.
+    /// Something else's, such as an event that kills whoever handles it: the child is started again, and nothing is
+    /// counted.
     case elsewhere
     /// The child's own, and starting it again was found to be of no use, for this reason.
     case beyondHelp(String)

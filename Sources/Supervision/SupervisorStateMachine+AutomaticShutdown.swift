@@ -7,7 +7,8 @@ extension SupervisorStateMachine {
 
     /// Tells that everything is to stop if a significant child has ended with which the others end.
     ///
-    /// Whoever is told lets what is on its way arrive, and then asks for the stop. But a start that is still going on is broken off at once.
+    /// Whoever is told lets what is on its way arrive, and then asks for the stop. But a start that is still going on
+    /// is broken off at once.
     mutating func shutDownWithSignificant() {
         guard let index = endedSignificant else { return }
         endedSignificant = nil

@@ -1,7 +1,8 @@
 /// Children that run only while there is something for them to do.
 ///
-/// Every start of such a child that nobody has asked for by name goes through `dormant`, where the environment looks whether something
-/// lies there for it, and goes on looking. So what comes while the child is on its way down is found as well, and nobody is started for nothing.
+/// Every start of such a child that nobody has asked for by name goes through `dormant`, where the environment looks
+/// whether something lies there for it, and goes on looking. So what comes while the child is on its way down is found
+/// as well, and nobody is started for nothing.
 extension SupervisorStateMachine {
     /// Leaves a child down until something comes for it.
     mutating func fallDormant(_ index: Int) {
@@ -16,7 +17,8 @@ extension SupervisorStateMachine {
         children[index].phase = groupRestart == nil ? .queued : .waiting
     }
 
-    /// A child has had nothing to do for its idle time, and gets nothing more: what comes from now on waits for its next start.
+    /// A child has had nothing to do for its idle time, and gets nothing more: what comes from now on waits for its
+    /// next start.
     mutating func noteIdle(_ index: Int) {
         // Whoever stops it for another reason has come first.
         let child = children[index]

@@ -1,7 +1,8 @@
 /// Children that come and go while the supervisor runs.
 ///
-/// A child's index stands for it for ever: one that is added comes behind all others, and one that is removed keeps its place, where
-/// nothing is done any more. So one that is added is also the last in the order of starts, and the first to be stopped.
+/// A child's index stands for it for ever: one that is added comes behind all others, and one that is removed keeps its
+/// place, where nothing is done any more. So one that is added is also the last in the order of starts, and the first
+/// to be stopped.
 extension SupervisorStateMachine {
     /// Adds children, which stay down until their start is asked for.
     mutating func add(_ specifications: [ChildSpecification]) {

@@ -1,7 +1,9 @@
-/// How another process takes a child's place: it comes up beside the present one, which then finishes what it has and ends.
+/// How another process takes a child's place: it comes up beside the present one, which then finishes what it has and
+/// ends.
 ///
-/// Until the new process is ready the child's life goes on as ever. From then on the new specification holds, and the present process is
-/// ended as by a stop. Whoever stops the child for another reason comes first: then the replacement is called off.
+/// Until the new process is ready the child's life goes on as ever. From then on the new specification holds, and the
+/// present process is ended as by a stop. Whoever stops the child for another reason comes first: then the replacement
+/// is called off.
 extension SupervisorStateMachine {
     mutating func replace(_ index: Int, _ request: ReplacementRequest) {
         guard mode == .running, !isEndingWithSignificant, children.indices.contains(index) else {
@@ -45,8 +47,8 @@ extension SupervisorStateMachine {
         guard let request = children[index].replacement?.request else { return }
         var steps = children[index].specification.shutdown.steps.filter { !$0.isDrain }
         steps.insert(.drain(grace: request.grace), at: 0)
-        // Nothing goes to the present process any more when what the new specification subscribes to begins to be kept. One that is not ready
-        // may become so before it has ended.
+        // Nothing goes to the present process any more when what the new specification subscribes to begins to be kept.
+        // One that is not ready may become so before it has ended.
         if children[index].isLive { actions.append(.keepEvents(index: index)) }
         adopt(request, for: index)
         guard children[index].isLive else {

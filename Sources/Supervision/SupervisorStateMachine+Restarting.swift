@@ -58,9 +58,10 @@ extension SupervisorStateMachine {
     }
 
     private mutating func allowsRestart(of index: Int) -> Bool {
-        strategy == .oneForOne
-            ? children[index].window.allowsRestart(afterFailureAt: now, under: intensity)
-            : sharedWindow.allowsRestart(afterFailureAt: now, under: intensity)
+        let start = children[index].readySince == nil ? now - children[index].time.launchedAt : .zero
+        return strategy == .oneForOne
+            ? children[index].window.allowsRestart(afterFailureAt: now, ofStartThatTook: start, under: intensity)
+            : sharedWindow.allowsRestart(afterFailureAt: now, ofStartThatTook: start, under: intensity)
     }
 
     // MARK: Groups
@@ -129,7 +130,8 @@ extension SupervisorStateMachine {
                 launchGroup()
             }
         case .spawning, .starting, .ready, .stopping:
-            // A member of a group that is being restarted comes back with it; and a new process is about to take over as it is.
+            // A member of a group that is being restarted comes back with it; and a new process is about to take over
+            // as it is.
             guard children[index].intent != .rejoin, children[index].intent != .handOver else { return }
             children[index].intent = .restart
             end(index, by: children[index].specification.shutdown)

@@ -1,4 +1,5 @@
-/// The life of the process that is to take a child's place: its start, its faults, and its end if it does not come to that.
+/// The life of the process that is to take a child's place: its start, its faults, and its end if it does not come to
+/// that.
 extension SupervisorStateMachine {
     /// Whether a message is about the process that comes up beside a child's present one.
     func isSuccessor(_ index: Int, _ incarnation: Int) -> Bool {

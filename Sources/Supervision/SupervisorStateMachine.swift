@@ -1,8 +1,9 @@
 /// Decides what a supervisor does: inputs go in, actions come out, and nothing else is touched.
 ///
 /// Every input is answered in every state: what does not apply any more, such as news of a dead incarnation or a timer
-/// of a finished phase, is ignored. There is never more than one live incarnation of a child, and one beside it that is to take its place,
-/// and no action is asked for on a process whose end was told. Time comes with each input and has to be monotonic.
+/// of a finished phase, is ignored. There is never more than one live incarnation of a child, and one beside it that is
+/// to take its place, and no action is asked for on a process whose end was told. Time comes with each input and has to
+/// be monotonic.
 package struct SupervisorStateMachine: Sendable {
     enum Mode: Hashable, Sendable {
         case idle
@@ -220,8 +221,8 @@ package struct SupervisorStateMachine: Sendable {
         }
     }
 
-    /// Whether a timer fires so late that this process, or the whole machine, must have stood still: then nobody had the time that has
-    /// passed, and has it again.
+    /// Whether a timer fires so late that this process, or the whole machine, must have stood still: then nobody had
+    /// the time that has passed, and has it again.
     func stoodStill(beyond deadline: Duration, of allowance: Duration) -> Bool {
         now - deadline > max(allowance.clampedToAllowed / 2, Self.busySlack)
     }

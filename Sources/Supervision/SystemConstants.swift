@@ -1,4 +1,5 @@
-// The C library has another name on each system; supervision knows processes by their numbers only, not the platform module.
+// The C library has another name on each system; supervision knows processes by their numbers only, not the platform
+// module.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -28,7 +29,7 @@ enum SystemConstants {
         }
     }
 
-    private static let signalNames: [Int32: String] = [
+    static let signalNames: [Int32: String] = [
         SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL", SIGTRAP: "SIGTRAP",
         SIGABRT: "SIGABRT", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGKILL: "SIGKILL", SIGUSR1: "SIGUSR1",
         SIGSEGV: "SIGSEGV", SIGUSR2: "SIGUSR2", SIGPIPE: "SIGPIPE", SIGALRM: "SIGALRM", SIGTERM: "SIGTERM",

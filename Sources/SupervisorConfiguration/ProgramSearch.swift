@@ -1,8 +1,8 @@
 import BridgePlatform
 package import JSONText
 
-/// Finds the programs that a configuration names: beside the supervisor, then from the configuration's directory, then in
-/// `PATH`.
+/// Finds the programs that a configuration names: beside the supervisor, then from the configuration's directory, then
+/// in `PATH`.
 package struct ProgramSearch {
     private let supervisorDirectory: String?
     private let configurationDirectory: String

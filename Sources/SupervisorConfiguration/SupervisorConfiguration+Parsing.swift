@@ -46,8 +46,12 @@ extension SupervisorConfiguration {
 
     /// Nil only after a mistake was reported; a value does not mean that there was none.
     private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
-        let keys = ["strategy", "intensity", "workers", "deadLetters", "automaticShutdown", "startOrder", "control"]
+        let keys = [
+            "strategy", "intensity", "workers", "deadLetters", "automaticShutdown", "startOrder", "control", "$schema",
+        ]
         guard let object = value.object(keys: keys) else { return nil }
+        // For editors alone.
+        _ = object.optional("$schema")?.string(example: "configuration.schema.json")
         let shutdown: AutomaticShutdown = object.optional("automaticShutdown")?.choice() ?? .never
         let list = object.required("workers", expected: "an array with at least one worker")
         self.init(workers: Self.workers(list, programs, shutdown))

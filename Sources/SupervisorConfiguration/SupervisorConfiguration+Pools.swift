@@ -1,6 +1,7 @@
 import JSONText
 
-/// How a configuration says that many workers share the events of one specification: a count, or how the members are chosen as well.
+/// How a configuration says that many workers share the events of one specification: a count, or how the members are
+/// chosen as well.
 extension SupervisorConfiguration {
     private enum Word: String, CaseIterable {
         case anyMember = "any-member"

@@ -129,7 +129,8 @@ extension SupervisorConfiguration {
         package var restart = Restart.permanent
         /// Whether its end may end all workers.
         package var isSignificant = false
-        /// How long it may have had nothing to do, if it runs only while there is something; nil if it runs all the time.
+        /// How long it may have had nothing to do, if it runs only while there is something; nil if it runs all the
+        /// time.
         package var idleTime: Duration?
         package var backoff = Backoff()
         /// From the start of the process until it has to be ready.

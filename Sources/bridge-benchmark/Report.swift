@@ -96,7 +96,8 @@ enum Report {
         line("W4-memory", peer: peer, [("resident_mib", mebibytes(median)), ("n", "\(bytes.count)")])
     }
 
-    /// What an event has cost, and what the host had in RAM after it; nanoseconds of its processor in a second of idling.
+    /// What an event has cost, and what the host had in RAM after it; nanoseconds of its processor in a second of
+    /// idling.
     static func cost(
         _ work: String,
         _ count: Int64,

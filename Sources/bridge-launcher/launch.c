@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -46,6 +47,15 @@ static void tell_guard(int guard) {
     while (sendmsg(guard, &message, flags) < 0 && errno == EINTR) {}
 }
 
+/// Sets the limit that the parent had before it raised its own.
+static void lower_descriptor_limit(const struct plan *plan) {
+    struct rlimit limit;
+    if (plan->descriptors < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    // A higher one than was asked for is no reason not to begin.
+    if ((rlim_t)plan->descriptors < limit.rlim_cur) limit.rlim_cur = (rlim_t)plan->descriptors;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 struct launch_report launch(const struct plan *plan) {
     // The program has neither; how the bridge learns that it has begun.
     if (fcntl(plan->status, F_SETFD, FD_CLOEXEC) != 0) return failed(stage_usage, errno, 0);
@@ -57,6 +67,7 @@ struct launch_report launch(const struct plan *plan) {
     // Behind it: a parent that died before has sent no signal.
     if (getppid() != plan->parent) return failed(stage_parent, ESRCH, 0);
     if (plan->guard >= 0) tell_guard(plan->guard);
+    lower_descriptor_limit(plan);
     // Last, as it could refuse what is above.
     struct launch_report found = enter_box(plan);
     if (found.stage != 0) return found;

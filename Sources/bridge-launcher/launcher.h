@@ -54,6 +54,8 @@ struct plan {
     /// How the variable begins that all workers of the bridge have in their environment, and what they start.
     const char *mark;
     const char *program;
+    /// How many descriptors the worker may have open without raising the limit itself, where its parent has raised its own.
+    int64_t descriptors;
     struct box box;
     /// The program's arguments, its name first.
     char **arguments;

@@ -10,7 +10,7 @@
 enum { exit_usage = 64, exit_not_started = 127 };
 
 int main(int count, char **words) {
-    struct plan plan = {.parent = -1, .status = -1, .guard = -1, .box = {.mask = -1}};
+    struct plan plan = {.parent = -1, .status = -1, .guard = -1, .descriptors = -1, .box = {.mask = -1}};
     for (int limit = 0; limit < limit_count; limit++) plan.box.limits[limit] = -1;
     if (!parse_command_line(count, words, &plan)) {
         if (plan.status >= 0) report(&plan, failed(stage_usage, EINVAL, 0));

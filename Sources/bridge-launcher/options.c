@@ -47,6 +47,11 @@ static bool take_program(const char *text, struct plan *plan) {
     return *text != '\0';
 }
 
+static bool take_descriptors(const char *text, struct plan *plan) {
+    plan->descriptors = number(text, INT64_MAX);
+    return plan->descriptors >= 0;
+}
+
 static bool take_role(const char *text, struct plan *plan) {
     plan->is_guard = strcmp(text, "guard") == 0;
     return plan->is_guard || strcmp(text, "worker") == 0;
@@ -121,6 +126,7 @@ static const struct {
     {"--guard", "the number of a descriptor behind the standard streams", take_guard},
     {"--mark", "the beginning of a variable, 16 bytes at least, with its \"=\"", take_mark},
     {"--program", "the path of a program", take_program},
+    {"--descriptors", "a number of descriptors", take_descriptors},
     {"--box", "strict or best-effort", take_box},
     {"--memory", "a number of bytes", take_memory},
     {"--processor-seconds", "a number of seconds", take_processor_seconds},

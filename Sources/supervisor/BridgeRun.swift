@@ -165,7 +165,8 @@ struct BridgeRun {
     }
 
     private func endIfNoWorkerIsLeft() {
-        // Those that come may not have begun yet when those that go have ended, and one that was stopped by a command may be wanted again.
+        // Those that come may not have begun yet when those that go have ended, and one that was stopped by a command
+        // may be wanted again.
         guard !reloads.isUnderWay, !bridge.hasStoppedWorkers, outcome.noWorkerIsLeft(of: bridge.status) else { return }
         endings.continuation.yield(.noWorkerLeft)
     }

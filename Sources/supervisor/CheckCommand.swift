@@ -1,3 +1,4 @@
+import BridgePlatform
 import EventBridge
 import SupervisorConfiguration
 

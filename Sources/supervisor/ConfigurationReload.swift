@@ -74,7 +74,8 @@ private struct ReloadRefused: Error {
 }
 
 extension SupervisorConfiguration {
-    /// What another configuration changes beside the workers, none of which can change while they run; each a sentence with its key.
+    /// What another configuration changes beside the workers, none of which can change while they run; each a sentence
+    /// with its key.
     func changesOfWhatStays(from started: SupervisorConfiguration) -> [String] {
         func changed<Value: Equatable>(_ key: String, _ value: KeyPath<SupervisorConfiguration, Value>) -> String? {
             guard self[keyPath: value] != started[keyPath: value] else { return nil }

@@ -37,7 +37,8 @@ final class InputReader: Sendable {
         self.goesOnAfterMistake = goesOnAfterMistake
     }
 
-    /// Reads on a thread of its own, which waits for the file and for the workers; `ended` is called at the end of the file.
+    /// Reads on a thread of its own, which waits for the file and for the workers; `ended` is called at the end of the
+    /// file.
     func start(ended: @escaping @Sendable () -> Void) throws(SystemError) {
         try PlatformThread.start(name: "input") { [self] in
             if readAll() { ended() }

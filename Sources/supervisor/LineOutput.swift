@@ -3,8 +3,8 @@ import Locks
 
 /// Writes lines to a file on a thread of its own: whole, in order, many at a time when they come fast.
 ///
-/// A reader that goes away ends the writing and nothing else. One that is slow fills the queue; what happens then is for
-/// whoever has the line to say. Where there is no room, as on a full disk, lines are left out until there is.
+/// A reader that goes away ends the writing and nothing else. One that is slow fills the queue; what happens then is
+/// for whoever has the line to say. Where there is no room, as on a full disk, lines are left out until there is.
 final class LineOutput: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

@@ -38,7 +38,8 @@ final class RunOutcome: @unchecked Sendable {
 
     /// Whether every worker is at rest, and the run has said of each that was given up why.
     ///
-    /// A worker's state runs ahead of the reports about it: the report that it is ready may be handled when it has been given up already.
+    /// A worker's state runs ahead of the reports about it: the report that it is ready may be handled when it has been
+    /// given up already.
     func noWorkerIsLeft(of workers: [ChildStatus]) -> Bool {
         let told = lock.withLock { toldGivenUp }
         return workers.allSatisfy { worker in
@@ -46,7 +47,8 @@ final class RunOutcome: @unchecked Sendable {
         }
     }
 
-    /// A worker has ended by itself and is not started again: to be expected of some, but not before they were ever ready.
+    /// A worker has ended by itself and is not started again: to be expected of some, but not before they were ever
+    /// ready.
     func workerStaysDown(_ name: String) {
         lock.withLock {
             if !readyWorkers.contains(name) { hasWorkerGivenUp = true }
@@ -56,7 +58,8 @@ final class RunOutcome: @unchecked Sendable {
     /// An event was dropped, refused for another reason than its fields, or is left over.
     func eventsWereNotHandled() { lock.withLock { hasUnhandledEvents = true } }
 
-    /// The first of the reasons that applies: each is more likely to be the cause of the next ones than the other way round.
+    /// The first of the reasons that applies: each is more likely to be the cause of the next ones than the other way
+    /// round.
     var status: ProgramStatus {
         lock.withLock {
             if hasNoControlSocket { return .system }

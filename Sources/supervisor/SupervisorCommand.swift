@@ -7,6 +7,7 @@ enum SupervisorCommand {
     static func main() async {
         CurrentProcess.fillStandardStreams()
         CurrentProcess.keepLittleFreeMemory()
+        CurrentProcess.raiseDescriptorLimit()
         SignalSource.ignoreBrokenPipes()
         SignalSource.ignoreFileSizeLimit()
         CurrentProcess.exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
@@ -29,11 +30,17 @@ enum SupervisorCommand {
         case .trace(let options): return await ended(by: TraceCommand(options: options).run)
         case .run(let options): return await ended(by: RunCommand(options: options).run)
         case .status(let options): return await told(by: StatusCommand(options: options).run)
+        case .start(let worker, let control):
+            return await told(by: WorkerCommand(action: .start, worker: worker, control: control).run)
         case .stop(let worker?, let control):
-            return await told(by: WorkerCommand(worker: worker, control: control, name: .stop).run)
+            return await told(by: WorkerCommand(action: .stop, worker: worker, control: control).run)
         case .stop(nil, let control): return await told(by: StopCommand(control: control).run)
         case .restart(let worker, let control):
-            return await told(by: WorkerCommand(worker: worker, control: control, name: .restart).run)
+            return await told(by: WorkerCommand(action: .restart, worker: worker, control: control).run)
+        case .signal(let worker, let signal, let control):
+            return await told(by: WorkerCommand(action: .signal(signal), worker: worker, control: control).run)
+        case .deadLetters(let options):
+            return await ended { try await DeadLettersCommand(options: options).run(printing: say) }
         case .metrics(let control): return await told(by: MetricsCommand(control: control).run)
         case .tail(let options): return await ended(by: TailCommand(options: options).run)
         case .publish(let options): return await told(by: PublishCommand(options: options).run)

@@ -14,7 +14,8 @@ struct TextFormatter: EventFormatter {
     private let secondsAheadOfUTC: @Sendable (_ second: Int) -> Int
 
     /// - Parameters:
-    ///   - origins: the workers' names; the column is as wide as the longest, and grows with those that are not known beforehand.
+    ///   - origins: the workers' names; the column is as wide as the longest, and grows with those that are not known
+    ///     beforehand.
     ///   - names: the events that are known beforehand, likewise.
     ///   - width: of the terminal at the moment, in columns, to which lines are cut; nil if they are not.
     init(
@@ -45,13 +46,7 @@ struct TextFormatter: EventFormatter {
         line.append(" → ")
         line.append(name + blanks(widths.name - nameColumns), style: "1")
         line.append("  ")
-        switch event.content {
-        case .value(let value):
-            var text: [UInt8] = []
-            JSONWriter().write(value, to: &text)
-            line.end(with: text)
-        case .bytes(let bytes, let reason): line.end(with: Array("(\(bytes.count) bytes \(reason))".utf8))
-        }
+        line.end(with: event.content.text)
         return line.bytes(isColoured: isColoured, width: width())
     }
 

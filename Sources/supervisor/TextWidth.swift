@@ -1,7 +1,7 @@
 /// How many columns of a terminal text takes.
 ///
-/// Terminals differ about joined emoji and about those that a selector makes one: what is said here is the most that any takes, so that
-/// a line which fits by this count wraps nowhere.
+/// Terminals differ about joined emoji and about those that a selector makes one: what is said here is the most that
+/// any takes, so that a line which fits by this count wraps nowhere.
 enum TextWidth {
     static func columns(of text: some StringProtocol) -> Int {
         if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return text.utf8.count }

@@ -8,8 +8,8 @@ import Supervision
 
 /// Tells of the workers' lives, of what they print, and of events that were refused or dropped.
 struct WorkerReporter: Sendable {
-    /// The events in which the bridge reports about itself, and those by which it is commanded: told as sentences or not at all, and not printed
-    /// among the others.
+    /// The events in which the bridge reports about itself, and those by which it is commanded: told as sentences or
+    /// not at all, and not printed among the others.
     static let reports = ControlEventNames.commands.union(ControlEventNames.answers).union(
         EventName.set([
             WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,

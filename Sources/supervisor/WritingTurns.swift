@@ -1,8 +1,8 @@
 import BridgePlatform
 import Locks
 
-/// Sees to it that outputs which lead to the same file write one after the other, so that a line of one does not stand in the middle of
-/// another's.
+/// Sees to it that outputs which lead to the same file write one after the other, so that a line of one does not stand
+/// in the middle of another's.
 ///
 /// A write to a terminal or a pipe may be cut in two by a signal, or by the reader's pace.
 final class WritingTurns: @unchecked Sendable {

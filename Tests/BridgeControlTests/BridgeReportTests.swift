@@ -46,8 +46,40 @@ struct BridgeReportTests {
         #expect(try passed(BridgeStatusReported(report)).report == report)
         #expect(try passed(WorkerStopRequested(worker: "a")).worker == "a")
         #expect(try passed(WorkerRestartRequested(worker: "a")).worker == "a")
+        #expect(try passed(WorkerStartRequested(worker: "a")).worker == "a")
+        let signal = WorkerSignalRequested(worker: "a", signal: .min)
+        #expect(try passed(signal) == signal)
+        #expect(try passed(CommandAnswered(remark: "done")).remark == "done")
         #expect(try passed(CommandAnswered(refusal: "no")).refusal == "no")
         #expect(try passed(CommandAnswered()).refusal == nil)
+    }
+
+    @Test("of dead letters arrive as they were sent, with every field")
+    func deadLetters() throws {
+        let letter = DeadLetterReport(
+            letter: .max,
+            event: "Job",
+            id: "client-1-5f-2",
+            worker: "store",
+            cause: "crashes",
+            reasons: ["it died", "it died again"],
+            attempts: 3,
+            strikes: 2,
+            nanosecondsSinceEpoch: .max,
+            payloadBytes: 2,
+            payload: [0x81, 0x01]
+        )
+        let answer = DeadLettersReported(letters: [letter], isComplete: true)
+        let question = DeadLettersRequested(event: "Job", worker: "store", after: 7)
+        let outcome = DeadLetterOutcome(letter: 7, kind: .refused, worker: "store", refusal: "no")
+        #expect(try passed(answer) == answer)
+        #expect(try passed(question) == question)
+        #expect(try passed(DeadLetterRequested(letter: 7)).letter == 7)
+        #expect(try passed(DeadLetterReported(letter: letter)).letter == letter)
+        #expect(try passed(DeadLetterReported(letter: nil)).letter == nil)
+        #expect(try passed(DeadLetterRedeliveryRequested(letter: 7)).letter == 7)
+        #expect(try passed(DeadLetterDiscardRequested(letter: 7)).letter == 7)
+        #expect(try passed(DeadLetterSettled(outcome)).outcome == outcome)
     }
 
     @Test("name pools before their members, once")
@@ -75,8 +107,19 @@ struct BridgeReportTests {
     func eventNames() {
         #expect(
             ControlEventNames.commands
-                == ["BridgeStatusRequested", "WorkerStopRequested", "WorkerRestartRequested", "BridgeStopRequested"]
+                == [
+                    "BridgeStatusRequested", "WorkerStopRequested", "WorkerRestartRequested", "BridgeStopRequested",
+                    "WorkerStartRequested", "WorkerSignalRequested",
+                    "DeadLettersRequested", "DeadLetterRequested", "DeadLetterRedeliveryRequested",
+                    "DeadLetterDiscardRequested",
+                ]
         )
-        #expect(ControlEventNames.answers == ["BridgeStatusReported", "CommandAnswered"])
+        #expect(
+            ControlEventNames.answers
+                == [
+                    "BridgeStatusReported", "CommandAnswered", "DeadLettersReported", "DeadLetterReported",
+                    "DeadLetterSettled",
+                ]
+        )
     }
 }

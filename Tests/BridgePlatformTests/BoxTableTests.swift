@@ -10,7 +10,7 @@ import Darwin
 
 extension PlatformTests {
     #if os(Linux)
-    @Suite("What a process in a box can do to one outside, cell by cell of the table in docs/security.md")
+    @Suite("What a process in a box can do to one outside, cell by cell of the table in docs/reference/security.md")
     struct BoxTableTests {
         /// The columns of the table.
         enum Column: Int, CaseIterable, CustomTestStringConvertible {

@@ -263,7 +263,8 @@ extension PlatformTests {
                         let error = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
                         #expect(error?.description.contains("in the working directory \(directory)/missing") == true)
                         request = shell("exit 0")
-                        // More than the kernel takes even where the stack, a quarter of which they may fill, has no limit.
+                        // More than the kernel takes even where the stack, a quarter of which they may fill, has no
+                        // limit.
                         request.arguments += [String](repeating: String(repeating: "x", count: 100_000), count: 100)
                         let tooBig = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
                         #expect(tooBig?.code == E2BIG)

@@ -48,9 +48,9 @@ extension PlatformTests {
 
         @Test
         func cancellingPutsTheFormerDispositionBack() async {
-            // In a process of its own, which ignores the signal to its end. Elsewhere the main thread may still be inside the
-            // handler of the signal before, with all others blocked; a blocked one is not dropped but waits, and would meet
-            // the disposition that comes after this test: the process would die of it.
+            // In a process of its own, which ignores the signal to its end. Elsewhere the main thread may still be
+            // inside the handler of the signal before, with all others blocked; a blocked one is not dropped but waits,
+            // and would meet the disposition that comes after this test: the process would die of it.
             await #expect(processExitsWith: .success) {
                 try withPoller { poller in
                     signal(SIGUSR1, SIG_IGN)

@@ -177,7 +177,8 @@ extension PlatformTests {
             }
             await #expect(processExitsWith: .success) {
                 let lastNumber = "/proc/sys/kernel/ns_last_pid"
-                // Another process of the machine may take the number first: then it is nobody's here, and the next one is tried.
+                // Another process of the machine may take the number first: then it is nobody's here, and the next one
+                // is tried.
                 for attempt in 1...1_000 {
                     let child = try ChildProcess.spawn(shell("exit 0"))
                     waitpid(child.processIdentifier, nil, 0)

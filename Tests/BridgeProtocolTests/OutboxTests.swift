@@ -453,7 +453,8 @@ struct OutboxTests {
         let count: UInt64 = 200_000
         for _ in 1...count { sender.append() }
         #expect(sender.write() == count)
-        // The first event is never handled, the others from the back: each range is announced with all that came before.
+        // The first event is never handled, the others from the back: each range is announced with all that came
+        // before.
         var settled = 0
         for first in stride(from: count, to: 2, by: -10) {
             settled += try sender.acknowledge(0, [first...count])

@@ -4,8 +4,8 @@ import BridgeTransport
 import Locks
 import TestSupport
 
-/// Does to a stream whatever may be done to one: moves a single byte or all there is, has no room though there was some, has room
-/// late, reads nothing, is interrupted by signals, and lets its reader pause.
+/// Does to a stream whatever may be done to one: moves a single byte or all there is, has no room though there was
+/// some, has room late, reads nothing, is interrupted by signals, and lets its reader pause.
 final class HarshStream: PassingStream, @unchecked Sendable {
     // Sendable: everything mutable that it adds is guarded by `lock`.
 

@@ -9,7 +9,8 @@ import Glibc
 import Darwin
 #endif
 
-/// Interrupts threads in their system calls: by a signal whose handler does nothing, and after which no call goes on by itself.
+/// Interrupts threads in their system calls: by a signal whose handler does nothing, and after which no call goes on by
+/// itself.
 ///
 /// A thread is signalled only while it says so, hence none that has ended.
 final class Interruptions: @unchecked Sendable {

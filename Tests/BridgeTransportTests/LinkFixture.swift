@@ -106,7 +106,8 @@ final class LinkPair: Sendable {
     let workerDelegate: RecordingDelegate
     let poller: Poller
 
-    /// `predecessor` is an ended link whose events the host's link sends again; `hostDispose` and `workerDispose` say what the side of that name does with events.
+    /// `predecessor` is an ended link whose events the host's link sends again; `hostDispose` and `workerDispose` say
+    /// what the side of that name does with events.
     init(
         _ carrier: Carrier,
         limits: LinkLimits = LinkLimits(),

@@ -34,7 +34,8 @@ struct LinkLoadTests {
             #expect(result.problems == [], "\(name), seed \(random.seed)")
             #expect(side.end.value == nil, "\(name), seed \(random.seed)")
             let deeds = stream.deeds
-            // Else little was shown: each split of a small frame, both reasons to wait, and pauses of readers and handlers.
+            // Else little was shown: each split of a small frame, both reasons to wait, and pauses of readers and
+            // handlers.
             #expect(deeds.cuts.isSuperset(of: 1...48), "\(name), seed \(random.seed)")
             #expect(deeds.inventedBlocks > 0 && deeds.emptyReads > 0 && deeds.pauses > 0 && result.pauses > 0)
             print(
@@ -125,7 +126,8 @@ private final class LoadedPair {
         for side in [hostSide, workerSide] { side.isGreeted.wait { $0 } }
     }
 
-    /// Returns when all have arrived and both links are quiet; what never comes is not waited for longer than four minutes.
+    /// Returns when all have arrived and both links are quiet; what never comes is not waited for longer than four
+    /// minutes.
     func run() throws {
         let events = events
         let threads = try zip(links, [LinkPair.hostSource, LinkPair.workerSource]).map { link, source in
@@ -153,8 +155,8 @@ private final class LoadedPair {
 
 /// The receiving half of one side: checks each event, and is slow now and then.
 private final class LoadSide: LinkDelegate, @unchecked Sendable {
-    // Sendable: `result` and `random` belong to whoever is in the lane, so that the thread sanitizer sees a lane with two in it; they are
-    // read once `isComplete` is set. The rest is constant.
+    // Sendable: `result` and `random` belong to whoever is in the lane, so that the thread sanitizer sees a lane with
+    // two in it; they are read once `isComplete` is set. The rest is constant.
     struct Result {
         var arrived = 0
         /// The first few only.

@@ -188,6 +188,22 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
+    @Test("so it is if another thread has taken over the reading, as the delegate has taken its time")
+    func delegateThrowsLate() throws {
+        let goesOn = Shared(false)
+        let fixture = try Fixture(dispose: { _, _ in
+            goesOn.wait { $0 }
+            throw LinkViolation("name number 7 was not given out")
+        })
+        fixture.peer.send(event: 1, name: .number(7))
+        fixture.peer.send(.ready)
+        // Only another thread can have read this.
+        #expect(fixture.delegate.messages.wait { $0.count == 2 })
+        goesOn.change { $0 = true }
+        #expect(fixture.waitForEnd() == .violation("name number 7 was not given out"))
+        fixture.shutDown()
+    }
+
     @Test("an event more than the window is a violation")
     func overrun() throws {
         var limits = LinkLimits()

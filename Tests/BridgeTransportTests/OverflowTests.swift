@@ -237,23 +237,45 @@ struct OverflowTests {
         pair.shutDown()
     }
 
-    @Test("acknowledges in the end also what led to events that were dropped", arguments: Carrier.allCases)
-    func acknowledgement(carrier: Carrier) throws {
+    @Test(
+        "acknowledges in the end also what led to events that were dropped, also if some leave while a handler publishes",
+        arguments: Carrier.allCases,
+        [false, true]
+    )
+    func acknowledgement(carrier: Carrier, isSlow: Bool) throws {
+        let hasArrived = Shared(false)
+        // What the worker has not handled yet; nil once it goes on.
+        let held = Shared<[UInt64]?>([])
         let pair = try LinkPair(
             carrier,
             limits: Self.limits(["BoxSaved": .dropOldest]),
             // Each event of the worker leads to some for which there is no room.
             hostDispose: { link, head in
-                for number in 0..<50 { link.put(Int(head.sequence.asWritten) * 100 + number, from: Self.source) }
+                for number in 0..<50 {
+                    link.put(Int(head.sequence.asWritten) * 100 + number, from: Self.source)
+                    // Then another thread reads on, and writes what there is.
+                    if isSlow { hasArrived.wait { $0 } }
+                }
                 return .handled
             },
-            workerDispose: Self.beginsWithFour()
+            workerDispose: { _, head in
+                hasArrived.change { $0 = true }
+                var isHeld = false
+                held.change { sequences in
+                    isHeld = sequences != nil
+                    sequences?.append(head.sequence.asWritten)
+                }
+                return isHeld ? .pending : .handled
+            }
         )
         for number in 1...3 { pair.worker.publish(number, from: LinkPair.workerSource, name: "Cause") }
-        pair.workerDelegate.events.wait { $0.count == 4 }
         pair.hostDelegate.events.wait { $0.count == 3 }
+        hasArrived.wait { $0 }
         #expect(pair.worker.tally.waiting > 0)
-        Self.goOn(pair)
+        var sequences: [UInt64]?
+        held.change { swap(&$0, &sequences) }
+        for sequence in sequences ?? [] { pair.worker.eventHandled(sequence) }
+        Self.waitUntilQuiet(pair.host)
         Self.waitUntilQuiet(pair.worker)
         #expect(pair.worker.tally.waiting == 0)
         #expect(Self.numbers(pair).last == 349)

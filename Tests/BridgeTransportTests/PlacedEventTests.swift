@@ -245,7 +245,8 @@ struct PlacedEventTests {
             }
         )
         for number in 1...30 { pair.worker.publish(number, from: Self.source, payload: Self.content(number)) }
-        // All that the window lets out is written; the host is still in the first event's handler, or reads by another thread.
+        // All that the window lets out is written; the host is still in the first event's handler, or reads by another
+        // thread.
         let worker = try #require(gated.value)
         worker.count.wait { $0 >= 1 }
         pair.worker.close()

@@ -125,8 +125,9 @@ struct SocketListenerTests {
             func isShortageReported() -> Bool {
                 host.reports.value.contains { if case .shortage = $0.matter { true } else { false } }
             }
-            // What runs this test may close a descriptor of its own. The connection that is let in with that one ends when its time is up,
-            // and then there is none again. While accepting pauses nothing is filled up: the reserve's place is not to be taken.
+            // What runs this test may close a descriptor of its own. The connection that is let in with that one ends
+            // when its time is up, and then there is none again. While accepting pauses nothing is filled up: the
+            // reserve's place is not to be taken.
             repeat {
                 while let copy = try? FileDescriptor.duplicate(sockets[0].rawValue) {
                     fill.append(SharedDescriptor(copy))

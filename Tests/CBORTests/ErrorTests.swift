@@ -27,6 +27,7 @@ struct ErrorTests {
         #expect(found?.code == .typeMismatch(expected: "a text string", found: "the integer 7"))
         #expect(found?.path == "items[1].title")
         #expect(found?.description == "Expected a text string but found the integer 7 at items[1].title (byte 31).")
+        #expect(found?.sentenceOfValue == "Expected a text string but found the integer 7 at items[1].title.")
     }
 
     @Test("a missing key is told with the path of its map")
@@ -92,5 +93,15 @@ struct ErrorTests {
         let encoding = cborError { _ = try CBOREncoder().encode(["k": [Probe()]]) }
         #expect(encoding?.code == .valueNotEncodable("no good"))
         #expect(encoding?.path == "k[0]")
+    }
+
+    @Test("a person is told of bytes only where the bytes are wrong")
+    func sentenceOfValue() {
+        let missing = CBORError(.missingKey("color"), offset: 0)
+        #expect(missing.sentenceOfValue == "The key \"color\" is missing.")
+        #expect(missing.description == "The key \"color\" is missing at byte 0.")
+        let cut = CBORError(.unexpectedEnd, offset: 9, path: "items[1]")
+        #expect(cut.sentenceOfValue == cut.description)
+        #expect(cut.description.contains("byte 9"))
     }
 }

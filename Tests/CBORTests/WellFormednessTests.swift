@@ -103,6 +103,12 @@ struct WellFormednessTests {
             ("bf616100616100ff", .duplicateKey("\"a\""), 4),
             ("a26161007f6161ff00", .duplicateKey("\"a\""), 4),
             ("a2410100410100", .duplicateKey("h'01'"), 4),
+            // One array, map or tagged item is one key in whatever spelling.
+            ("a29fff018003", .duplicateKey("h'80'"), 4),
+            ("a2817f6161ff0081616100", .duplicateKey("h'816161'"), 7),
+            ("a281f93e000081fb3ff800000000000000", .duplicateKey("h'81f93e00'"), 6),
+            ("a2bf616101ff00a161610100", .duplicateKey("h'a1616101'"), 7),
+            ("a2c1180100c10100", .duplicateKey("h'c101'"), 5),
             ("a2f601f602", .duplicateKey("null"), 3),
             ("a3f501f402f503", .duplicateKey("true"), 5),
             ("a2e001e002", .duplicateKey("simple(0)"), 3),

@@ -80,7 +80,8 @@ struct BrokenOutputTests {
             return
         }
         let workspace = try Workspace()
-        // Blocks of 512 bytes, or of 1,024 in some shells. The worker's shared outbox is such a file, too, and has room.
+        // Blocks of 512 bytes, or of 1,024 in some shells. The worker's shared outbox is such a file, too, and has
+        // room.
         let result = try await run("> out.jsonl", before: "ulimit -f 40960;", events: 20, in: workspace)
         #expect(result.status == .exited(code: 0), "\(result.errors)")
         let limited = try await run("> out.jsonl", before: "ulimit -f 8;", events: 200, in: workspace)

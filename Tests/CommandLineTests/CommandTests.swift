@@ -55,6 +55,8 @@ struct CommandTests {
         #expect(told.workers.allSatisfy { $0.state == "ready" && $0.residentBytes ?? 0 > 1 << 16 })
         #expect(told.clients.map(\.title) == ["supervisor status"])
         #expect(told.clients.map(\.user) == [CurrentProcess.user])
+        let bad = try await command("status", "--only-bad")
+        #expect(bad.status == .exited(code: 0) && bad.output.count == 1 && bad.errors.isEmpty, "\(bad.output)")
         let metrics = try await command("metrics")
         #expect(metrics.output.contains(#"event_bridge_worker_ready{worker="store"} 1"#))
         #expect(metrics.output.contains("# TYPE event_bridge_worker_restarts_total counter"))

@@ -20,6 +20,8 @@ struct CompletionTests {
         (["graph", "c", "--format", ""], ["dot", "mermaid"]),
         (["completion", ""], ["bash", "fish", "zsh"]),
         (["help", "ch"], ["check"]),
+        (["dead-letters", "re"], ["redeliver"]),
+        (["dead-letters", "list", "--ev"], ["--event"]),
     ]
 
     /// Runs a shell with a script in a directory where there is a file, and gives the lines that it prints.

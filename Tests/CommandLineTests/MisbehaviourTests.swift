@@ -9,7 +9,8 @@ struct MisbehaviourCase: Sendable, CustomTestStringConvertible {
     let sentences: [String]
     /// Whether it takes a second one, as nothing else would end the run.
     var isStopped = false
-    /// Whether there is work for it; else the run ends when no worker is left, and chance cannot lay an end at an event's door.
+    /// Whether there is work for it; else the run ends when no worker is left, and chance cannot lay an end at an
+    /// event's door.
     var hasWork = true
 
     var testDescription: String { name }
@@ -154,7 +155,8 @@ struct MisbehaviourTests {
             name: "scribble",
             status: 75,
             sentences: [
-                // Its own thread may come upon the damage before it dies, and its host upon what that one writes: a broken protocol.
+                // Its own thread may come upon the damage before it dies, and its host upon what that one writes: a
+                // broken protocol.
                 ready, "worker \"w\" # that it had published (# before): #", dies("#" + again),
             ]
         ),
@@ -206,7 +208,11 @@ struct MisbehaviourTests {
         MisbehaviourCase(
             name: "throw-on:t1",
             status: 75,
-            sentences: [ready, "w refused WorkRequested: work 300 (\"t1\") is refused on purpose", leaves]
+            sentences: [
+                ready,
+                "w refused WorkRequested: work 300 (\"t1\") is refused on purpose (handler at faulty_worker/#.swift:#)",
+                leaves,
+            ]
         ),
     ]
 

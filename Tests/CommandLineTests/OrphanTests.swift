@@ -11,10 +11,12 @@ import Darwin
 
 @Suite("Of a supervisor that is killed at any moment nothing is left", .serialized)
 struct OrphanTests {
-    /// From the start of the program to behind the moment in which all of its workers are ready, on a machine with some work.
+    /// From the start of the program to behind the moment in which all of its workers are ready, on a machine with some
+    /// work.
     private static let latestKill: UInt64 = 400_000_000
 
-    /// Workers at rest, with a child, with a child that has left the group, in another language, and one that is always starting.
+    /// Workers at rest, with a child, with a child that has left the group, in another language, and one that is always
+    /// starting.
     private static func configuration(_ mark: String) -> String {
         let faulty = ["none", "grandchild", "daemon", "crash-before-hello"].map { name in
             """

@@ -82,7 +82,7 @@ struct PolyglotTests {
         arguments: ["python-worker/worker.py", "shell-worker/worker.sh"]
     )
     func page(file: String) throws {
-        let page = try Workspace.fixture("../docs/workers-in-any-language.md")
+        let page = try Workspace.fixture("../docs/guide/workers-in-any-language.md")
         #expect(page.contains(try Workspace.fixture(file)))
     }
 

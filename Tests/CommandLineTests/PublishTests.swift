@@ -89,8 +89,8 @@ struct PublishTests {
             #expect(fields.status == .exited(code: 65))
             #expect(fields.errors.count == 1)
             #expect(
-                fields.errors.first?.hasPrefix("supervisor: WorkRequested: worker refused the event: ") == true
-                    && fields.errors.first?.contains("number") == true,
+                fields.errors.first?.hasPrefix("supervisor: worker refused WorkRequested: ") == true
+                    && fields.errors.first?.hasSuffix(" at number.") == true,
                 "\(fields.errors)"
             )
             let missing = try await publish("WorkRequested", #"{"number": 7}"#, in: workspace)

@@ -15,8 +15,8 @@ struct ReloadTests {
         "{ \(keys) workers: [\(workers.joined(separator: "\n"))] }"
     }
 
-    /// Runs a configuration whose workers come up; `steps` are taken one after the other, each when a line has come that the one before
-    /// waits for.
+    /// Runs a configuration whose workers come up; `steps` are taken one after the other, each when a line has come
+    /// that the one before waits for.
     private func run(
         _ workspace: Workspace,
         _ arguments: [String] = [],
@@ -284,7 +284,8 @@ struct ReloadTests {
         }
     }
 
-    /// Writes the next of the texts and hangs up once the bridge has come up and once each reload has ended; then asks for the end.
+    /// Writes the next of the texts and hangs up once the bridge has come up and once each reload has ended; then asks
+    /// for the end.
     private static func afterEachReadiness(
         _ manager: Manager,
         _ workspace: Workspace,

@@ -65,11 +65,11 @@ struct ReloadUnderLoadTests {
     }
 }
 
-/// Orders box after box, a few at a time, until the workers were replaced as often as they are to be; each hundredth answer, once the reload
-/// before is through, is followed by the next reload.
+/// Orders box after box, a few at a time, until the workers were replaced as often as they are to be; each hundredth
+/// answer, once the reload before is through, is followed by the next reload.
 ///
-/// The load goes by answers, not by time, so that the worker that is to be replaced saves while the other one comes up, however slow the
-/// machine is.
+/// The load goes by answers, not by time, so that the worker that is to be replaced saves while the other one comes up,
+/// however slow the machine is.
 private final class Orders: @unchecked Sendable {
     // Sendable: `state` is guarded by `lock`; the rest is constant.
     static let reloads = 3

@@ -5,7 +5,8 @@ import Testing
 
 @Suite("supervisor run")
 struct RunTests {
-    /// None of these tests is about how long something takes: no deadline is to be missed on a machine that is slow or busy.
+    /// None of these tests is about how long something takes: no deadline is to be missed on a machine that is slow or
+    /// busy.
     private static let patience = #"handshake: "4m", heartbeat: { every: "1m" }, shutdown: { grace: "4m" },"#
 
     private func worker(_ name: String, _ misbehaviour: String) -> String {

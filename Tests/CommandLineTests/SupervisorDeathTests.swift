@@ -13,7 +13,8 @@ import Darwin
 struct SupervisorDeathTests {
     /// How long it may take until this is a failure.
     ///
-    /// The promise is a second. On a busy machine it may be more: what is tested is that the workers end though nobody ends them.
+    /// The promise is a second. On a busy machine it may be more: what is tested is that the workers end though nobody
+    /// ends them.
     private static let patience: UInt64 = 120_000_000_000
 
     @Test("A13: leaves no worker behind, whatever the worker is at", .timeLimit(.minutes(5)))
@@ -37,7 +38,8 @@ struct SupervisorDeathTests {
             input: #"{"type": "WorkRequested", "data": {"number": 1000000, "text": "begin"}}"# + "\n"
         ) { program, line in
             guard started.took(line) else { return }
-            // The one at rest is stopped: only a signal that acts on a stopped process can end it. The deaf one has not asked for any.
+            // The one at rest is stopped: only a signal that acts on a stopped process can end it. The deaf one has not
+            // asked for any.
             for pid in started.pids.prefix(1) { _ = kill(pid, SIGSTOP) }
             program.kill()
         }

@@ -33,7 +33,8 @@ struct SupervisorStopTests {
                 // The fault itself, not a wait for something: so long nobody looks after the workers.
                 try await Task.sleep(for: Self.stop)
                 program.resume()
-                // It keeps them busy for longer than they may be silent, so that who is taken for dead is seen to be replaced.
+                // It keeps them busy for longer than they may be silent, so that who is taken for dead is seen to be
+                // replaced.
                 program.finishInput(#"{"type": "WorkRequested", "data": {"number": 1, "text": "go on"}}"# + "\n")
             }
         }

@@ -10,7 +10,8 @@ struct TerminalTests {
         #"{"type": "WorkRequested", "data": {"number": \#(number), "text": "\#(text)"}}"# + "\n"
     }
 
-    /// How many columns a line takes at most: its letters beyond ASCII are wide ones, but for the arrow and the ellipsis.
+    /// How many columns a line takes at most: its letters beyond ASCII are wide ones, but for the arrow and the
+    /// ellipsis.
     private func columns(_ line: String) -> Int {
         line.reduce(0) { $0 + ($1.isASCII || $1 == "→" || $1 == "…" ? 1 : 2) }
     }

@@ -37,7 +37,8 @@ struct TraceTests {
         return nil
     }
 
-    /// Records into `t.json` until one of the two programs is ended, which `end` does when the ways of some work are known.
+    /// Records into `t.json` until one of the two programs is ended, which `end` does when the ways of some work are
+    /// known.
     private func traceOfWork(
         in workspace: Workspace,
         end: @escaping @Sendable (_ trace: SupervisorProgram, _ supervisor: SupervisorProgram) -> Void
@@ -64,12 +65,14 @@ struct TraceTests {
         return try #require(result)
     }
 
-    /// Has events handled by the worker until the ways of one are known in all three processes here, and so to the program as well.
+    /// Has events handled by the worker until the ways of one are known in all three processes here, and so to the
+    /// program as well.
     private static func haveWorkTraced(at path: String) async throws {
         let publisher = EventPublisher()
         let batches = publisher.events(of: EventsTraced.self)
         let client = try await BridgeClient.connect(to: path, publisher: publisher, name: "a test")
-        // The worker hears later than the supervisor that it is to tell: what is published before that leaves fewer spans.
+        // The worker hears later than the supervisor that it is to tell: what is published before that leaves fewer
+        // spans.
         let asking = publisher.subscribe(to: WorkDone.self) { done in
             publisher.publish(WorkRequested(number: done.number + 1, text: "t"))
         }

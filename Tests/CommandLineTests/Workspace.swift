@@ -70,8 +70,8 @@ final class Workspace: Sendable {
 
     /// The environment of workers in a configuration, with more variables, such as `ROUND: "1",`.
     ///
-    /// The sanitizer's options are passed on, so that a race in a worker ends it and is seen, and its end has no pause. And no crash
-    /// report is written, which would take longer than a test.
+    /// The sanitizer's options are passed on, so that a race in a worker ends it and is seen, and its end has no pause.
+    /// And no crash report is written, which would take longer than a test.
     static func workerEnvironment(with more: String = "") -> String {
         let sanitizer = CurrentProcess.environment("TSAN_OPTIONS") ?? ""
         return #"environment: { \#(more) SWIFT_BACKTRACE: "enable=no", TSAN_OPTIONS: "\#(sanitizer)" }"#

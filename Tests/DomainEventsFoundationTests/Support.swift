@@ -3,7 +3,8 @@ import DomainEventsFoundation
 import Foundation
 import TestSupport
 
-/// A notification center of its own, a publisher, and a queue that notifications are posted from, which tests can wait for.
+/// A notification center of its own, a publisher, and a queue that notifications are posted from, which tests can wait
+/// for.
 final class Scene: Sendable {
     let center = NotificationCenter()
     let publisher: EventPublisher

@@ -4,10 +4,12 @@ import Testing
 
 @testable import DomainEvents
 
-/// A call that is held between the mark that it is being entered and the one that it runs, which no test outside can do.
+/// A call that is held between the mark that it is being entered and the one that it runs, which no test outside can
+/// do.
 @Suite("cancel waits for calls that are being entered, and for no others", .timeLimit(.minutes(5)))
 struct CallGateTests {
-    /// Holds a call at its entrance on one thread while another closes the gate; says whether that one waited until the call ran.
+    /// Holds a call at its entrance on one thread while another closes the gate; says whether that one waited until the
+    /// call ran.
     private func waits(
         entering: @Sendable @escaping (CallGate) -> Void,
         running: @Sendable @escaping (CallGate) -> Void,

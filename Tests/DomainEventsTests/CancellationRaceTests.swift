@@ -6,8 +6,8 @@ import Testing
 
 /// Two threads that wander over the moment of a cancellation, many times.
 ///
-/// The one publishes to a handler that looks, as the first thing that it does, whether `cancel()` has returned; the other
-/// cancels and writes down when it has. The rounds are numbers, so that nothing has to be set back between them.
+/// The one publishes to a handler that looks, as the first thing that it does, whether `cancel()` has returned; the
+/// other cancels and writes down when it has. The rounds are numbers, so that nothing has to be set back between them.
 private final class CancelRace: Sendable {
     let cancelled = Atomic<Int>(0)
     let violations = Counter()
@@ -42,7 +42,8 @@ private final class CancelRace: Sendable {
         calls.add()
     }
 
-    /// - Parameter looks: whether the thread that publishes is the handler's own, so that what it sees ahead of the handler counts.
+    /// - Parameter looks: whether the thread that publishes is the handler's own, so that what it sees ahead of the
+    ///   handler counts.
     func run(
         _ rounds: Int,
         seed: UInt64,
@@ -104,11 +105,12 @@ struct CancellationRaceTests {
         return seed
     }
 
-    /// What was seen ahead of a call, on its thread or by the call before it, must hold without exception: handlers run one at a time.
+    /// What was seen ahead of a call, on its thread or by the call before it, must hold without exception: handlers run
+    /// one at a time.
     ///
-    /// What a call sees itself can be younger and says nothing. A call has begun when its mark says so, and its thread may be put aside
-    /// between that and the handler's first line for as long as a busy machine likes; so it is printed and no more. That `cancel()` waits
-    /// for calls with that mark is shown by ``CallGateTests``.
+    /// What a call sees itself can be younger and says nothing. A call has begun when its mark says so, and its thread
+    /// may be put aside between that and the handler's first line for as long as a busy machine likes; so it is printed
+    /// and no more. That `cancel()` waits for calls with that mark is shown by ``CallGateTests``.
     private func expectNone(_ race: CancelRace, of rounds: Int, seed: UInt64) {
         print("\(race.violations.count) late of \(race.calls.count) calls in \(rounds) rounds")
         #expect(race.certain.count == 0, "seed \(seed)")

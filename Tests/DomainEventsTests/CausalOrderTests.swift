@@ -26,8 +26,8 @@ private final class Witness: Sendable {
 struct CausalOrderTests {
     private let rounds = TestSupport.rounds(4_000)
 
-    /// Publishes causes one at a time, each as soon as the witness has seen the effect of the one before: the race is between
-    /// the cause's way to the witness and the effect's.
+    /// Publishes causes one at a time, each as soon as the witness has seen the effect of the one before: the race is
+    /// between the cause's way to the witness and the effect's.
     private func race(_ publisher: EventPublisher, _ witness: Witness) async {
         for number in 1...rounds {
             publisher.publish(Cause(number: number))
@@ -37,7 +37,8 @@ struct CausalOrderTests {
         #expect(witness.violations.count == 0)
     }
 
-    /// The subscriptions of the witness come first, so that a delivery that goes from one to the next would be late there.
+    /// The subscriptions of the witness come first, so that a delivery that goes from one to the next would be late
+    /// there.
     @Test(arguments: [false, true])
     func onOneQueueWhenAHandlerOnAnotherPublishesIt(witnessIsFirst: Bool) async {
         let publisher = EventPublisher()

@@ -114,6 +114,7 @@ struct ChannelTests {
 }
 
 private final class Interest: InterestObserver {
+    let isBridge = false
     let log = Collected<String>()
     func interestMayHaveChanged(in name: String) { log.add("changed \(name)") }
     func channelWasMade(_ channel: AnyEventChannel) { log.add("made \(channel.name)") }
@@ -257,7 +258,7 @@ struct ForwarderTests {
         let log = Collected<String>()
         let carrier = Carrier(log: log)
         carrier.room.set()
-        carrier.failure.swap(DeliveryError(.outboxFull, "full"))
+        carrier.failure.swap(DeliveryError(.outboxFull, of: "Ping", "full"))
         publisher.setForwarding(of: "Ping", by: carrier, to: carrier)
         let queue = DispatchQueue(label: "queue")
         let subscription = publisher.subscribe(to: Ping.self, on: .queue(queue)) { log.add("queue \($0.number)") }
@@ -301,7 +302,7 @@ struct ForwarderTests {
         carrier.room.set()
         try await publisher.send(Ping(2))
         #expect(carrier.waits.count == 1)
-        carrier.failure.swap(DeliveryError(.outboxFull, "full"))
+        carrier.failure.swap(DeliveryError(.outboxFull, of: "Ping", "full"))
         let error = await #expect(throws: DeliveryError.self) { try await publisher.send(Ping(3)) }
         #expect(error?.code == .outboxFull)
         #expect(handled.all == [1, 2])

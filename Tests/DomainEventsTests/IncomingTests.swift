@@ -6,7 +6,7 @@ import Testing
 /// Writes down each time it is called.
 private final class Completion: HandlingCompletion {
     let log = Collected<Refused?>()
-    func handlersReturned(failure: (any Error)?) { log.add(failure as? Refused) }
+    func handlersReturned(failure: ThrownError?) { log.add(failure?.error as? Refused) }
 }
 
 extension IncomingOutcome {
@@ -14,7 +14,7 @@ extension IncomingOutcome {
         switch self {
         case .handled: "handled"
         case .unwanted: "unwanted"
-        case .failed(let error): "failed: \(error)"
+        case .failed(let thrown): "failed: \(thrown.error)"
         case .pending: "pending"
         }
     }

@@ -263,7 +263,55 @@ struct RequestTests {
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: DeliveryError.self) { try await request.value }
         #expect(error?.code == .timedOut)
-        #expect(error?.description.contains("was not answered by Ping within 5.0 seconds") == true)
+        // The other one may have been meant as the answer; the request itself is not counted.
+        #expect(error?.description.contains("was not answered by Ping within 5.0 seconds; 1 Ping came") == true)
+        subscription.cancel()
+    }
+
+    @Test("D5: a request that is not answered in time says that an event of the answer's type came without a cause")
+    func uncausedAnswer() async throws {
+        let (clock, began) = (HandClock(), Collected<Int>())
+        let subscription = publisher.subscribe(to: Ping.self) { [publisher] in
+            let number = $0.number
+            // On a thread of the handler's own making there is no event in hand.
+            Task.detached {
+                publisher.publish(Pong(number))
+                began.add(number)
+            }
+        }
+        let request = Task { [publisher] in
+            try await publisher.request(
+                Ping(1),
+                awaiting: Pong.self,
+                orThrowing: Order.self,
+                within: .seconds(5),
+                clock: clock
+            )
+        }
+        await began.wait(for: 1)
+        await clock.asleep.wait(for: 1)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: DeliveryError.self) { try await request.value }
+        let hint = "1 Pong came that nothing had caused: publish an answer inside the handler, or with causedBy:"
+        #expect(error?.description.hasSuffix("was not answered by Pong within 5.0 seconds; \(hint)") == true)
+        subscription.cancel()
+    }
+
+    @Test("a handler that never returns keeps no publisher once its caller waits no longer")
+    func publisherIsLetGo() async throws {
+        let queue = DispatchQueue(label: "stands still", attributes: .initiallyInactive)
+        weak var witness: EventPublisher?
+        let subscription: Subscription
+        do {
+            let publisher = EventPublisher()
+            witness = publisher
+            subscription = publisher.subscribe(to: Ping.self, on: .queue(queue)) { _ in }
+            await #expect(throws: DeliveryError.self) {
+                try await publisher.deliver(Ping(1), within: .milliseconds(1))
+            }
+        }
+        while witness != nil { await Task.yield() }
+        queue.activate()
         subscription.cancel()
     }
 

@@ -4,6 +4,7 @@ import Testing
 
 /// Hears of changes of interest, for one name.
 private final class Interest: InterestObserver {
+    let isBridge = false
     let name: String
     let publisher: EventPublisher
     let changes = Collected<Bool>()

@@ -24,8 +24,8 @@ private struct Tock: DomainEvent {
 
 /// Sees to it that each thread's ticks come once and in order, and, for one that is always subscribed, without a gap.
 ///
-/// Handlers of one subscription may run on several threads at once, but those of one thread's ticks never do: each place of
-/// `last` has one writer at a time.
+/// Handlers of one subscription may run on several threads at once, but those of one thread's ticks never do: each
+/// place of `last` has one writer at a time.
 private final class OrderCheck: Sendable {
     let violations = Counter()
     let received = Counter()

@@ -12,7 +12,8 @@ import Testing
 struct ApplyTests {
     private let publisher = EventPublisher()
 
-    /// The answers that came, by the worker that gave them, checked as they come: none twice, none overtaken, none at a second attempt.
+    /// The answers that came, by the worker that gave them, checked as they come: none twice, none overtaken, none at a
+    /// second attempt.
     private final class Ledger: @unchecked Sendable {
         // Sendable: guarded by `lock`.
         private let lock = Lock()

@@ -164,7 +164,8 @@ struct BackPressureTests {
         subscription.cancel()
     }
 
-    /// A worker that sends so many parcels to the other, answers each that it gets, and hears of the answers to its own.
+    /// A worker that sends so many parcels to the other, answers each that it gets, and hears of the answers to its
+    /// own.
     private func flooding<Sent: Parcel, Own: Parcel, Answer: DomainEvent, Answered: DomainEvent>(
         _ name: String,
         with sent: Sent.Type,

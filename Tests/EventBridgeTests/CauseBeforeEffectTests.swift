@@ -10,7 +10,8 @@ import Testing
 
 @testable import EventBridgeTesting
 
-/// One step of a chain: a cause or its effect, of one type, so that asynchronous handlers and sequences have an order between them too.
+/// One step of a chain: a cause or its effect, of one type, so that asynchronous handlers and sequences have an order
+/// between them too.
 private struct Step: DomainEvent, Equatable {
     static let cause = Step(name: "the cause")
     static let effect = Step(name: "the effect")

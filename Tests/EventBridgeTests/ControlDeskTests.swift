@@ -341,7 +341,7 @@ struct ControlDeskTests {
 
 extension RawClient {
     /// Publishes an event, as the protocol has it.
-    fileprivate func publish(_ event: some DomainEvent, sequence: UInt64, attempt: UInt64) throws {
+    func publish(_ event: some DomainEvent, sequence: UInt64, attempt: UInt64) throws {
         let payload = CBORBuffer()
         try CBOREncoder().encode(event, into: payload)
         var head = EventHead(

@@ -198,6 +198,45 @@ struct DeadLetterTests {
         again.cancel()
     }
 
+    @Test(
+        "What the host's handlers refuse again is a letter again, also where there is no room for a new one",
+        .timeLimit(.minutes(5)),
+        arguments: [false, true]
+    )
+    func refusedAgain(isAsync: Bool) async throws {
+        let picky = Picky { _ in true }
+        let subscription =
+            isAsync
+            ? publisher.subscribe(to: Outcome.self) { event async throws in try picky.handle(event.number) }
+            : publisher.subscribe(to: Outcome.self) { event in try picky.handle(event.number) }
+        let letters = Collected<EventDeadLettered>()
+        let noted = publisher.subscribe(to: EventDeadLettered.self) { letters.add($0) }
+        let origin = InMemoryWorker("origin", subscribes: [Job.self]) { publisher in
+            [
+                publisher.subscribe(to: Job.self) {
+                    if $0.number == 1 { publisher.publish(Outcome(number: 1)) }
+                }
+            ]
+        }
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [Picky { $0 == 2 }.worker("picky"), origin],
+            deadLetters: DeadLetterLimits(letters: 1)
+        )
+        // The host's letter takes all the room there is, and the worker's comes beyond it.
+        for number in 1...2 {
+            publisher.publish(Job(number: number))
+            await letters.wait { $0.count == number }
+        }
+        #expect(bridge.deadLetters.map(\.worker) == ["host", "picky"])
+        #expect(try bridge.redeliver(bridge.deadLetters[0].id))
+        await letters.wait { $0.count == 3 }
+        #expect(bridge.deadLetters.map(\.worker) == ["picky", "host"])
+        #expect(bridge.deadLetters.map(\.attempts) == [1, 2])
+        await bridge.shutdown()
+        withExtendedLifetime((subscription, noted)) {}
+    }
+
     // MARK: - Whoever waits in another process
 
     /// Who refuses what a worker delivers.

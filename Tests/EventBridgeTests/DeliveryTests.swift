@@ -1,11 +1,18 @@
+import Dispatch
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import ExampleDomain
+import Foundation
 import Locks
 import Supervision
 import TestSupport
 import Testing
+
+/// An error with more to say than a refusal has room for.
+private struct LongError: Error, CustomStringConvertible {
+    let description = String(repeating: "e", count: 5_000)
+}
 
 @Suite("Whoever waits for an event hears from every process", .timeLimit(.minutes(5)))
 struct DeliveryTests {
@@ -92,7 +99,16 @@ struct DeliveryTests {
             Issue.record("the refusal was not thrown")
         } catch let error as DeliveryError {
             #expect(error.code == .refused)
-            #expect(error.description.contains("worker") && error.description.contains("the shelf is broken"))
+            #expect(error.event == "ErrandGiven" && error.id?.origin == publisher.source.origin)
+            #expect(error.worker == "worker")
+            // The place where the handler that threw was subscribed, in the other process.
+            #expect(
+                error.description.wholeMatch(
+                    of: /worker refused ErrandGiven: the shelf is broken \(handler at \w+\/DeliveryTests\.swift:\d+\)/
+                ) != nil,
+                "\(error)"
+            )
+            #expect((error as any Error).localizedDescription == error.description)
         }
         await #expect {
             _ = try await publisher.request(
@@ -103,9 +119,93 @@ struct DeliveryTests {
         } throws: { ($0 as? DeliveryError)?.code == .refused }
         // One that nobody waits for is announced.
         publisher.publish(ErrandGiven(number: 3))
-        _ = try await recorder.next(EventRefused.self, within: .seconds(240))
+        let announced = try await recorder.next(EventRefused.self, within: .seconds(240))
+        #expect(announced.reason.contains("DeliveryTests.swift:"))
         await bridge.shutdown()
         #expect(recorder.events(EventRefused.self).count == 1)
+    }
+
+    @Test("a handler in a task and on a queue of a worker is named by its place as well", arguments: [true, false])
+    func placeOfDeferred(isOnQueue: Bool) async throws {
+        let bridge = try await BridgeHost.inMemory(publisher) { publisher in
+            guard isOnQueue else {
+                return [publisher.subscribe(to: ErrandGiven.self) { _ async throws in throw ErrandBroken() }]
+            }
+            let queue = DispatchQueue(label: "errands")
+            return [publisher.subscribe(to: ErrandGiven.self, on: .queue(queue)) { _ in throw ErrandBroken() }]
+        }
+        let error = await #expect(throws: DeliveryError.self) {
+            try await publisher.deliver(ErrandGiven(number: 1), within: .seconds(240))
+        }
+        #expect(error?.description.contains("the shelf is broken (handler at ") == true, "\(String(describing: error))")
+        #expect(error?.description.contains("DeliveryTests.swift:") == true)
+        await bridge.shutdown()
+    }
+
+    @Test("after the bridge's shutdown send, deliver and request say so, until there is another bridge")
+    func afterShutdown() async throws {
+        let worker = InMemoryWorker(subscribes: [ErrandGiven.self]) { publisher in
+            [publisher.subscribe(to: ErrandGiven.self) { publisher.publish(ErrandDone(number: $0.number)) }]
+        }
+        // There is no subscriber, and there was no bridge: that is no error of `send`.
+        try await publisher.send(ErrandGiven(number: 0))
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        try await publisher.send(ErrandGiven(number: 1))
+        await bridge.shutdown()
+        let (publisher, limit) = (publisher, Duration.seconds(240))
+        let errors = [
+            await #expect(throws: DeliveryError.self) { try await publisher.send(ErrandGiven(number: 2)) },
+            await #expect(throws: DeliveryError.self) {
+                try await publisher.deliver(ErrandGiven(number: 3), within: limit)
+            },
+            await #expect(throws: DeliveryError.self) {
+                try await publisher.request(ErrandGiven(number: 4), awaiting: ErrandDone.self, within: limit)
+            },
+        ]
+        for error in errors {
+            #expect(error?.code == .shuttingDown && error?.event == "ErrandGiven" && error?.id != nil)
+        }
+        // What a handler of this process subscribes to goes on.
+        let subscription = publisher.subscribe(to: ErrandsBegun.self) { _ in }
+        try await publisher.send(ErrandsBegun())
+        subscription.cancel()
+        let other = try await BridgeHost.inMemory(publisher, workers: [worker])
+        let done = try await publisher.request(ErrandGiven(number: 5), awaiting: ErrandDone.self, within: limit)
+        #expect(done.number == 5)
+        await other.shutdown()
+    }
+
+    @Test("an error keeps its words and the handler's place where its words are long")
+    func placeOfLongError() async throws {
+        let bridge = try await BridgeHost.inMemory(publisher) { publisher in
+            [publisher.subscribe(to: ErrandGiven.self) { _ in throw LongError() }]
+        }
+        let error = await #expect(throws: DeliveryError.self) {
+            try await publisher.deliver(ErrandGiven(number: 1), within: .seconds(240))
+        }
+        #expect(error?.description.hasPrefix("worker refused ErrandGiven: eeee") == true)
+        #expect(error?.description.contains("e (handler at ") == true)
+        #expect(error?.description.hasSuffix(")") == true)
+        await bridge.shutdown()
+    }
+
+    @Test("one of two bridges is enough, and without both send says so, in a transaction as well")
+    func oneOfTwoBridges() async throws {
+        let idle = InMemoryWorker("idle") { _ in [] }
+        let (one, other) = (
+            try await BridgeHost.inMemory(publisher, workers: [idle]),
+            try await BridgeHost.inMemory(publisher, workers: [idle])
+        )
+        await one.shutdown()
+        try await publisher.send(ErrandGiven(number: 1))
+        await other.shutdown()
+        let error = await #expect(throws: DeliveryError.self) { try await publisher.send(ErrandGiven(number: 2)) }
+        #expect(error?.description.contains("no bridge carries it any more") == true)
+        // Also where a transaction would hold it.
+        let held = await #expect(throws: DeliveryError.self) {
+            try await publisher.transaction { try await publisher.send(ErrandGiven(number: 3)) }
+        }
+        #expect(held?.code == .shuttingDown)
     }
 
     @Test("deliver and request of what nobody wants say so")

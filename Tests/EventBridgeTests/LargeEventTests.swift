@@ -15,7 +15,8 @@ struct LargeEventTests {
         String(repeating: "text of \(number), ", count: count / 14 + 1)
     }
 
-    /// A worker that is killed while the large events of its host fill all of the memory for them; `check` looks at what came of it.
+    /// A worker that is killed while the large events of its host fill all of the memory for them; `check` looks at
+    /// what came of it.
     private static func killWithAllMemoryTaken(_ check: ([WorkDone], WorkerReports) -> Void) async throws {
         let publisher = EventPublisher()
         let reports = WorkerReports(publisher)

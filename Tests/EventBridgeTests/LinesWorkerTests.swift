@@ -7,7 +7,7 @@ import Supervision
 import TestSupport
 import Testing
 
-/// What `docs/delivery.md` promises, kept with a worker in Python that speaks in lines.
+/// What `docs/reference/delivery.md` promises, kept with a worker in Python that speaks in lines.
 @Suite("Workers that speak in lines", .serialized, .timeLimit(.minutes(5)))
 struct LinesWorkerTests {
     private let publisher = EventPublisher()
@@ -256,7 +256,8 @@ struct LinesWorkerTests {
             publisher.subscribe(to: EventDeadLettered.self) { _ in outcomes.add("dead-lettered") },
             publisher.subscribe(to: WorkerGaveUp.self) { outcomes.add("given up: \($0.reason)") },
         ]
-        // The first violation counts if events waited behind this one, as nobody knows which it was. The strikes do not.
+        // The first violation counts if events waited behind this one, as nobody knows which it was. The strikes do
+        // not.
         let bridge = try bridge(worker(), restarts: 1)
         try await bridge.start()
         publish(1...40) { $0 == 10 ? "line \(line)" : "" }

@@ -57,7 +57,8 @@ private struct KilledWorkerTally: Sendable, CustomStringConvertible {
     var killsWithRest = 0
     var acknowledged = 0
     var redelivered = 0
-    /// Outcomes whose handler had not run when the request's sender heard of it: queued behind a slow one, which no receipt is.
+    /// Outcomes whose handler had not run when the request's sender heard of it: queued behind a slow one, which no
+    /// receipt is.
     var late = 0
     /// Outcomes of requests that were acknowledged; also if they were made up for by another delivery.
     var missing = 0

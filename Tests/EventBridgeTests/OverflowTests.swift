@@ -76,7 +76,8 @@ struct OverflowTests {
 
     private static func gap(_ item: String) -> Int { item.split(separator: " ").first.flatMap { Int($0) } ?? 0 }
 
-    /// How many events the consumer has missed of those that were published, counted from 0: each gap stands where they would have.
+    /// How many events the consumer has missed of those that were published, counted from 0: each gap stands where they
+    /// would have.
     private func missingInPlace(of count: Int) async -> Int {
         // What is missing counts for as many as it says.
         await seen.wait { $0.reduce(0) { $0 + (Int($1) == nil ? Self.gap($1) : 1) } >= count }
@@ -103,7 +104,8 @@ struct OverflowTests {
         let reports = publisher.subscribe(to: EventsDropped.self) { announced.add($0) }
         let bridge = try await bridge([NeedleMoved.eventName: .dropOldest])
         publish(1..<1_000)
-        // What is handled and kept for others' sake counts, too: here nothing but gaps, of which there are two for an event at the most.
+        // What is handled and kept for others' sake counts, too: here nothing but gaps, of which there are two for an
+        // event at the most.
         let waiting = try counts(bridge)
         #expect(waiting.waitingBytes <= 2 << 20 + (2 * Int(waiting.waiting) + 1) * LinkLimits.minimumCharge)
         gate.add(())

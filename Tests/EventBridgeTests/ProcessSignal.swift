@@ -11,6 +11,11 @@ import Darwin
 enum ProcessSignal {
     static func kill(_ pid: Int32) -> Bool { send(pid, SIGKILL) }
 
+    static func terminate(_ pid: Int32) -> Bool { send(pid, SIGTERM) }
+
+    /// Whether SIGTERM does nothing to this process while nothing catches it.
+    static func ignoreTermination(_ isIgnored: Bool) { signal(SIGTERM, isIgnored ? SIG_IGN : SIG_DFL) }
+
     static func stop(_ pid: Int32) -> Bool { send(pid, SIGSTOP) }
 
     /// Returns when each of its threads stands still: until it has seen the signal, it goes on reading.

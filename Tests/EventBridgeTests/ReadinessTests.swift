@@ -55,8 +55,8 @@ struct ReadinessTests {
             try await BridgeHost.inMemory(publisher, workers: [worker])
         }
         #expect(error?.worker == "index")
-        // A machine that is so slow that the worker has not even begun by then knows no more. How long it had is a matter of the state machine's
-        // clock, which gives more where all stood still.
+        // A machine that is so slow that the worker has not even begun by then knows no more. How long it had is a
+        // matter of the state machine's clock, which gives more where all stood still.
         if !holds.all.isEmpty {
             #expect(error?.description.contains("was not ready ") == true)
             #expect(error?.description.contains(" after its start") == true)

@@ -323,12 +323,14 @@ struct RoutingTests {
         let bridge = try await BridgeHost.inMemory(
             publisher,
             workers: [
-                // Answers at once; its answer goes to the last worker, as the question does, and to the publisher's own process.
+                // Answers at once; its answer goes to the last worker, as the question does, and to the publisher's own
+                // process.
                 InMemoryWorker("quick", subscribes: [Question.self]) { publisher in
                     [publisher.subscribe(to: Question.self) { publisher.publish(Note(number: $0.number)) }]
                 }
             ]
-                // So many outboxes lie between the first and the last that the answer could be back before the question is in all.
+                // So many outboxes lie between the first and the last that the answer could be back before the question
+                // is in all.
                 + (1...40).map { number in
                     InMemoryWorker("bystander-\(number)", subscribes: [Question.self]) { publisher in
                         [publisher.subscribe(to: Question.self) { _ in }]

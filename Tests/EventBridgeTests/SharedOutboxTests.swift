@@ -134,7 +134,7 @@ struct SharedOutboxTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    /// What is done to the memory of a worker, whose layout `docs/wire-protocol.md` tells.
+    /// What is done to the memory of a worker, whose layout `docs/reference/wire-protocol.md` tells.
     enum Damage: CaseIterable, Sendable {
         /// All frames are erased.
         case frames
@@ -260,7 +260,8 @@ struct SharedOutboxTests {
         #expect(exits.all.allSatisfy { $0.worker == "faulty" })
         // The sound worker has answered them all.
         await done.wait { $0.count { $0.number >= 5_000 } >= 10 }
-        // Each start whose memory was damaged, or not read at all, is told once: with the number that the books have, or with none.
+        // Each start whose memory was damaged, or not read at all, is told once: with the number that the books have,
+        // or with none.
         let harmed = exits.all.filter { $0.outbox == nil || $0.outbox?.damage != nil }
         #expect(losses.all.map { $0.count ?? 0 } == harmed.map { $0.outbox?.lost ?? 0 })
         #expect(Set(losses.all.map(\.incarnation)).count == losses.all.count)

@@ -71,4 +71,28 @@ struct StopWhileSpawningTests {
         _ = await stopping.value
         #expect(launcher.signals.all == [.terminate])
     }
+
+    @Test("whose start was cancelled ends that call at once, and runs on until it is shut down")
+    func startIsCancelled() async throws {
+        let launcher = PatientLauncher()
+        let bridge = try BridgeHost(
+            publisher: EventPublisher(),
+            workers: [WorkerSpecification("silent", executable: .path("in memory"), handshakeTimeout: .seconds(3_600))],
+            launcher: launcher
+        )
+        let early = Task { try await bridge.start() }
+        early.cancel()
+        // Either nothing was started, or the worker was asked for and the wait is over.
+        await #expect(throws: CancellationError.self) { try await early.value }
+        let starting = launcher.orders.all.isEmpty ? Task { try await bridge.start() } : nil
+        await launcher.orders.wait { $0.count == 1 }
+        if let starting {
+            starting.cancel()
+            await #expect(throws: CancellationError.self) { try await starting.value }
+        }
+        launcher.orders.all[0]()
+        #expect(launcher.signals.all.isEmpty, "what was started runs on")
+        await bridge.shutdown(drainingWithin: .zero)
+        #expect(launcher.signals.all == [.terminate])
+    }
 }

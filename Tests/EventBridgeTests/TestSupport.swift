@@ -81,8 +81,8 @@ struct Possessions: CustomStringConvertible {
     var description: String { "descriptors \(descriptors.sorted()), children \(children.sorted())" }
 }
 
-/// What workers of tests get: no crash report, which takes longer than the test, and the sanitizer's options, so that a race in
-/// a worker ends it and is seen.
+/// What workers of tests get: no crash report, which takes longer than the test, and the sanitizer's options, so that a
+/// race in a worker ends it and is seen.
 let workerEnvironment: [String: String] = {
     var environment = ["SWIFT_BACKTRACE": "enable=no"]
     environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
@@ -90,7 +90,8 @@ let workerEnvironment: [String: String] = {
     return environment
 }()
 
-/// What a worker has for its handshake, and to end in, where a test is not about that: a slow or busy machine misses no deadline.
+/// What a worker has for its handshake, and to end in, where a test is not about that: a slow or busy machine misses no
+/// deadline.
 let patience = Duration.seconds(240)
 
 /// A specification of the worker that goes wrong on demand.

@@ -18,7 +18,8 @@ import Darwin
 struct WorkerBoxTests {
     private let publisher = EventPublisher()
 
-    /// What a worker answers that tries these, one after the other; nil where this system lacks what the box needs, which is said.
+    /// What a worker answers that tries these, one after the other; nil where this system lacks what the box needs,
+    /// which is said.
     private func answers(_ row: String, in box: WorkerBox, _ tries: [String]) async throws -> [String]? {
         let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
@@ -116,7 +117,8 @@ struct WorkerBoxTests {
             CurrentProcess.report("not tested: F16 memory, as a sanitizer takes more than any limit")
             return
         }
-        // In a process of its own, and with a limit far above what this one ever had, which the system counts as its children's too.
+        // In a process of its own, and with a limit far above what this one ever had, which the system counts as its
+        // children's too.
         await #expect(processExitsWith: .success) {
             let exits = try await WorkerBoxTests().deaths("allocate", in: WorkerBox(memory: 2 << 30, core: 0))
             #expect(exits.count == 2)

@@ -23,7 +23,8 @@ private final class SilentDelegate: LinkDelegate {
 struct HeldRenewalTests {
     private static let name = "ParcelSaved"
 
-    /// As often as the peer is started anew meanwhile; on a link whose policy drops what finds no room, or on one where all is taken.
+    /// As often as the peer is started anew meanwhile; on a link whose policy drops what finds no room, or on one where
+    /// all is taken.
     @Test(
         "keeps its event from a peer that was started anew meanwhile, until the others have it",
         arguments: [1, 2],

@@ -53,7 +53,7 @@ struct LeavingRouteTests {
             bench.router.exchange(adding: [new], leaving: [goes])
             if progress != .leaving { goes.close(because: "it was stopped") }
             if progress == .retired { bench.router.retire(goes) }
-            let ledger = ReceiptLedger(id: bench.makeContext().id) { _, _ in }
+            let ledger = ReceiptLedger(of: "ElseSaved", id: bench.makeContext().id) { _, _ in }
             ledger.expect("here")
             for receipts in [nil, ledger] {
                 let sent = entry.sendToAll(

@@ -85,7 +85,7 @@ final class Scene: Sendable {
 }
 
 private final class NobodyWaits: HandlingCompletion {
-    func handlersReturned(failure: (any Error)?) {}
+    func handlersReturned(failure: ThrownError?) {}
 }
 
 /// The repository's own sample files.

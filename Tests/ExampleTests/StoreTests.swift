@@ -55,7 +55,8 @@ struct StoreTests {
     @Test("An answer goes out when its effect is already in the file")
     func publishesAfterSaving() throws {
         let scene = try Scene()
-        // Subscribers hear of it when the request's handler has returned, in any case; a link to another process does not wait.
+        // Subscribers hear of it when the request's handler has returned, in any case; a link to another process does
+        // not wait.
         let link = SpyingLink(scene.directory)
         scene.publisher.setForwarding(of: BoxProvisioned.eventName, by: link, to: link)
         _ = scene.publish(BoxOrdered(label: "Books", capacity: 5))

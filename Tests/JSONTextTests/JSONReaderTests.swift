@@ -209,6 +209,14 @@ struct JSONReaderTests {
         }
     }
 
+    @Test("an error shows the beginning of a key that is long", arguments: ["%, 1}", "%: 1, %: 2}"])
+    func cutsLongKeys(_ form: String) throws {
+        let key = "\"\(String(repeating: "\u{7F}", count: 10_000))\""
+        let text = "{" + form.split(separator: "%", omittingEmptySubsequences: false).joined(separator: key)
+        let error = try #require(throws: JSONError.self) { try JSONReader().read(text) }
+        #expect(error.message.contains("the key ") && error.message.utf8.count < 400)
+    }
+
     @Test("takes keys that differ in their scalars as two, also where String holds them equal")
     func tellsNormalizationFormsApart() throws {
         guard case .object(let members) = try JSONReader().read("{\"\u{E9}\": 1, \"e\u{301}\": 2}").value else {

@@ -3,6 +3,12 @@ import JSONText
 import TestSupport
 import Testing
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 struct Written: Sendable, CustomTestStringConvertible {
     let value: CBORValue
     let text: String
@@ -20,6 +26,12 @@ struct JSONWriterTests {
     private static let uuid: [UInt8] = [
         0x12, 0x3E, 0x45, 0x67, 0xE8, 0x9B, 0x12, 0xD3, 0xA4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0xAF,
     ]
+
+    private static func extended(_ seconds: UInt64, _ nanoseconds: UInt64?) -> CBORValue {
+        var pairs = [CBORValue.Entry(key: .unsigned(1), value: .unsigned(seconds))]
+        if let nanoseconds { pairs.append(.init(key: .negative(8), value: .unsigned(nanoseconds))) }
+        return .tagged(1001, .map(pairs))
+    }
 
     private static let written: [Written] = [
         .init(.unsigned(.max), "18446744073709551615"), .init(.negative(.max), "-18446744073709551616"),
@@ -52,6 +64,21 @@ struct JSONWriterTests {
         .init(.tagged(1, .double(1_363_896_240.5)), "\"2013-03-21T20:04:00.500Z\""),
         .init(.tagged(1, .double(1_363_896_240.123456)), "\"2013-03-21T20:04:00.123456Z\""),
         .init(.tagged(1, .double(1_363_896_239.9999999)), "\"2013-03-21T20:04:00Z\""),
+        .init(.tagged(1, .double(1_363_896_240 + 0x1p-22)), "\"2013-03-21T20:04:00.000000238Z\""),
+        .init(extended(1_363_896_240, 5), "\"2013-03-21T20:04:00.000000005Z\""),
+        .init(extended(1_363_896_240, 120_000_000), "\"2013-03-21T20:04:00.120000000Z\""),
+        .init(extended(1_363_896_240, nil), "\"2013-03-21T20:04:00Z\""),
+        .init(extended(1_363_896_240, 1_000_000_000), "{\"1\":1363896240,\"-9\":1000000000}"),
+        .init(
+            .tagged(
+                1001,
+                .map([
+                    .init(key: .unsigned(1), value: .double(978_307_200 + 1.0 / 3)),
+                    .init(key: .text("since2001"), value: .double(1.0 / 3)),
+                ])
+            ),
+            "\"2001-01-01T00:00:00.333333333Z\""
+        ),
         .init(.tagged(1, .unsigned(0)), "\"1970-01-01T00:00:00Z\""),
         .init(.tagged(1, .negative(0)), "\"1969-12-31T23:59:59Z\""),
         .init(.tagged(1, .double(-0.25)), "\"1969-12-31T23:59:59.750Z\""),
@@ -118,6 +145,22 @@ struct JSONWriterTests {
         ])
         #expect(JSONWriter(pretty: true).text(value) == "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\\n\": []\n}")
         #expect(!JSONWriter().text(value).contains { $0.isNewline })
+    }
+
+    @Test("dates of other years than 2001 come back equal from their text")
+    func keepsDates() throws {
+        var random = SeededGenerator.announced()
+        for _ in 0..<20_000 {
+            let years = Bool.random(using: &random) ? -978_307_200.0...(-1e7) : 1e7...8e9
+            for date in [
+                Date(timeIntervalSinceReferenceDate: .random(in: years, using: &random)),
+                Date(timeIntervalSince1970: Double(Int64.random(in: 0...4_200_000_000_000_000, using: &random)) / 1e6),
+            ] {
+                let text = JSONWriter().text(try CBORValue(decoding: CBOREncoder().encode(date)))
+                let back = try CBORDecoder().decode(Date.self, from: JSONReader().read(text).cborValue.encoded())
+                #expect(back == date, "\(text) \(date.timeIntervalSinceReferenceDate)")
+            }
+        }
     }
 
     private static let integers: [UInt64] = [

@@ -71,7 +71,8 @@ struct BoxPresenterScenario {
         withExtendedLifetime(presenter) {}
     }
 
-    /// A box that is provisioned and removed again is never shown after its removal: events of different types keep their order.
+    /// A box that is provisioned and removed again is never shown after its removal: events of different types keep
+    /// their order.
     @Test func itKeepsTheOrderOfEventsOfDifferentTypes() async throws {
         let presenter = BoxesOnScreen(view: view, publisher: publisher)
         for number in 1...200 as ClosedRange<Int64> {

@@ -4,8 +4,8 @@ import Testing
 
 private struct ConnectionPrepared: DomainEvent {}
 
-// Whoever forgets to keep a subscription is told so by the compiler: `subscribe` is not `@discardableResult`, so a call whose
-// result is unused is a warning, and in this package an error. That cannot be a test; what follows from it can.
+// Whoever forgets to keep a subscription is told so by the compiler: `subscribe` is not `@discardableResult`, so a call
+// whose result is unused is a warning, and in this package an error. That cannot be a test; what follows from it can.
 
 @Suite("Scenario: a subscription lives as long as somebody keeps it")
 struct UnretainedSubscriptionScenario {

@@ -2,7 +2,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 
-/// What becomes of events when a worker ends: the rows of docs/delivery.md.
+/// What becomes of events when a worker ends: the rows of docs/reference/delivery.md.
 extension Scenarios {
     /// A worker that publishes by itself while it is restarted, stopped and replaced: what it has accepted arrives,
     /// whatever ends it.

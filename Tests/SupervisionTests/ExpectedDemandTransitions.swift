@@ -1,4 +1,5 @@
-/// What a single permanent child that is on demand does on each input in each state of its own, and what is done about it.
+/// What a single permanent child that is on demand does on each input in each state of its own, and what is done about
+/// it.
 ///
 /// As in `ExpectedTransitions.swift`: inputs that a row leaves out change nothing.
 let expectedDemandTransitions: [String: [String]] = [

@@ -109,7 +109,8 @@ let expectedMembershipTransitions: [String: [String]] = [
     ],
 ]
 
-/// What becomes of a child that is removed in each state that the other tables have, and of one that is started as if it had been added.
+/// What becomes of a child that is removed in each state that the other tables have, and of one that is started as if
+/// it had been added.
 let expectedMembership: [String: [String]] = [
     "idle": [
         "remove -> stopped; removed a"

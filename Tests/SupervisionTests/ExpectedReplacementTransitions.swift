@@ -1,4 +1,5 @@
-/// What a single permanent child that is being replaced does on each input in each state of that, and what is done about it.
+/// What a single permanent child that is being replaced does on each input in each state of that, and what is done
+/// about it.
 ///
 /// As in `ExpectedTransitions.swift`: inputs that a row leaves out change nothing.
 let expectedReplacementTransitions: [String: [String]] = [

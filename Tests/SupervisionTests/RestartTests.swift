@@ -151,6 +151,55 @@ import Testing
         #expect(simulation.state(0) == .starting)
     }
 
+    @Test(arguments: RestartStrategy.allCases)
+    func startsThatTakeAsLongAsTheWindowAreNotTriedForEver(strategy: RestartStrategy) {
+        let simulation = Simulation([child("a")], strategy: strategy)
+        simulation.start()
+        for attempt in 1...6 {
+            simulation.spawned(0)
+            simulation.fireNext()
+            simulation.exit(0, .signaled(number: 15, coreDumped: false))
+            if attempt < 6 { simulation.fireNext() }
+        }
+        let reason = "5 restarts within 10 s; last: was not ready 10 s after its start"
+        #expect(simulation.state(0) == .gaveUp(reason: reason))
+        #expect(simulation.startupResults.map { $0?.reason } == [reason])
+        #expect(simulation.now < .seconds(64))
+        #expect(simulation.breaches.isEmpty)
+    }
+
+    @Test func windowNeverRunsBackwardsWhereAStartOverlapsWithOtherFailures() {
+        var window = RestartWindow()
+        let intensity = RestartIntensity(restarts: 5, within: .seconds(10))
+        var isAllowed: [Bool] = []
+        // The one at 50 began at 0, and the window stands still from 47 on.
+        for (second, start) in [(41, 0), (43, 0), (45, 0), (47, 0), (50, 50), (95, 0), (96, 0)] {
+            isAllowed.append(
+                window.allowsRestart(
+                    afterFailureAt: .seconds(second),
+                    ofStartThatTook: .seconds(start),
+                    under: intensity
+                )
+            )
+        }
+        #expect(isAllowed == [Bool](repeating: true, count: 7))
+    }
+
+    @Test func timeBetweenStartsThatComeToNothingCounts() {
+        let simulation = Simulation(
+            [child("a", backoff: .exponential(from: .seconds(2), to: .seconds(2), jitter: 0))],
+            intensity: RestartIntensity(restarts: 1, within: .seconds(1))
+        )
+        simulation.start()
+        for _ in 1...20 {
+            simulation.spawned(0)
+            simulation.fireNext()
+            simulation.exit(0)
+            simulation.fireNext()
+        }
+        #expect(simulation.state(0) == .starting, "a pause that is longer than the window is the user's own choice")
+    }
+
     @Test func failureThatDoesNotCountIsRestartedForEver() {
         let simulation = Simulation([child("a")])
         simulation.startAll()

@@ -35,7 +35,8 @@ final class Simulation {
     private var requests = 0
     /// Whether the machine has asked to be told when something comes for the child.
     private var watched: [Bool]
-    /// Whether the end of a significant child is answered at once by a request to stop, as by a host with nothing on its way.
+    /// Whether the end of a significant child is answered at once by a request to stop, as by a host with nothing on
+    /// its way.
     var answersAutomaticShutdown = true
     private var isStopping = false
     private var isHurried = false

@@ -119,7 +119,8 @@ import Testing
         ),
     ]
 
-    /// How to bring child 0, which is on demand, into each state; those that it shares with every other child are left out.
+    /// How to bring child 0, which is on demand, into each state; those that it shares with every other child are left
+    /// out.
     static let demandStates: [(name: String, reach: @Sendable (Simulation) -> Void)] = [
         ("dormant", { $0.startAll() }),
         (

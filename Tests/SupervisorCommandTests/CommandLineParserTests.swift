@@ -1,3 +1,5 @@
+import BridgePlatform
+import Supervision
 import Testing
 
 @testable import supervisor
@@ -87,6 +89,33 @@ struct CommandLineParserTests {
         #expect(mistake(line) == sentence)
     }
 
+    @Test(
+        "reads what is to be done to which dead letters",
+        arguments: [
+            ("dead-letters", DeadLettersOptions(.list(event: nil, worker: nil))),
+            (
+                "dead-letters --json --control s",
+                DeadLettersOptions(control: "s", isJSON: true, .list(event: nil, worker: nil))
+            ),
+            ("dead-letters list --event A --worker=b", DeadLettersOptions(.list(event: "A", worker: "b"))),
+            ("dead-letters show 7", DeadLettersOptions(.show([7]))),
+            ("dead-letters redeliver 3 1 18446744073709551615", DeadLettersOptions(.redeliver([3, 1, .max]))),
+            ("dead-letters --json discard 1 2", DeadLettersOptions(isJSON: true, .discard([1, 2]))),
+        ]
+    )
+    func readsDeadLetters(line: String, options: DeadLettersOptions) throws {
+        #expect(try parse(line) == .deadLetters(options))
+    }
+
+    @Test("reads which worker is to be started, and which signal it is to be sent")
+    func readsStartAndSignal() throws {
+        #expect(try parse("start store --control s") == .start(worker: "store", control: "s"))
+        let hangUp = try #require(SignalNumber("SIGHUP"))
+        for word in ["HUP", "SIGHUP", "hup", "1"] {
+            #expect(try parse("signal store \(word)") == .signal(worker: "store", hangUp, control: nil))
+        }
+    }
+
     @Test("reads the name of a shell", arguments: CompletionScript.Shell.allCases)
     func readsCompletion(shell: CompletionScript.Shell) throws {
         #expect(try parse("completion \(shell.rawValue)") == .completion(shell))
@@ -96,7 +125,7 @@ struct CommandLineParserTests {
     func help() throws {
         for line in ["help", "--help", "-h", "help help"] { #expect(try parse(line) == .help(nil)) }
         for name in Subcommand.Name.allCases where name != .help {
-            for line in ["help \(name)", "\(name) --help", "\(name) -h x y z"] {
+            for line in ["help \(name.rawValue)", "\(name.rawValue) --help", "\(name.rawValue) -h x y z"] {
                 #expect(try parse(line) == .help(name))
             }
         }
@@ -107,12 +136,12 @@ struct CommandLineParserTests {
     func helpText(subcommand: Subcommand) {
         let text = HelpText.text(subcommand.name)
         #expect(text.hasPrefix(subcommand.purpose))
-        #expect(text.contains("\n  supervisor \(subcommand.name)"))
+        #expect(text.contains("\n  supervisor \(subcommand.name.rawValue)"))
         for option in subcommand.options { #expect(text.contains("\n  \(option.name)")) }
         for line in "\(text)\n\(HelpText.text(nil))".split(separator: "\n") {
             #expect(line.unicodeScalars.count <= 120)
         }
-        #expect(HelpText.text(nil).contains("  supervisor \(subcommand.name)"))
+        #expect(HelpText.text(nil).contains("  supervisor \(subcommand.name.rawValue)"))
         #expect(Subcommand.named(subcommand.name).name == subcommand.name)
     }
 
@@ -145,6 +174,25 @@ struct CommandLineParserTests {
             ("completion", "found no shell, expected bash, zsh or fish"),
             ("completion bsh", "found the shell \"bsh\", expected bash, zsh or fish; did you mean \"bash\"?"),
             ("help chekc", "found the subcommand \"chekc\", expected one of them; did you mean \"check\"?"),
+            ("start", "found no worker, expected the name of a worker or a pool"),
+            ("signal a", "found no signal, expected a name such as HUP or SIGHUP, or its number"),
+            ("signal a nothing", "found the signal \"nothing\", expected a name such as HUP or SIGHUP, or its number"),
+            ("signal a 0", "found the signal \"0\", expected a name such as HUP or SIGHUP, or its number"),
+            ("signal a HUP 2", "found \"2\" after the signal, expected nothing more"),
+            (
+                "dead-letters lst",
+                "found the action \"lst\", expected list, show, redeliver or discard; did you mean \"list\"?"
+            ),
+            ("dead-letters list 5", "found \"5\" after list, expected nothing more"),
+            ("dead-letters show", "found no ID, expected the number of a dead letter"),
+            ("dead-letters discard 1 two", "found the ID \"two\", expected the number of a dead letter"),
+            ("dead-letters redeliver 0", "found the ID \"0\", expected the number of a dead letter"),
+            (
+                "dead-letters show 18446744073709551616",
+                "found the ID \"18446744073709551616\", expected the number of a dead letter"
+            ),
+            ("dead-letters discard 1 --event A", "found --event with discard, expected it with list only"),
+            ("dead-letters --worker a show 1", "found --worker with show, expected it with list only"),
             ("restart", "found no worker, expected the name of a worker or a pool"),
             ("stop a b", "found \"b\" after the worker, expected nothing more"),
             ("status a", "found \"a\", expected nothing more"),
@@ -159,6 +207,7 @@ struct CommandLineParserTests {
     @Test("reads what speaks to a running supervisor, with the path of its socket or without")
     func readsControl() throws {
         #expect(try parse("status") == .status(StatusOptions()))
+        #expect(try parse("status --only-bad") == .status(StatusOptions(isOnlyBad: true)))
         #expect(
             try parse("status --json --watch --control=s")
                 == .status(StatusOptions(control: "s", isJSON: true, isWatching: true))

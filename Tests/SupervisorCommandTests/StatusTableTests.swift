@@ -1,4 +1,5 @@
 import BridgeControl
+import BridgePlatform
 import DomainEvents
 import Testing
 
@@ -128,11 +129,48 @@ struct StatusTableTests {
         #expect(!plain.joined().contains("\u{1B}"))
     }
 
+    @Test("puts remarks below their workers where they do not fit beside them")
+    func remarksBelow() {
+        let shown = report([
+            worker("provisioning", "ready", pid: 17, memory: 12_900_000),
+            worker("canvas", "gave up", detail: "5 restarts within 10 s; the last one exited with status 3"),
+        ])
+        #expect(
+            StatusTable(report: shown).lines(width: 80).dropFirst(2) == [
+                "WORKER        PID  STATE    UPTIME  RESTARTS  IN  OUT  OUTBOX  MEMORY",
+                "provisioning   17  ready     3m20s         0   0    0       0  12 MiB",
+                "canvas             gave up                 0   0    0       0        ",
+                "  5 restarts within 10 s; the last one exited with status 3",
+            ]
+        )
+        #expect(StatusTable(report: shown).lines(width: 140) == StatusTable(report: shown).lines())
+    }
+
+    @Test(
+        "shows of a bad worker only: down, restarted of late, or with an event that it refused or died of",
+        arguments: [
+            ("ready", 0, 0, 0, 0, false), ("dormant", 0, nil, 0, 0, false), ("dormant", 3, nil, 0, 0, false),
+            ("ready", 1, 599_999, 0, 0, true), ("ready", 1, 600_000, 0, 0, false), ("ready", 0, 9, 0, 0, false),
+            ("ready", 0, 0, 1, 0, true), ("ready", 0, 0, 0, .max, true), ("stopped", 0, nil, 0, 0, true),
+            ("gave up", 0, nil, 0, 0, true), ("backing off", 0, nil, 0, 0, true), ("unheard of", 0, 0, 0, 0, true),
+        ] as [(String, Int, UInt64?, UInt64, UInt64, Bool)]
+    )
+    func bad(state: String, restarts: Int, uptime: UInt64?, refused: UInt64, deadLettered: UInt64, isBad: Bool) {
+        var worker = WorkerReport(name: "a", state: state, restarts: restarts, uptimeMilliseconds: uptime)
+        (worker.sent.refused, worker.sent.deadLettered) = (refused, deadLettered)
+        #expect(worker.isBad == isBad)
+        let report = report([worker])
+        #expect(report.onlyBad.workers.count == (isBad ? 1 : 0))
+        let lines = StatusTable(report: report, isOnlyBad: true).lines()
+        #expect(lines.count == (isBad ? 4 : 1) && lines[0].contains("of 1 worker ready"))
+    }
+
     @Test("obeys no control characters of a worker, and says that there are no workers")
     func harmless() {
         let lines = StatusTable(report: report([worker("a\u{1B}[2J", "ready")])).lines()
         #expect(lines[3].hasPrefix("a\\u001b[2J  ready"))
-        // U+202E turns what follows around, U+2066 sets it apart, U+2028 ends the line; a hyphen of U+2010 does nothing of the kind.
+        // U+202E turns what follows around, U+2066 sets it apart, U+2028 ends the line; a hyphen of U+2010 does nothing
+        // of the kind.
         #expect(TerminalText.harmless("a\u{202E}b\u{2066}c\u{2028}d\u{2010}") == "a\\u202eb\\u2066c\\u2028d\u{2010}")
         #expect(StatusTable(report: report([])).lines().count == 1)
     }
@@ -156,7 +194,7 @@ struct StatusTableTests {
 
     @Test("as JSON is one object in a line")
     func json() {
-        let text = StatusText.json(report([worker("a", "ready")]))
+        let text = ReportJSON.text(report([worker("a", "ready")]))
         #expect(text.hasPrefix(#"{"pid":4211,"library":"0.1.0","protocolVersion":1,"uptimeMilliseconds":3725000,"#))
         #expect(text.contains(#""workers":[{"name":"a","#) && !text.contains("\n"))
     }

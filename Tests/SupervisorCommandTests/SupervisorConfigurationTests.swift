@@ -102,7 +102,7 @@ struct SupervisorConfigurationTests {
 
     @Test("fills in the defaults")
     func fillsInDefaults() throws {
-        let configuration = try parse(#"{"workers": [{"name": "a", "executable": "x"}]}"#)
+        let configuration = try parse(#"{"$schema": "s.json", "workers": [{"name": "a", "executable": "x"}]}"#)
         #expect(configuration == SupervisorConfiguration(workers: [.init(name: "a", executable: "x")]))
         #expect(configuration.strategy == .oneForOne)
         #expect(configuration.intensity == .init(restarts: 5, within: .seconds(10)))
@@ -124,7 +124,7 @@ struct SupervisorConfigurationTests {
         let found = mistakes(
             """
             {
-              control: 7,
+              $schema: 1, control: 7,
               strategy: "one-for-al",
               intensity: { restarts: -1, within: 10 },
               deadLetters: { letters: 0, bytes: "1X", whenFull: "evict", days: 3 },
@@ -150,6 +150,7 @@ struct SupervisorConfigurationTests {
         )
         #expect(
             found == [
+                "$schema (2): found the number 1, expected a string such as \"configuration.schema.json\"",
                 "control (2): found the number 7, expected a string such as \"run/supervisor.sock\"",
                 "strategy (3): \"one-for-al\" is none of one-for-one, one-for-all, rest-for-one; did you mean \"one-for-all\"?",
                 "intensity.restarts (4): found the number -1, expected an integer from 0 to 10000",

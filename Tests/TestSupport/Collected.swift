@@ -26,7 +26,8 @@ package final class Collected<Value: Sendable>: @unchecked Sendable {
     package func add(_ value: Value) {
         let ready = lock.withLock {
             values.append(value)
-            // Each is asked once: what it looks at beside the values may change meanwhile, and it would be taken out and not told.
+            // Each is asked once: what it looks at beside the values may change meanwhile, and it would be taken out
+            // and not told.
             var ready: [CheckedContinuation<Void, Never>] = []
             waiters.removeAll { waiter in
                 guard waiter.isMet(values) else { return false }

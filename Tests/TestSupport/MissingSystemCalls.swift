@@ -23,7 +23,8 @@ package enum MissingSystemCalls {
 
     private typealias Call = @convention(c) (Int, Int, Int, Int, Int, Int) -> Int
 
-    /// Variadic in C; with words for arguments it is called like any other function on the machines that there are tests for.
+    /// Variadic in C; with words for arguments it is called like any other function on the machines that there are
+    /// tests for.
     private static var systemCall: Call? {
         dlsym(UnsafeMutableRawPointer(bitPattern: 0), "syscall").map { unsafeBitCast($0, to: Call.self) }
     }

@@ -2,8 +2,8 @@ import BridgePlatform
 
 /// How many times as often as usual tests repeat what they try to catch: `EVENT_BRIDGE_TEST_ROUNDS`, where that is set.
 ///
-/// Otherwise 1 in a release build, and less in a debug build, in which each round takes several times as long. Sanitizers
-/// take even less; long runs by hand take more.
+/// Otherwise 1 in a release build, and less in a debug build, in which each round takes several times as long.
+/// Sanitizers take even less; long runs by hand take more.
 private let factor: Double = {
     if let factor = CurrentProcess.environment("EVENT_BRIDGE_TEST_ROUNDS").flatMap({ Double($0) }), factor > 0 {
         return min(factor, 10_000)
@@ -22,7 +22,8 @@ package func rounds(_ standard: Int, atLeast minimum: Int = 1) -> Int {
 
 /// The rounds of a test that provokes a race: so many, but none that begins after two seconds.
 ///
-/// Where other work wants the processors too, each yield of a round costs a time slice, and all rounds could take minutes.
+/// Where other work wants the processors too, each yield of a round costs a time slice, and all rounds could take
+/// minutes.
 package func rounds(atMost count: Int) -> some Sequence<Int> {
     let end = MonotonicClock.now() + 2_000_000_000
     return sequence(first: 0) { $0 + 1 < count && MonotonicClock.now() < end ? $0 + 1 : nil }

@@ -1,6 +1,7 @@
 // swift-tools-version: 6.2
 
-// What a package of yours has to say to test with simulated worlds: the path stands for the address of this repository.
+// What a package of yours has to say: two workers, the program that starts them, and tests. The path stands for the
+// address of this repository.
 
 import PackageDescription
 
@@ -9,13 +10,78 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "event-bridge", path: "../..")],
     targets: [
+        // What both sides of the bridge know.
+        .target(
+            name: "BoxEvents",
+            dependencies: [
+                .product(name: "DomainEvents", package: "event-bridge")
+            ]
+        ),
+        // What the workers do: libraries, so that tests run it without processes.
+        .target(
+            name: "BoxServices",
+            dependencies: [
+                "BoxEvents",
+                .product(name: "DomainEvents", package: "event-bridge"),
+            ]
+        ),
+        .executableTarget(
+            name: "label-worker",
+            dependencies: [
+                "BoxServices",
+                .product(name: "BridgeWorker", package: "event-bridge"),
+            ]
+        ),
+        .executableTarget(
+            name: "provisioning-worker",
+            dependencies: [
+                "BoxServices",
+                .product(name: "BridgeWorker", package: "event-bridge"),
+            ]
+        ),
+        .target(
+            name: "BoxShop",
+            dependencies: [
+                "BoxEvents",
+                .product(name: "DomainEvents", package: "event-bridge"),
+                .product(name: "EventBridge", package: "event-bridge"),
+            ]
+        ),
+        // The programs that the parent starts are among its dependencies, so that they are built with it, and lie
+        // beside it.
+        .executableTarget(
+            name: "shop",
+            dependencies: [
+                "BoxEvents",
+                "BoxShop",
+                "label-worker",
+                "provisioning-worker",
+                .product(name: "bridge-launcher", package: "event-bridge"),
+                .product(name: "DomainEvents", package: "event-bridge"),
+            ]
+        ),
         .testTarget(
             name: "BoxTests",
             dependencies: [
+                "BoxEvents",
                 .product(name: "DomainEvents", package: "event-bridge"),
                 .product(name: "EventBridgeTesting", package: "event-bridge"),
             ]
-        )
+        ),
+        .testTarget(
+            name: "ShopTests",
+            dependencies: [
+                "BoxEvents",
+                "BoxServices",
+                "BoxShop",
+                "label-worker",
+                "provisioning-worker",
+                .product(name: "bridge-launcher", package: "event-bridge"),
+                .product(name: "DomainEvents", package: "event-bridge"),
+                .product(name: "EventBridge", package: "event-bridge"),
+                .product(name: "EventBridgeTesting", package: "event-bridge"),
+            ]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

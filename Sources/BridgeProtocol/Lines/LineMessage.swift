@@ -181,11 +181,12 @@ package struct LineEvent: Sendable, Hashable {
 
     private static func time(of line: LineObject) throws(LinkViolation) -> UInt64? {
         guard let text = try line.text("time") else { return nil }
-        guard let seconds = RFC3339.secondsSince1970(text),
-            let microseconds = UInt64(exactly: (seconds * 1_000_000).rounded())
-        else { throw line.wrong("time", "a time since 1970 such as 2026-03-21T20:04:00Z") }
-        let (nanoseconds, overflow) = microseconds.multipliedReportingOverflow(by: 1_000)
-        return overflow ? .max : nanoseconds
+        guard let time = RFC3339.Time(text), let seconds = UInt64(exactly: time.seconds) else {
+            throw line.wrong("time", "a time since 1970 such as 2026-03-21T20:04:00Z")
+        }
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, isBeyond) = whole.addingReportingOverflow(UInt64(time.nanoseconds))
+        return overflow || isBeyond ? .max : sum
     }
 
     private static func cause(of line: LineObject) throws(LinkViolation) -> EventID? {

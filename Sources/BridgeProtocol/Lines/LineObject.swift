@@ -1,7 +1,8 @@
 import DomainEvents
 import JSONText
 
-/// The object that a line holds, asked for its members; whatever is not what it has to be is named with what was expected.
+/// The object that a line holds, asked for its members; whatever is not what it has to be is named with what was
+/// expected.
 struct LineObject {
     let node: JSONNode
     /// What the line is, as in `an ack line`.

@@ -2,18 +2,20 @@ package import CBOR
 import DomainEvents
 import JSONText
 
-/// Stands between the lines of a worker and the frames of its link: what either side says, it says to the other in its own words.
+/// Stands between the lines of a worker and the frames of its link: what either side says, it says to the other in its
+/// own words.
 ///
-/// A pure machine. What a lines worker has no word for it says in the worker's name: sequences and identities of its events, window
-/// credit, receipts. How much the worker may have sent and not seen handled is not told to it; ``hasRoom`` says when to read on.
+/// A pure machine. What a lines worker has no word for it says in the worker's name: sequences and identities of its
+/// events, window credit, receipts. How much the worker may have sent and not seen handled is not told to it;
+/// ``hasRoom`` says when to read on.
 package struct LinesTranslator: Sendable {
     /// By which lines are told from frames: as the beginning of a frame's length it would mean 2 GiB.
     package static let firstByte = UInt8(ascii: "{")
 
     /// How many events of the worker may wait for the host's handlers.
     ///
-    /// Many more than the window of a worker that keeps an outbox of its own: while its lines are not read, it can say nothing else
-    /// either, and two such workers that flood each other would wait for each other for ever.
+    /// Many more than the window of a worker that keeps an outbox of its own: while its lines are not read, it can say
+    /// nothing else either, and two such workers that flood each other would wait for each other for ever.
     static let openEvents = 1 << 18
 
     private enum Phase {
@@ -66,7 +68,8 @@ package struct LinesTranslator: Sendable {
 
     /// The window that the host's side has to grant for all that ``hasRoom`` lets through.
     ///
-    /// Twice as much, and a frame: what has arrived from a worker that is gone is taken though nothing is acknowledged any more.
+    /// Twice as much, and a frame: what has arrived from a worker that is gone is taken though nothing is acknowledged
+    /// any more.
     package static func window(_ limits: LinkLimits) -> ReceiveWindow {
         ReceiveWindow(windowBytes: 2 * limits.outboxHardBytes + limits.frameBytes, windowEvents: 2 * openEvents)
     }

@@ -1,5 +1,5 @@
-/// How long events gather that come one right behind the other: a system call and two switches of threads cost as much as a hundred
-/// events.
+/// How long events gather that come one right behind the other: a system call and two switches of threads cost as much
+/// as a hundred events.
 enum Flood {
     /// So many events in one write are worth it.
     private static let worthwhileEvents: UInt64 = 16
@@ -7,8 +7,8 @@ enum Flood {
     /// More would only make each of them later.
     private static let plentifulEvents: UInt64 = 64
 
-    /// How long they gather where many come, and where few do: an event that goes to many links costs as many writes and switches, and
-    /// without time to gather whoever publishes has no time for more.
+    /// How long they gather where many come, and where few do: an event that goes to many links costs as many writes
+    /// and switches, and without time to gather whoever publishes has no time for more.
     private static let shortest: UInt64 = 50_000
     private static let longest: UInt64 = 400_000
 

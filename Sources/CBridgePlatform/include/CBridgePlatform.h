@@ -70,10 +70,17 @@ void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
 /// malloc gives back to the system what is freed beyond so many bytes at the end of an arena, and takes larger blocks
 /// straight from the system; does nothing where malloc has no such limits.
 void cbp_heap_limit(int bytes);
+/// Raises the soft limit of open descriptors to the hard one; the soft one from before, -1 where it was not raised.
+int64_t cbp_raise_descriptor_limit(void);
 /// How many bytes malloc has handed out and not got back; -1 where nobody counts them.
 int64_t cbp_heap_bytes_in_use(void);
 /// How much memory of a process lies in RAM, shared memory with it; -1 where nobody says.
 int64_t cbp_resident_bytes(int32_t pid);
+
+// Standard output
+
+/// From now on each line that is printed leaves the process at once, also where standard output is a pipe.
+void cbp_output_by_line(void);
 
 // Threads
 

@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// What has arrived in the processes of a world, held against what is promised about it (docs/delivery.md).
+/// What has arrived in the processes of a world, held against what is promised about it (docs/reference/delivery.md).
 struct ArrivalRecord {
     private struct Receiver {
         var seen: Set<EventID> = []

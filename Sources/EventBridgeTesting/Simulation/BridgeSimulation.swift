@@ -2,8 +2,8 @@ import BridgePlatform
 import Locks
 import Synchronization
 
-/// Runs a test in many simulated worlds, each of which is decided by a seed: the code that ships, on threads, pipes and processes of which
-/// the seed says who goes on, what fails and what time it is.
+/// Runs a test in many simulated worlds, each of which is decided by a seed: the code that ships, on threads, pipes and
+/// processes of which the seed says who goes on, what fails and what time it is.
 ///
 /// ```swift
 /// try await BridgeSimulation(seeds: 200).run { world in
@@ -15,8 +15,9 @@ import Synchronization
 /// }
 /// ```
 ///
-/// A seed gives the same run each time, in this process and in others that run the same program. What a test does outside of its world, in a
-/// `Task.detached`, on a `DispatchQueue.global()` or in a `Thread`, is decided by nobody: the run that touches it is not repeatable.
+/// A seed gives the same run each time, in this process and in others that run the same program. What a test does
+/// outside of its world, in a `Task.detached`, on a `DispatchQueue.global()` or in a `Thread`, is decided by nobody:
+/// the run that touches it is not repeatable.
 public struct BridgeSimulation: Sendable {
     /// The first of the seeds.
     public var firstSeed: UInt64
@@ -61,8 +62,8 @@ public struct BridgeSimulation: Sendable {
 
     /// Runs `body` in one world for each seed.
     ///
-    /// - Throws: ``SimulationFailure`` for the first seed whose run failed: `body` threw, an invariant did not hold, nothing could go on, or
-    ///   the run had no end.
+    /// - Throws: ``SimulationFailure`` for the first seed whose run failed: `body` threw, an invariant did not hold,
+    ///   nothing could go on, or the run had no end.
     @discardableResult
     public func run(
         _ body: @escaping @Sendable (SimulationWorld) async throws -> Void

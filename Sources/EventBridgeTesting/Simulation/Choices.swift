@@ -1,7 +1,8 @@
 /// All that a run is free to choose: who goes on, which fault comes when, how long it lasts.
 ///
-/// Each matter has numbers of its own, so that one choice less in one matter leaves the choices of the others as they were. A choice is
-/// a place in its matter and a value; value 0 is always the tame one: go on, no fault, no delay. What is listed nowhere is 0.
+/// Each matter has numbers of its own, so that one choice less in one matter leaves the choices of the others as they
+/// were. A choice is a place in its matter and a value; value 0 is always the tame one: go on, no fault, no delay. What
+/// is listed nowhere is 0.
 struct Choices: Sendable {
     struct Place: Hashable, Comparable, Sendable {
         let matter: String

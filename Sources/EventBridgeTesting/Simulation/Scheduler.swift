@@ -3,11 +3,12 @@ import Locks
 
 /// Decides which of a world's threads runs, and what time it is.
 ///
-/// Exactly one thread has the baton. It hands it on where it would wait, and now and then where it takes a lock; the choices say to whom.
-/// When none can go on, time jumps to the next deadline; where there is none, the world has come to its end or into a deadlock.
+/// Exactly one thread has the baton. It hands it on where it would wait, and now and then where it takes a lock; the
+/// choices say to whom. When none can go on, time jumps to the next deadline; where there is none, the world has come
+/// to its end or into a deadlock.
 ///
-/// A thread that holds a lock goes on until it has given all back: what locks guard can be seen by others at those moments only, and a
-/// process that ends leaves no lock behind that others need.
+/// A thread that holds a lock goes on until it has given all back: what locks guard can be seen by others at those
+/// moments only, and a process that ends leaves no lock behind that others need.
 final class Scheduler: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the baton.
 
@@ -92,7 +93,8 @@ final class Scheduler: @unchecked Sendable {
 
     // MARK: - From outside
 
-    /// Runs the tasks that the host's process was given, and `body` as its first thread; returns when the world has come to its end.
+    /// Runs the tasks that the host's process was given, and `body` as its first thread; returns when the world has
+    /// come to its end.
     ///
     /// On a thread outside.
     func run(_ body: @escaping @Sendable () -> Void = {}) -> End {

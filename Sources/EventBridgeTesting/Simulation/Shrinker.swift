@@ -1,5 +1,5 @@
-/// Leaves out of a failed run's choices what it does not take to fail: first whole matters, then blocks of choices, halves of halves down to
-/// single ones, then it makes the values of those that are left smaller.
+/// Leaves out of a failed run's choices what it does not take to fail: first whole matters, then blocks of choices,
+/// halves of halves down to single ones, then it makes the values of those that are left smaller.
 struct Shrinker {
     /// How many runs are tried at most, and for how long.
     static let runs = 500

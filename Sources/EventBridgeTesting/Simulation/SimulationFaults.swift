@@ -1,6 +1,7 @@
 /// What may go wrong in a simulation.
 ///
-/// Each seed leaves some of these kinds out altogether: what never happens together in the mean happens alone in some runs.
+/// Each seed leaves some of these kinds out altogether: what never happens together in the mean happens alone in some
+/// runs.
 public struct SimulationFaults: OptionSet, Sendable, Hashable {
     /// One bit for each kind.
     public let rawValue: Int

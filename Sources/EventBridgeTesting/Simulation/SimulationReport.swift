@@ -8,7 +8,8 @@ public struct SimulationReport: Sendable {
     public private(set) var steps = 0
     /// What went wrong, and how often.
     public private(set) var faults: [String: Int] = [:]
-    /// Where tasks were started that no seed decides about, as with `Task.detached`: such runs may differ from one another.
+    /// Where tasks were started that no seed decides about, as with `Task.detached`: such runs may differ from one
+    /// another.
     public private(set) var escapes: Set<String> = []
     /// In how many runs nothing went wrong although it might have: they have tested no more than a run without faults.
     public private(set) var untested = 0

@@ -6,9 +6,11 @@ public import Supervision
 
 /// One simulated world: a host, its workers and what becomes of them, all decided by a seed.
 ///
-/// It is there for the body of ``BridgeSimulation/run(_:)`` and for what that starts. Its time passes only when nothing can go on.
+/// It is there for the body of ``BridgeSimulation/run(_:)`` and for what that starts. Its time passes only when nothing
+/// can go on.
 public final class SimulationWorld: @unchecked Sendable {
-    // Sendable: everything mutable belongs to whichever thread has the world's baton, or is read when the world has ended.
+    // Sendable: everything mutable belongs to whichever thread has the world's baton, or is read when the world has
+    // ended.
     let core: WorldCore
     private(set) var programs: [SimulatedHost] = []
     private var clients: [SimulatedClient] = []
@@ -153,7 +155,8 @@ public final class SimulationWorld: @unchecked Sendable {
         return try await host.apply(workers.map(\.specification), finishingWithin: limit)
     }
 
-    /// Starts a task of the simulated process whose code calls this; what it throws but for a cancellation fails the run.
+    /// Starts a task of the simulated process whose code calls this; what it throws but for a cancellation fails the
+    /// run.
     ///
     /// - Returns: The task, to wait for its end. In a process that ends it never does.
     @discardableResult

@@ -3,8 +3,8 @@ import Supervision
 
 /// What is looked at without being asked, in the books of each host.
 extension WorldCore {
-    /// Holds what the host keeps for each worker against the memory that docs/delivery.md allows, and looks that no
-    /// worker was found to break the protocol: a sender that goes beyond the receiver's window is.
+    /// Holds what the host keeps for each worker against the memory that docs/reference/delivery.md allows, and looks
+    /// that no worker was found to break the protocol: a sender that goes beyond the receiver's window is.
     func audit(_ host: Host) -> String? {
         let all = host.bridge.statistics
         // The window of each other one that publishes for it.

@@ -6,8 +6,8 @@ import Synchronization
 ///
 /// A lane is what one thread of one process sends. Event n of a lane has the number n × lanes + lane.
 final class Flood: @unchecked Sendable {
-    // Sendable: a lane is touched by one thread at a time, that which reads the link that it comes over, and read by others
-    // when `remaining` says that it has ended.
+    // Sendable: a lane is touched by one thread at a time, that which reads the link that it comes over, and read by
+    // others when `remaining` says that it has ended.
 
     private struct Lane {
         var next: Int64 = 0

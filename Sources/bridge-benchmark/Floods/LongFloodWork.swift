@@ -3,7 +3,8 @@ import CBOR
 import DomainEvents
 import Locks
 
-/// Growth with what was sent: one worker sends ever more over one link, and the host's memory is looked at after each step.
+/// Growth with what was sent: one worker sends ever more over one link, and the host's memory is looked at after each
+/// step.
 enum LongFloodWork {
     /// - Parameter megabytes: how much payload is sent in the last step; each step is ten times the one before.
     static func run(megabytes: Int64) async throws {

@@ -6,12 +6,13 @@ import Synchronization
 
 /// W5: in one process, without a bridge.
 ///
-/// Every handler compares the event's title with the expected one, as the peers' do, and the sum of the numbers is checked at
-/// the end.
+/// Every handler compares the event's title with the expected one, as the peers' do, and the sum of the numbers is
+/// checked at the end.
 enum InProcessWork {
     /// Not on the main actor: there every wake-up passes through the main queue, whatever is measured.
     ///
-    /// - Parameter posts: how many events are published to handlers on the publishing thread; elsewhere it is a quarter of that.
+    /// - Parameter posts: how many events are published to handlers on the publishing thread; elsewhere it is a quarter
+    ///   of that.
     @concurrent
     static func run(_ posts: Int64) async {
         memory()
@@ -30,8 +31,8 @@ enum InProcessWork {
 
     /// Adds up the numbers of the events that it is given.
     private final class Sum: @unchecked Sendable {
-        // Sendable: handlers of one subscription run one at a time, each seeing what the one before did; it is read when they
-        // are done.
+        // Sendable: handlers of one subscription run one at a time, each seeing what the one before did; it is read
+        // when they are done.
         private(set) var value: Int64 = 0
         private(set) var count: Int64 = 0
 
@@ -105,7 +106,8 @@ enum InProcessWork {
 
     /// Two threads that publish events of two types, beside one that publishes alone: the worst of random pairs.
     ///
-    /// Between the pairs two threads do the same to memory of their own: what that costs more than one alone is the machine's doing.
+    /// Between the pairs two threads do the same to memory of their own: what that costs more than one alone is the
+    /// machine's doing.
     private static func twoThreads(pairs: Int, _ posts: Int64) {
         var ratios: [Double] = []
         var controls: [Double] = []

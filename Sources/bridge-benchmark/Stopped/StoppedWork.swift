@@ -16,7 +16,8 @@ final class StoppedWork: Sendable {
         case waits
         /// It publishes without a pause.
         case floods
-        /// It keeps a processor busy and has nothing to do with the bridge: what flooding costs anybody on this machine.
+        /// It keeps a processor busy and has nothing to do with the bridge: what flooding costs anybody on this
+        /// machine.
         case burns
     }
 

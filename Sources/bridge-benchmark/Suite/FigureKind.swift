@@ -24,7 +24,8 @@ struct FigureKind {
         FigureKind(name: "idle_us_per_s", label: "µs/s of host idle"),
     ]
 
-    /// What the figures of a work are divided by: the peer and the work whose figures stand for 1; nil if there is none.
+    /// What the figures of a work are divided by: the peer and the work whose figures stand for 1; nil if there is
+    /// none.
     static func base(of work: String) -> (peer: String, work: String)? {
         switch work {
         case _ where work.hasPrefix("W1"): ("raw-socket", "W1")

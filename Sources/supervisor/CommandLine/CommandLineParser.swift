@@ -1,4 +1,5 @@
 import JSONText
+import Supervision
 
 /// Reads the arguments of the program.
 enum CommandLineParser {
@@ -35,8 +36,12 @@ enum CommandLineParser {
             let format = given.values["--format"].flatMap(GraphFormat.init) ?? .mermaid
             return .graph(configuration: operand, given.flags.contains("--dot") ? .dot : format)
         case .status: return .status(StatusOptions(given))
+        case .start: return .start(worker: operand, control: given.values["--control"])
         case .stop: return .stop(worker: given.operands.first, control: given.values["--control"])
         case .restart: return .restart(worker: operand, control: given.values["--control"])
+        case .signal:
+            return .signal(worker: operand, try signal(given.operands.last ?? ""), control: given.values["--control"])
+        case .deadLetters: return .deadLetters(try DeadLettersOptions(given))
         case .metrics: return .metrics(control: given.values["--control"])
         case .tail: return .tail(TailOptions(given))
         case .publish: return .publish(PublishOptions(given))
@@ -46,6 +51,15 @@ enum CommandLineParser {
             let topic = Subcommand.Name(rawValue: operand)
             return .help(topic == .help ? nil : topic)
         }
+    }
+
+    private static func signal(_ word: String) throws(UsageError) -> SignalNumber {
+        if let signal = SignalNumber(word) { return signal }
+        let question = NearestName.question(for: word, among: SignalNumber.names)
+        throw UsageError(
+            description: "found the signal \(ShownValue.text(word)), expected \(Subcommand.expectedSignal)\(question)",
+            topic: .signal
+        )
     }
 
     private static var expected: String {
@@ -76,7 +90,8 @@ extension StatusOptions {
         self.init(
             control: given.values["--control"],
             isJSON: given.flags.contains("--json"),
-            isWatching: given.flags.contains("--watch")
+            isWatching: given.flags.contains("--watch"),
+            isOnlyBad: given.flags.contains("--only-bad")
         )
     }
 }

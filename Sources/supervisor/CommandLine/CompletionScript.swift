@@ -93,7 +93,7 @@ extension CompletionScript {
                 return quoted("\(option.name)[\(zshText(option.summary))]\(value)")
             }
             let operands = subcommand.operands.enumerated().map { index, operand in
-                quoted("\(index + 1):\(operand.noun):\(zshValues(operand.values))")
+                quoted("\(operand.isRepeated ? "*" : "\(index + 1)"):\(operand.noun):\(zshValues(operand.values))")
             }
             let words = options + [quoted("--help[tell how it is used]")] + operands
             return "        \(subcommand.name.rawValue)) _arguments \(words.joined(separator: " ")) ;;"

@@ -1,12 +1,17 @@
+import Supervision
+
 /// What the command line asks for.
 enum Invocation: Sendable, Hashable {
     case run(RunOptions)
     case check(configuration: String)
     case graph(configuration: String, GraphFormat)
     case status(StatusOptions)
+    case start(worker: String, control: String?)
     /// Of a worker, or of everything.
     case stop(worker: String?, control: String?)
     case restart(worker: String, control: String?)
+    case signal(worker: String, SignalNumber, control: String?)
+    case deadLetters(DeadLettersOptions)
     case metrics(control: String?)
     case tail(TailOptions)
     case publish(PublishOptions)
@@ -54,6 +59,8 @@ struct StatusOptions: Sendable, Hashable {
     var control: String?
     var isJSON = false
     var isWatching = false
+    /// Whether workers are left out that are as they should be.
+    var isOnlyBad = false
 }
 
 /// Why a command line was not understood, as a sentence.

@@ -7,6 +7,14 @@ extension Subcommand {
         details: ["or \(ControlPath.usual)"]
     )
 
+    /// Of each subcommand about a worker.
+    static let worker = Operand(
+        placeholder: "WORKER",
+        noun: "worker",
+        expected: "the name of a worker or a pool",
+        values: .text
+    )
+
     /// The exit statuses that come of attaching.
     static let attachingStatuses: [(status: ProgramStatus, lines: [String])] = [
         (.usage, ["the command line is wrong"]),

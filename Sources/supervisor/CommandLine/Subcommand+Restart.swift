@@ -3,14 +3,7 @@ extension Subcommand {
         name: .restart,
         summary: "start a worker of a running supervisor anew",
         purpose: "Starts a worker of a running supervisor anew, and returns when it is ready.",
-        operands: [
-            Operand(
-                placeholder: "WORKER",
-                noun: "worker",
-                expected: "the name of a worker or a pool",
-                values: .text
-            )
-        ],
+        operands: [worker],
         options: [control],
         details: [
             """

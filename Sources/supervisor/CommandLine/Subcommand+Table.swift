@@ -1,7 +1,8 @@
 /// The subcommands that there are.
 extension Subcommand {
     static let all: [Subcommand] = [
-        run, check, status, tail, publish, restart, stop, metrics, trace, graph, completion, help,
+        run, check, status, tail, publish, start, restart, stop, signal, deadLetters, metrics, trace, graph, completion,
+        help,
     ]
 
     static func named(_ name: Name) -> Subcommand {
@@ -9,8 +10,11 @@ extension Subcommand {
         case .run: run
         case .check: check
         case .status: status
+        case .start: start
         case .stop: stop
         case .restart: restart
+        case .signal: signal
+        case .deadLetters: deadLetters
         case .metrics: metrics
         case .graph: graph
         case .tail: tail

@@ -6,8 +6,11 @@ struct Subcommand: Sendable {
         case run
         case check
         case status
+        case start
         case stop
         case restart
+        case signal
+        case deadLetters = "dead-letters"
         case metrics
         case graph
         case tail
@@ -34,9 +37,14 @@ struct Subcommand: Sendable {
         let expected: String
         let values: Values
         var isOptional = false
+        /// Whether it may be given any number of times; then it is the last one.
+        var isRepeated = false
 
         /// As it stands in the usage, with its brackets.
-        var usage: String { isOptional ? "[\(placeholder)]" : placeholder }
+        var usage: String {
+            let word = isRepeated ? "\(placeholder) ..." : placeholder
+            return isOptional ? "[\(word)]" : word
+        }
     }
 
     struct Option: Sendable, Hashable {

@@ -55,6 +55,7 @@ struct SubcommandArguments: Sendable {
 
     private func checked(_ words: [String]) throws(UsageError) -> [String] {
         let known = subcommand.operands
+        let last = known.last
         var checkedWords: [String] = []
         for (index, operand) in known.enumerated() {
             guard index < words.count, !words[index].isEmpty else {
@@ -65,8 +66,12 @@ struct SubcommandArguments: Sendable {
                 try checked(words[index], among: operand.values, operand.noun, expected: operand.expected)
             )
         }
-        if words.count > known.count {
-            let place = known.last.map { " after the \($0.noun)" } ?? ""
+        for word in words.dropFirst(known.count) {
+            guard let last, last.isRepeated else { break }
+            checkedWords.append(try checked(word, among: last.values, last.noun, expected: last.expected))
+        }
+        if words.count > max(known.count, checkedWords.count) {
+            let place = last.map { " after the \($0.noun)" } ?? ""
             throw error("found \(ShownValue.text(words[known.count]))\(place), expected nothing more")
         }
         return checkedWords

@@ -45,7 +45,8 @@ enum HostConnection {
 
     /// Attaches, asks how everything is, and leaves.
     ///
-    /// A supervisor of another version, which nobody can ask, has said it when it refused; that is told on standard error.
+    /// A supervisor of another version, which nobody can ask, has said it when it refused; that is told on standard
+    /// error.
     static func status(at path: String, as name: Subcommand.Name) async throws(RunFailure) -> BridgeReport {
         let client: BridgeClient
         do {

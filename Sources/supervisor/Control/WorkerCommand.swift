@@ -1,37 +1,58 @@
 import BridgeClient
 import BridgeControl
+import BridgePlatform
 import DomainEvents
 import JSONText
+import Supervision
 
-/// `supervisor stop WORKER` and `supervisor restart WORKER`: returns when it is done.
+/// A subcommand about one worker: returns when it is done.
 struct WorkerCommand {
+    /// What is done to the worker.
+    enum Action: Sendable, Hashable {
+        case start
+        case stop
+        case restart
+        case signal(SignalNumber)
+    }
+
+    let action: Action
     let worker: String
     let control: String?
-    let name: Subcommand.Name
 
+    private var name: Subcommand.Name {
+        switch action {
+        case .start: .start
+        case .stop: .stop
+        case .restart: .restart
+        case .signal: .signal
+        }
+    }
+
+    /// - Returns: What the supervisor has to say of it, if anything.
     func run() async throws(RunFailure) -> String? {
         let client = try await HostConnection.attach(
             to: ControlPath.find(control),
             as: name,
             publisher: EventPublisher()
         )
-        let failure = await attempt(client)
+        let result = await attempt(client)
         await client.close()
-        if let failure { throw failure }
-        return nil
+        return try result.get().map(TerminalText.harmless)
     }
 
-    private func attempt(_ client: BridgeClient) async -> RunFailure? {
+    private func attempt(_ client: BridgeClient) async -> Result<String?, RunFailure> {
         do {
             let known = try await client.status().workerNames
-            guard known.contains(worker) else { return unknown(among: known) }
-            switch name {
+            guard known.contains(worker) else { return .failure(unknown(among: known)) }
+            switch action {
+            case .start: return .success(try await client.start(worker))
+            case .signal(let signal): return .success(try await client.signal(worker, signal.rawValue))
             case .stop: try await client.stop(worker)
-            default: try await client.restart(worker)
+            case .restart: try await client.restart(worker)
             }
-            return nil
+            return .success(nil)
         } catch {
-            return RunFailure(error)
+            return .failure(RunFailure(error))
         }
     }
 

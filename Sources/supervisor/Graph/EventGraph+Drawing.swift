@@ -1,3 +1,5 @@
+import BridgePlatform
+
 /// The languages in which a graph is written.
 enum GraphFormat: String, Sendable, Hashable, CaseIterable {
     case mermaid

@@ -1,3 +1,4 @@
+import BridgePlatform
 import DomainEvents
 import JSONText
 
@@ -14,20 +15,19 @@ struct PublishFailure: Sendable, Hashable {
             (status, sentence) = (.unhandledEvents, "\(name): \(error)")
             return
         }
-        let named = error.description.hasPrefix(name) ? error.description : "\(name): \(error)"
         switch error.code {
         case .nobodySubscribed:
             status = .workerUnavailable
             let others = known.filter { !$0.hasBytes(of: name) && !WorkerReporter.reports.contains(EventName($0)) }
             sentence = "no worker wants \(ShownValue.text(name))\(NearestName.question(for: name, among: others))"
         case .refused, .notEncodable, .eventTooLarge:
-            (status, sentence) = (.badInput, named)
+            (status, sentence) = (.badInput, error.description)
         case .workerUnavailable:
-            (status, sentence) = (.workerUnavailable, named)
+            (status, sentence) = (.workerUnavailable, error.description)
         case .timedOut:
             (status, sentence) = (.unhandledEvents, "\(error); it may still be handled")
         case .outboxFull, .shuttingDown, .deadLettered, .insideTransaction:
-            (status, sentence) = (.unhandledEvents, named)
+            (status, sentence) = (.unhandledEvents, error.description)
         }
     }
 

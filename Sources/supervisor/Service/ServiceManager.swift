@@ -1,11 +1,12 @@
 import BridgePlatform
 import Locks
 
-/// Tells systemd, or whoever speaks its protocol, that the bridge is ready, how it is, that it is alive, and that it stops.
+/// Tells systemd, or whoever speaks its protocol, that the bridge is ready, how it is, that it is alive, and that it
+/// stops.
 ///
-/// One thread tells everything, so that nobody else waits for a manager that is slow, and so that signs of life come from a thread that
-/// has just asked the bridge for its state: where that hangs, they stay out, and the manager acts on it. Of states that come faster
-/// than they can be told, the last one counts.
+/// One thread tells everything, so that nobody else waits for a manager that is slow, and so that signs of life come
+/// from a thread that has just asked the bridge for its state: where that hangs, they stay out, and the manager acts on
+/// it. Of states that come faster than they can be told, the last one counts.
 final class ServiceManager: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -147,7 +148,8 @@ final class ServiceManager: @unchecked Sendable {
         }
     }
 
-    /// - Returns: The next message, or none: each goes alone, as the manager does not know an order within one. Nil at the end.
+    /// - Returns: The next message, or none: each goes alone, as the manager does not know an order within one. Nil at
+    ///   the end.
     private func waitForNews(until deadline: UInt64?) -> [String]? {
         lock.withLock {
             while messages.isEmpty, !hasNewState, !isEnded {

@@ -18,7 +18,7 @@ struct StatusCommand {
                 options.isJSON ? .json : isTerminal ? .inPlace(isColoured: isColoured) : .blocks
             let screen: StatusScreen
             do {
-                screen = try StatusScreen(output, form: form)
+                screen = try StatusScreen(output, form: form, isOnlyBad: options.isOnlyBad)
             } catch {
                 throw RunFailure(error)
             }
@@ -26,8 +26,8 @@ struct StatusCommand {
             return nil
         }
         let report = try await HostConnection.status(at: path, as: .status)
-        if options.isJSON { return StatusText.json(report) }
-        let table = StatusTable(report: report, isColoured: isColoured)
+        if options.isJSON { return ReportJSON.text(options.isOnlyBad ? report.onlyBad : report) }
+        let table = StatusTable(report: report, isColoured: isColoured, isOnlyBad: options.isOnlyBad)
         return table.lines(width: output.terminalSize?.columns).joined(separator: "\n")
     }
 }

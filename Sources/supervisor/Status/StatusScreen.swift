@@ -16,14 +16,17 @@ final class StatusScreen: Sendable {
 
     private let file: SystemFile
     private let form: Form
+    private let isOnlyBad: Bool
     private let output: LineOutput
 
     /// As much as some screens: what nobody has read by then is old.
     private static let capacity = 64 << 10
 
-    init(_ file: SystemFile, form: Form) throws {
+    /// - Parameter isOnlyBad: whether workers are left out that are as they should be.
+    init(_ file: SystemFile, form: Form, isOnlyBad: Bool) throws {
         self.file = file
         self.form = form
+        self.isOnlyBad = isOnlyBad
         output = try LineOutput(file, name: "output", capacity: Self.capacity, turns: .standardOutput) { failure in
             // A reader that has seen enough is no news.
             if !failure.hasNoReader { Self.say("standard output: \(failure)") }
@@ -33,14 +36,15 @@ final class StatusScreen: Sendable {
     /// Whether somebody may still be looking.
     var hasReader: Bool { output.hasReader }
 
-    /// - Parameter before: the report that was shown last; nil if this is the first one, or there was none from this supervisor in between.
+    /// - Parameter before: the report that was shown last; nil if this is the first one, or there was none from this
+    ///   supervisor in between.
     func show(_ report: BridgeReport, before: BridgeReport?) {
         switch form {
         case .inPlace: draw(table(report, before))
         case .blocks:
-            let lines = StatusTable(report: report, before: before).lines()
+            let lines = StatusTable(report: report, before: before, isOnlyBad: isOnlyBad).lines()
             output.write(lines.joined(separator: "\n") + "\n", whenFull: .leaveOut)
-        case .json: output.write(StatusText.json(report), whenFull: .leaveOut)
+        case .json: output.write(ReportJSON.text(isOnlyBad ? report.onlyBad : report), whenFull: .leaveOut)
         }
     }
 
@@ -82,7 +86,8 @@ final class StatusScreen: Sendable {
     private static let showCursor = "\u{1B}[?25h"
 
     private func table(_ report: BridgeReport, _ before: BridgeReport?) -> [String] {
-        StatusTable(report: report, before: before, isColoured: form == .inPlace(isColoured: true))
+        let isColoured = form == .inPlace(isColoured: true)
+        return StatusTable(report: report, before: before, isColoured: isColoured, isOnlyBad: isOnlyBad)
             .lines(width: file.terminalSize?.columns)
     }
 

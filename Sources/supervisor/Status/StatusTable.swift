@@ -8,35 +8,22 @@ struct StatusTable {
     /// An earlier one, by which events are counted in a second; nil to count them from the start.
     var before: BridgeReport?
     var isColoured = false
-
-    /// What stands in a column for each worker or client; a column without anything is left out.
-    private struct Column<Row> {
-        let title: String
-        var isNumber = false
-        var isLast = false
-        let text: (Row) -> String?
-        var style: (Row) -> String? = { _ in nil }
-    }
+    /// Whether workers are left out that are as they should be.
+    var isOnlyBad = false
 
     /// - Parameter width: beyond which nothing is shown; nil for any.
     func lines(width: Int? = nil) -> [String] {
         var head = StyledLine()
         head.append(summary)
-        return ([head] + table(workerColumns, report.workers) + table(clientColumns, others))
+        return
+            ([head] + table(workerColumns, isOnlyBad ? report.badWorkers : report.workers, width)
+            + table(clientColumns, others, width))
             .map { $0.text(isColoured: isColoured, width: width) }
     }
 
-    /// With an empty line and the titles before it; nothing without rows.
-    private func table<Row>(_ columns: [Column<Row>], _ rows: [Row]) -> [StyledLine] {
-        guard !rows.isEmpty else { return [] }
-        let columns = columns.filter { column in rows.contains { column.text($0) != nil } }
-        let cells = rows.map { row in columns.map { TerminalText.harmless($0.text(row) ?? "") } }
-        let widths = columns.indices.map { index in
-            max(TextWidth.columns(of: columns[index].title), cells.map { TextWidth.columns(of: $0[index]) }.max() ?? 0)
-        }
-        let titles = line(columns, columns.map(\.title), widths) { _ in "1" }
-        return [StyledLine(), titles]
-            + zip(rows, cells).map { row, texts in line(columns, texts, widths) { $0.style(row) } }
+    /// With an empty line before it; nothing without rows.
+    private func table<Row>(_ columns: [TextTable<Row>.Column], _ rows: [Row], _ width: Int?) -> [StyledLine] {
+        rows.isEmpty ? [] : [StyledLine()] + TextTable(columns: columns, rows: rows).lines(width: width)
     }
 
     /// The clients but for the one that shows this.
@@ -44,31 +31,31 @@ struct StatusTable {
 
     // MARK: - Columns
 
-    private var workerColumns: [Column<WorkerReport>] {
+    private var workerColumns: [TextTable<WorkerReport>.Column] {
         let seconds = secondsSince(before)
         return [
-            Column(title: "WORKER", text: { $0.name }),
-            Column(title: "PID", isNumber: true, text: { $0.pid.map { "\($0)" } }),
-            Column(title: "STATE", text: { $0.state }, style: { Self.style(of: $0.state) }),
-            Column(title: "UPTIME", isNumber: true, text: { $0.uptimeMilliseconds.map(ShownQuantity.time) }),
-            Column(title: "RESTARTS", isNumber: true, text: { "\($0.restarts)" }),
+            .init(title: "WORKER", text: { $0.name }),
+            .init(title: "PID", isNumber: true, text: { $0.pid.map { "\($0)" } }),
+            .init(title: "STATE", text: { $0.state }, style: { Self.style(of: $0.state) }),
+            .init(title: "UPTIME", isNumber: true, text: { $0.uptimeMilliseconds.map(ShownQuantity.time) }),
+            .init(title: "RESTARTS", isNumber: true, text: { "\($0.restarts)" }),
             events("IN", of: seconds) { $0.sent.settled },
             events("OUT", of: seconds) { $0.received.offered },
-            Column(title: "OUTBOX", isNumber: true, text: { "\($0.sent.waiting)" }),
-            Column(title: "P99", isNumber: true, text: { $0.settling?.quantile(0.99).map(ShownQuantity.duration) }),
-            Column(title: "MEMORY", isNumber: true, text: { $0.residentBytes.map(ShownQuantity.bytes) }),
-            Column(title: "REMARK", isLast: true, text: { $0.detail ?? Self.lacks(of: $0) ?? Self.lastExit(of: $0) }),
+            .init(title: "OUTBOX", isNumber: true, text: { "\($0.sent.waiting)" }),
+            .init(title: "P99", isNumber: true, text: { $0.settling?.quantile(0.99).map(ShownQuantity.duration) }),
+            .init(title: "MEMORY", isNumber: true, text: { $0.residentBytes.map(ShownQuantity.bytes) }),
+            .init(title: "REMARK", isLast: true, text: { $0.detail ?? Self.lacks(of: $0) ?? Self.lastExit(of: $0) }),
         ]
     }
 
-    private var clientColumns: [Column<ClientReport>] {
+    private var clientColumns: [TextTable<ClientReport>.Column] {
         [
-            Column(title: "CLIENT", text: { $0.client }),
-            Column(title: "PID", isNumber: true, text: { "\($0.pid)" }),
-            Column(title: "USER", text: { $0.user.map { OperatingSystem.name(ofUser: $0) ?? "\($0)" } }),
-            Column(title: "OUTBOX", isNumber: true, text: { "\($0.outboxEvents)" }),
-            Column(title: "DROPPED", isNumber: true, text: { "\($0.dropped)" }),
-            Column(title: "NAME", isLast: true, text: { $0.title }),
+            .init(title: "CLIENT", text: { $0.client }),
+            .init(title: "PID", isNumber: true, text: { "\($0.pid)" }),
+            .init(title: "USER", text: { $0.user.map { OperatingSystem.name(ofUser: $0) ?? "\($0)" } }),
+            .init(title: "OUTBOX", isNumber: true, text: { "\($0.outboxEvents)" }),
+            .init(title: "DROPPED", isNumber: true, text: { "\($0.dropped)" }),
+            .init(title: "NAME", isLast: true, text: { $0.title }),
         ]
     }
 
@@ -76,10 +63,10 @@ struct StatusTable {
         _ title: String,
         of seconds: Double?,
         _ count: @escaping (WorkerReport) -> UInt64
-    ) -> Column<WorkerReport> {
-        guard let seconds else { return Column(title: title, isNumber: true, text: { "\(count($0))" }) }
+    ) -> TextTable<WorkerReport>.Column {
+        guard let seconds else { return .init(title: title, isNumber: true, text: { "\(count($0))" }) }
         let earlier = Dictionary((before?.workers ?? []).map { ($0.name, count($0)) }) { first, _ in first }
-        return Column(
+        return .init(
             title: "\(title)/S",
             isNumber: true,
             text: { worker in
@@ -128,25 +115,5 @@ struct StatusTable {
         if let memory = report.residentBytes { parts.append(ShownQuantity.bytes(memory)) }
         if report.isStopping { parts.append("stopping") }
         return parts.joined(separator: ", ")
-    }
-
-    private func line<Row>(
-        _ columns: [Column<Row>],
-        _ texts: [String],
-        _ widths: [Int],
-        style: (Column<Row>) -> String?
-    ) -> StyledLine {
-        var line = StyledLine()
-        for index in columns.indices {
-            let (column, text) = (columns[index], texts[index])
-            let gap = index == 0 ? "" : "  "
-            let padding = String(repeating: " ", count: widths[index] - TextWidth.columns(of: text))
-            // Nothing stands behind the last one.
-            let shown = column.isLast ? text : column.isNumber ? padding + text : text + padding
-            guard !shown.isEmpty else { continue }
-            line.append(gap)
-            line.append(shown, style: style(column))
-        }
-        return line
     }
 }

@@ -4,7 +4,8 @@ import BridgePlatform
 import DomainEvents
 import Locks
 
-/// `supervisor status --watch`: asks each second and shows what it is told, also when the supervisor goes away and comes back.
+/// `supervisor status --watch`: asks each second and shows what it is told, also when the supervisor goes away and
+/// comes back.
 final class StatusWatch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let path: String

@@ -15,12 +15,14 @@ struct TailOptions: Sendable, Hashable {
 
 /// `supervisor tail`: prints the events that pass in a running supervisor, as far as the reader keeps up.
 ///
-/// The thread that reads the link waits for the reader; then the supervisor has no room for this client, and drops its oldest events. Signs
-/// of life come from another thread, so that a terminal which stands still keeps the client attached.
+/// The thread that reads the link waits for the reader; then the supervisor has no room for this client, and drops its
+/// oldest events. Signs of life come from another thread, so that a terminal which stands still keeps the client
+/// attached.
 struct TailCommand {
     let options: TailOptions
 
-    /// How many bytes of lines wait for the reader here: what is older than a screen or two is of little use once that is full.
+    /// How many bytes of lines wait for the reader here: what is older than a screen or two is of little use once that
+    /// is full.
     private static let capacity = 256 << 10
 
     /// How long what was printed may take to be read at the end, in nanoseconds.

@@ -4,9 +4,10 @@ import JSONText
 
 /// A recorded trace in the JSON of Chrome's trace viewer, which Perfetto reads: an object with `traceEvents`.
 ///
-/// What a thread was at is a complete event (`X`) on that thread. What waits, in an outbox, on the wire, for asynchronous handlers, overlaps with others of
-/// its kind, which the events of a thread must not: such spans are pairs of `b` and `e`. Flows (`s`, `f`) lead from what published an event to
-/// those who get it, and from a cause to its effect. Times are in microseconds since the first span's beginning.
+/// What a thread was at is a complete event (`X`) on that thread. What waits, in an outbox, on the wire, for
+/// asynchronous handlers, overlaps with others of its kind, which the events of a thread must not: such spans are pairs
+/// of `b` and `e`. Flows (`s`, `f`) lead from what published an event to those who get it, and from a cause to its
+/// effect. Times are in microseconds since the first span's beginning.
 struct ChromeTrace {
     private let trace: RecordedTrace
     private let origin: UInt64

@@ -3,7 +3,8 @@ import BridgePlatform
 import DomainEvents
 import JSONText
 
-/// `supervisor trace`: records the ways of events through all processes of a running supervisor, and writes them for a timeline.
+/// `supervisor trace`: records the ways of events through all processes of a running supervisor, and writes them for a
+/// timeline.
 struct TraceCommand {
     let options: TraceOptions
 
@@ -31,7 +32,8 @@ struct TraceCommand {
             switch requests.next(at: MonotonicClock.now()) {
             case nil: return
             case 1 where isAttached.isSet: end(.asked)
-            // Nothing is recorded yet; or whoever asks again does not want to wait for the output, which may take nothing any more.
+            // Nothing is recorded yet; or whoever asks again does not want to wait for the output, which may take
+            // nothing any more.
             default:
                 output.discard()
                 CurrentProcess.exitImmediately(ProgramStatus.output.rawValue)

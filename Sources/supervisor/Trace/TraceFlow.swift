@@ -16,7 +16,8 @@ struct TraceFlow: Hashable {
 
     /// All arrows of a trace.
     ///
-    /// A cause is where its handler ran in the process of its effect. Where that is no thread's span, as of an asynchronous handler, it is where the cause was published.
+    /// A cause is where its handler ran in the process of its effect. Where that is no thread's span, as of an
+    /// asynchronous handler, it is where the cause was published.
     static func all(in trace: RecordedTrace) -> [TraceFlow] {
         struct Place: Hashable {
             let process: RecordedTrace.Process

@@ -1,3 +1,4 @@
+import BoxEvents
 import DomainEvents
 import EventBridgeTesting
 import Testing

@@ -1,13 +1,4 @@
-import DomainEvents
 import Synchronization
-
-struct BoxOrdered: DomainEvent, Codable {
-    let number: Int
-}
-
-struct BoxProvisioned: DomainEvent, Codable {
-    let number: Int
-}
 
 /// The boxes that have been provisioned.
 final class Shelf: Sendable {

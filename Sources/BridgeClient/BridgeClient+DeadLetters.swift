@@ -1,0 +1,75 @@
+public import BridgeControl
+
+/// What a client can ask of the dead letters of the host.
+///
+/// Each command is done once or not at all, as all commands to a host are.
+extension BridgeClient {
+    /// The dead letters of the host, oldest first, without their payloads.
+    ///
+    /// The host answers in pieces: a letter that comes or goes meanwhile may be in the list or not.
+    /// - Parameters:
+    ///   - event: only letters of events of this name; nil for all.
+    ///   - worker: only letters for this worker, or for `host`; nil for all.
+    ///   - limit: how long it waits for each answer.
+    /// - Throws: ``BridgeClientError``, also if the host lists more than a million letters, or lists them in no order;
+    ///   `CancellationError` if the task is cancelled.
+    public func deadLetters(
+        ofEvent event: String? = nil,
+        forWorker worker: String? = nil,
+        within limit: Duration = .seconds(10)
+    ) async throws -> [DeadLetterReport] {
+        var list = DeadLetterList()
+        repeat {
+            let command = DeadLettersRequested(event: event, worker: worker, after: list.last)
+            let answer = try await ask(command, awaiting: DeadLettersReported.self, within: limit)
+            guard list.append(answer) else {
+                throw BridgeClientError(.refused, "the host at \(core.path) lists its dead letters in no order")
+            }
+        } while !list.isComplete
+        return list.letters
+    }
+
+    /// A dead letter of the host, with its payload.
+    ///
+    /// - Parameters:
+    ///   - letter: the number of the letter.
+    ///   - limit: how long it waits for the answer.
+    /// - Returns: nil if the host has no letter of that number.
+    /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled.
+    public func deadLetter(_ letter: UInt64, within limit: Duration = .seconds(10)) async throws -> DeadLetterReport? {
+        try await ask(DeadLetterRequested(letter: letter), awaiting: DeadLetterReported.self, within: limit).letter
+    }
+
+    /// Has the host offer the event of a dead letter again, to the process that it was for.
+    ///
+    /// The letter goes only if that process has taken the event. The worker may refuse the event again later, or crash
+    /// over it: then it is a dead letter again, under a new number.
+    /// - Parameters:
+    ///   - letter: the number of the letter.
+    ///   - limit: how long it waits for the answer: handlers of the host may have to return first. The command is not
+    ///     taken back after it.
+    /// - Returns: What it came to; a letter that is not there, or was not taken, is no error.
+    /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.
+    public func redeliverDeadLetter(
+        _ letter: UInt64,
+        within limit: Duration = .seconds(30)
+    ) async throws -> DeadLetterOutcome {
+        let command = DeadLetterRedeliveryRequested(letter: letter)
+        return try await ask(command, awaiting: DeadLetterSettled.self, within: limit).outcome
+    }
+
+    /// Has the host throw a dead letter away, and its event with it.
+    ///
+    /// - Parameters:
+    ///   - letter: the number of the letter.
+    ///   - limit: how long it waits for the answer. The command is not taken back after it.
+    /// - Returns: What it came to; a letter that is not there is no error.
+    /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.
+    public func discardDeadLetter(
+        _ letter: UInt64,
+        within limit: Duration = .seconds(10)
+    ) async throws -> DeadLetterOutcome {
+        try await ask(DeadLetterDiscardRequested(letter: letter), awaiting: DeadLetterSettled.self, within: limit)
+            .outcome
+    }
+}

@@ -1,0 +1,27 @@
+import BridgeControl
+
+/// Puts the answers of a host to ``DeadLettersRequested`` together to one list.
+struct DeadLetterList {
+    /// As many letters as a host can be configured to keep.
+    static let most = 1_000_000
+
+    private(set) var letters: [DeadLetterReport] = []
+    private(set) var isComplete = false
+
+    /// The number behind which the next answer has to go on.
+    var last: UInt64 { letters.last?.letter ?? 0 }
+
+    /// - Returns: Whether the answer goes on where the one before ended, within all bounds; otherwise nothing is
+    ///   appended.
+    mutating func append(_ answer: DeadLettersReported) -> Bool {
+        let numbers = [last] + answer.letters.map(\.letter)
+        guard answer.letters.count <= DeadLettersReported.mostLetters,
+            letters.count + answer.letters.count <= Self.most,
+            zip(numbers, numbers.dropFirst()).allSatisfy({ $0 < $1 }),
+            answer.isComplete || !answer.letters.isEmpty
+        else { return false }
+        letters += answer.letters
+        isComplete = answer.isComplete
+        return true
+    }
+}

@@ -1,0 +1,98 @@
+public import DomainEvents
+
+/// A host is to list its dead letters.
+///
+/// The host answers with a ``DeadLettersReported`` of the oldest letters behind ``after``.
+public struct DeadLettersRequested: DomainEvent, SelfReport, Hashable {
+    /// Only letters of events of this name; nil for all.
+    public let event: String?
+    /// Only letters for this worker, or for `host`; nil for all.
+    public let worker: String?
+    /// Only letters with a greater number; 0 for all.
+    public let after: UInt64
+
+    /// Makes the command.
+    public init(event: String? = nil, worker: String? = nil, after: UInt64 = 0) {
+        self.event = event
+        self.worker = worker
+        self.after = after
+    }
+}
+
+/// The answer of a host to a ``DeadLettersRequested``.
+public struct DeadLettersReported: DomainEvent, SelfReport, Hashable {
+    /// At most this many letters are in one answer.
+    public static let mostLetters = 100
+
+    /// Letters without their payloads, in the order of their numbers.
+    public let letters: [DeadLetterReport]
+    /// Whether no letter that was asked for comes behind these.
+    public let isComplete: Bool
+
+    /// Makes the answer.
+    public init(letters: [DeadLetterReport], isComplete: Bool) {
+        self.letters = letters
+        self.isComplete = isComplete
+    }
+}
+
+/// A host is to show one dead letter, with its payload.
+///
+/// The host answers with a ``DeadLetterReported``.
+public struct DeadLetterRequested: DomainEvent, SelfReport, Hashable {
+    /// The number of the letter.
+    public let letter: UInt64
+
+    /// Makes the command.
+    public init(letter: UInt64) {
+        self.letter = letter
+    }
+}
+
+/// The answer of a host to a ``DeadLetterRequested``.
+public struct DeadLetterReported: DomainEvent, SelfReport, Hashable {
+    /// The letter; nil if there is none of that number.
+    public let letter: DeadLetterReport?
+
+    /// Makes the answer.
+    public init(letter: DeadLetterReport?) {
+        self.letter = letter
+    }
+}
+
+/// A host is to offer the event of a dead letter again, to the process that it was for.
+///
+/// The host answers with a ``DeadLetterSettled``.
+public struct DeadLetterRedeliveryRequested: DomainEvent, SelfReport, Hashable {
+    /// The number of the letter.
+    public let letter: UInt64
+
+    /// Makes the command.
+    public init(letter: UInt64) {
+        self.letter = letter
+    }
+}
+
+/// A host is to throw a dead letter away.
+///
+/// The host answers with a ``DeadLetterSettled``.
+public struct DeadLetterDiscardRequested: DomainEvent, SelfReport, Hashable {
+    /// The number of the letter.
+    public let letter: UInt64
+
+    /// Makes the command.
+    public init(letter: UInt64) {
+        self.letter = letter
+    }
+}
+
+/// The answer of a host to a ``DeadLetterRedeliveryRequested`` or a ``DeadLetterDiscardRequested``.
+public struct DeadLetterSettled: DomainEvent, SelfReport, Hashable {
+    /// What the command came to.
+    public let outcome: DeadLetterOutcome
+
+    /// Makes the answer.
+    public init(_ outcome: DeadLetterOutcome) {
+        self.outcome = outcome
+    }
+}

@@ -1,0 +1,33 @@
+/// What a command about one dead letter came to.
+public struct DeadLetterOutcome: Sendable, Hashable, Codable {
+    /// The kinds of outcomes.
+    public enum Kind: String, Sendable, Hashable, Codable {
+        /// The process that the event was for has taken it, and has not handled it yet; the letter is gone.
+        case accepted
+        /// The handlers of the host have returned; the letter is gone.
+        case handled
+        /// The letter was thrown away, and its event with it.
+        case discarded
+        /// The event was not taken, or was refused again: it is a dead letter still, or again under a new number.
+        case refused
+        /// There is no letter of that number.
+        case unknown
+    }
+
+    /// The number of the letter.
+    public var letter: UInt64
+    /// The kind of outcome.
+    public var kind: Kind
+    /// The process that the event was for: a worker, or `host`; nil where nothing is known of the letter.
+    public var worker: String?
+    /// Why it was refused, as a sentence; nil if it was not.
+    public var refusal: String?
+
+    /// Makes an outcome.
+    public init(letter: UInt64, kind: Kind, worker: String? = nil, refusal: String? = nil) {
+        self.letter = letter
+        self.kind = kind
+        self.worker = worker
+        self.refusal = refusal
+    }
+}

@@ -1,0 +1,59 @@
+/// One dead letter of a host: an event that was given up for one process.
+public struct DeadLetterReport: Sendable, Hashable, Codable {
+    /// At most this many reasons are told, the latest ones.
+    public static let mostReasons = 16
+    /// A payload of more bytes is not told.
+    public static let mostPayloadBytes = 64 << 10
+
+    /// The number of the letter, by which it is shown, redelivered and discarded; each host numbers its letters anew.
+    public var letter: UInt64
+    /// The name of the event.
+    public var event: String
+    /// The identity of the event, as `EventID` spells it.
+    public var id: String
+    /// The process that the event was for: a worker, or `host`.
+    public var worker: String
+    /// What has led to it: `refused`, `crashes` or `workerUnavailable`.
+    ///
+    /// A later version may know further ones.
+    public var cause: String
+    /// Why, in words, oldest first: the latest ``mostReasons``.
+    public var reasons: [String]
+    /// How often the event was delivered to the process.
+    public var attempts: Int
+    /// How many crashes of the process were laid at the event's door.
+    public var strikes: Int
+    /// When the event was given up, in nanoseconds since 1970-01-01 00:00 UTC.
+    public var nanosecondsSinceEpoch: UInt64
+    /// How long the event is in its encoded form.
+    public var payloadBytes: Int
+    /// The event in its encoded form, one CBOR item; nil in a list, and where it has more than ``mostPayloadBytes``.
+    public var payload: [UInt8]?
+
+    /// Makes a report.
+    public init(
+        letter: UInt64,
+        event: String,
+        id: String,
+        worker: String,
+        cause: String,
+        reasons: [String] = [],
+        attempts: Int = 0,
+        strikes: Int = 0,
+        nanosecondsSinceEpoch: UInt64 = 0,
+        payloadBytes: Int = 0,
+        payload: [UInt8]? = nil
+    ) {
+        self.letter = letter
+        self.event = event
+        self.id = id
+        self.worker = worker
+        self.cause = cause
+        self.reasons = reasons
+        self.attempts = attempts
+        self.strikes = strikes
+        self.nanosecondsSinceEpoch = nanosecondsSinceEpoch
+        self.payloadBytes = payloadBytes
+        self.payload = payload
+    }
+}

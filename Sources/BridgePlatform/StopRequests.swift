@@ -1,0 +1,41 @@
+import Locks
+
+/// Counts the signals that ask for an end, from 1; a command that asks for it counts only if it is the first.
+package final class StopRequests: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+
+    /// What asks for an end: a service manager, the keyboard, and a terminal that goes away.
+    ///
+    /// To `supervisor run`, which is no terminal's, the last means to read the configuration again.
+    package static let signals = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
+
+    /// Nobody asks twice as quickly.
+    ///
+    /// Programs such as `timeout` send the signal to the process and to its group, in one go.
+    package static let distance: UInt64 = 100_000_000
+
+    private let lock = Lock()
+    private var count = 0
+    private var last: UInt64 = 0
+
+    package init() {}
+
+    /// The number of a request that came at this time, in nanoseconds; nil if it belongs to the one before.
+    package func next(at now: UInt64) -> Int? {
+        lock.withLock {
+            if count > 0, now < last + Self.distance { return nil }
+            last = now
+            count += 1
+            return count
+        }
+    }
+
+    /// Counts a request at this time, in nanoseconds, if there was none.
+    package func isFirst(at now: UInt64) -> Bool {
+        lock.withLock {
+            guard count == 0 else { return false }
+            (last, count) = (now, 1)
+            return true
+        }
+    }
+}

@@ -1,0 +1,86 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A standard stream as it is written to by a thread that must not wait for its reader.
+///
+/// O_NONBLOCK belongs to the open file, which other processes may share, so that it cannot be set here. A pipe or
+/// terminal is opened a second time instead, a socket is asked with each call, and a file never makes a writer wait for
+/// a reader.
+///
+/// On Darwin, where a second opening is the same open file, a terminal or pipe is written to when it says that it has
+/// room; it may have less than is written, and then waits.
+package final class UnwaitedOutput: Sendable {
+    private enum Way: Sendable {
+        case plain
+        case socket
+        case polled
+        case reopened(SharedDescriptor)
+        case none
+    }
+
+    private let number: CInt
+    private let way: Way
+
+    /// - Parameter number: the descriptor, which stays as it is and is not closed.
+    package init(_ number: CInt) {
+        self.number = number
+        var status = stat()
+        guard fstat(number, &status) == 0 else {
+            way = .none
+            return
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFSOCK: way = .socket
+        case S_IFIFO, S_IFCHR: way = Self.reopen(number)
+        default: way = .plain
+        }
+    }
+
+    package static let standardErrorNumber = STDERR_FILENO
+
+    private static func reopen(_ number: CInt) -> Way {
+        #if os(Linux)
+        let own = retryingInterrupted {
+            open("/proc/self/fd/\(number)", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+        }
+        return own < 0 ? .none : .reopened(SharedDescriptor(FileDescriptor(owning: own)))
+        #else
+        return .polled
+        #endif
+    }
+
+    /// Writes what is taken at once.
+    ///
+    /// On a thread of `PlatformThread`, in which SIGPIPE is blocked: a reader that is gone takes nothing, and nothing
+    /// else follows.
+    /// - Returns: How many of the bytes were written.
+    package func write(_ bytes: ArraySlice<UInt8>) -> Int {
+        let count = bytes.withUnsafeBytes { bytes in
+            switch way {
+            case .none: 0
+            case .plain: retryingInterrupted { systemWrite(number, bytes.baseAddress, bytes.count) }
+            case .reopened(let own):
+                own.withRawValue { own in retryingInterrupted { systemWrite(own, bytes.baseAddress, bytes.count) } }
+            case .socket:
+                retryingInterrupted { send(number, bytes.baseAddress, bytes.count, CInt(MSG_DONTWAIT)) }
+            case .polled:
+                hasRoom
+                    ? retryingInterrupted { systemWrite(number, bytes.baseAddress, min(bytes.count, Int(PIPE_BUF))) }
+                    : 0
+            }
+        }
+        return max(0, count)
+    }
+
+    private var hasRoom: Bool {
+        var entry = pollfd(fd: number, events: Int16(POLLOUT), revents: 0)
+        return retryingInterrupted { poll(&entry, 1, 0) } == 1 && entry.revents == Int16(POLLOUT)
+    }
+}
+
+private func systemWrite(_ number: CInt, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
+    write(number, buffer, count)
+}

@@ -1,0 +1,105 @@
+import BridgePlatform
+import Locks
+
+/// A bridge's whole life in one call.
+extension BridgeHost {
+    /// Starts the bridge, runs it until its task is cancelled, and shuts it down in order.
+    ///
+    /// It also ends when an automatic shutdown (`AutomaticShutdown`) has ended all workers. It is what a service of
+    /// swift-service-lifecycle does; the graceful shutdown of its group becomes a cancellation:
+    ///
+    /// ```swift
+    /// struct BridgeService: Service {
+    ///     let bridge: BridgeHost
+    ///     func run() async throws { try await cancelWhenGracefulShutdown { try await bridge.run() } }
+    /// }
+    /// ```
+    ///
+    /// - Throws: What ``start()`` throws; the workers that this call has started are shut down before. A cancellation
+    ///   is no error.
+    public func run() async throws { _ = try await run(drainingWithin: .seconds(5), until: AsyncStream { _ in }) }
+
+    /// Starts the bridge, runs it until the process gets SIGINT or SIGTERM, and shuts it down in order.
+    ///
+    /// For the `main` of a program that is a bridge's parent. A second signal hurries: workers are no longer waited for
+    /// but ended by SIGTERM, and with a third one by SIGKILL. Signals that come within 100 ms count as one, as some
+    /// programs signal a process and its group at once. It also ends when its task is cancelled, and when an automatic
+    /// shutdown has ended all workers. Both signals do what they did before when it returns.
+    ///
+    /// - Parameter limit: how long it waits at most for what is on its way to be handled.
+    /// - Returns: What was left unhandled.
+    /// - Throws: What ``start()`` throws; the workers that this call has started are shut down before. ``BridgeError``
+    ///   if another such call catches these signals: then nothing was started.
+    @discardableResult
+    public func runUntilSignalled(drainingWithin limit: Duration = .seconds(5)) async throws -> ShutdownReport {
+        let (stream, requests) = AsyncStream.makeStream(of: Int.self)
+        let count = StopRequests()
+        let poller = try signalPoller()
+        let signals: SignalSource
+        do {
+            signals = try SignalSource.install([OperatingSystem.terminate, OperatingSystem.interrupt], on: poller) {
+                _ in
+                if let number = count.next(at: MonotonicClock.now()) { requests.yield(number) }
+            }
+        } catch {
+            poller.stop()
+            throw BridgeError(.system, "the signals that end this program cannot be caught: \(error)")
+        }
+        defer {
+            signals.cancel()
+            poller.stop()
+        }
+        return try await run(drainingWithin: limit, until: stream)
+    }
+
+    private func signalPoller() throws -> Poller {
+        do {
+            return try Poller(name: "signals")
+        } catch {
+            throw BridgeError(.system, "the signals that end this program cannot be read: \(error)")
+        }
+    }
+
+    /// - Parameter requests: the numbers of requests to end, of which the first ends the run, and further ones hurry
+    ///   its end.
+    private func run(drainingWithin limit: Duration, until requests: AsyncStream<Int>) async throws -> ShutdownReport {
+        // Each in a task of its own: a cancellation ends the start and the wait, and not the shutdown.
+        let running = Task(executorPreference: Simulation.taskExecutor) { [self] in
+            try await start()
+            await untilStopped()
+        }
+        let following = Task(executorPreference: Simulation.taskExecutor) { [self] in
+            for await number in requests {
+                if number == 1 { running.cancel() } else { hurryShutdown() }
+            }
+        }
+        let result = await withTaskCancellationHandler {
+            await running.result
+        } onCancel: {
+            Simulation.undivided { running.cancel() }
+        }
+        if case .failure(let error as BridgeError) = result, error.code != .workerNotReady {
+            // Nothing was started by this call: the bridge was started or shut down by another, or has no control
+            // socket.
+            following.cancel()
+            throw error
+        }
+        let ending = Task(executorPreference: Simulation.taskExecutor) { [self] in
+            await shutdown(drainingWithin: limit)
+        }
+        let report = await ending.value
+        following.cancel()
+        if case .failure(let error) = result, !(error is CancellationError) { throw error }
+        return report
+    }
+
+    /// Returns when all workers have been stopped for good, or when the task is cancelled.
+    private func untilStopped() async {
+        let (stream, stopped) = AsyncStream.makeStream(of: Never.self)
+        Task(executorPreference: Simulation.taskExecutor) { [self] in
+            await waitUntilStopped()
+            stopped.finish()
+        }
+        for await _ in stream {}
+    }
+}

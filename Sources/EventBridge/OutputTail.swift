@@ -1,0 +1,27 @@
+import BridgePlatform
+
+/// The last lines that a start of a worker has printed, which often say why it has ended.
+struct OutputTail {
+    /// As many lines as a stack trace may stand behind the sentence that matters.
+    static let maximumLines = 64
+    static let maximumBytes = 8_192
+    /// What is kept of one line.
+    static let maximumLineBytes = 1_024
+
+    private var lines: [ArraySlice<UInt8>] = []
+    private var bytes = 0
+
+    mutating func add(_ line: LinePipe.Line) {
+        let kept = line.bytes.prefix(Self.maximumLineBytes)
+        lines.append(kept)
+        bytes += kept.count
+        while lines.count > Self.maximumLines || bytes > Self.maximumBytes { bytes -= lines.removeFirst().count }
+    }
+
+    /// The lines, with breaks between them; nil if there are none.
+    ///
+    /// Decoded when they are asked for, which is once in a worker's life, and not for each line of a flood.
+    var text: String? {
+        lines.isEmpty ? nil : lines.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
+    }
+}

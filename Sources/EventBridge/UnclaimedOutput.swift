@@ -1,0 +1,28 @@
+import BridgePlatform
+
+/// Prints on standard error what a host's workers print and nothing subscribes to, with the worker's name before each
+/// line.
+///
+/// It waits for no reader: what is not taken at once is left out. A line of which a part was taken ends there.
+final class UnclaimedOutput: @unchecked Sendable {
+    // Sendable: touched on the poller's thread alone, on which all output of workers is read.
+
+    private let number: CInt
+    private var endsInPart = false
+
+    /// - Parameter number: the descriptor of standard error.
+    init(_ number: CInt = UnwaitedOutput.standardErrorNumber) { self.number = number }
+
+    func print(_ line: String, of worker: String) {
+        let text = "\(endsInPart ? "\n" : "")[\(worker)] \(TerminalText.harmless(line))\n"
+        var rest = Array(text.utf8)[...]
+        // Opened for each line: such lines are few, and a host is to hold no descriptor for them.
+        let output = UnwaitedOutput(number)
+        while !rest.isEmpty {
+            let count = output.write(rest)
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+            endsInPart = !rest.isEmpty
+        }
+    }
+}

@@ -1,0 +1,15 @@
+/// What became of a dead letter whose event was offered again; the letter is gone with that.
+package struct Redelivery: Sendable, Hashable {
+    package enum Outcome: Sendable, Hashable {
+        /// It waits for its receiver, or the receiver is at it.
+        case accepted
+        /// The handlers of this process have returned.
+        case handled
+        /// A handler of this process has refused it again: it is another letter.
+        case refused(String)
+    }
+
+    /// The process that the event was for.
+    package let receiver: String
+    package let outcome: Outcome
+}

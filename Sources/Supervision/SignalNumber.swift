@@ -1,0 +1,28 @@
+/// A signal of the operating system that has a name, by its number.
+package struct SignalNumber: Sendable, Hashable, CustomStringConvertible {
+    package let rawValue: Int32
+
+    /// The names of all signals, such as `SIGTERM`, in the order of their numbers.
+    package static var names: [String] { SystemConstants.signalNames.sorted { $0.key < $1.key }.map(\.value) }
+
+    /// - Returns: nil for a number that is no signal's, or that of a signal without a name.
+    package init?(_ number: Int32) {
+        guard SystemConstants.signalNames[number] != nil else { return nil }
+        rawValue = number
+    }
+
+    /// - Parameter text: a name with or without `SIG`, in any case, or a number.
+    package init?(_ text: String) {
+        if let number = Int32(text) {
+            self.init(number)
+            return
+        }
+        let word = text.uppercased()
+        let name = word.hasPrefix("SIG") ? word : "SIG\(word)"
+        guard let number = SystemConstants.signalNames.first(where: { $0.value == name })?.key else { return nil }
+        self.init(number)
+    }
+
+    /// The signal's name and number, such as `SIGKILL (9)`.
+    package var description: String { SystemConstants.signalText(rawValue) }
+}

@@ -1,0 +1,86 @@
+import BridgeClient
+import BridgeControl
+import BridgePlatform
+import DomainEvents
+
+/// `supervisor dead-letters`: lists, shows, redelivers and discards what a running supervisor has put aside.
+struct DeadLettersCommand {
+    let options: DeadLettersOptions
+
+    /// Prints what each letter came to as soon as it is known: what is done stays done if a later one fails.
+    ///
+    /// - Parameter printing: prints lines.
+    /// - Returns: The status of the first letter that failed; success if none has.
+    func run(printing: (String) -> ProgramStatus) async throws(RunFailure) -> ProgramStatus {
+        let client = try await HostConnection.attach(
+            to: ControlPath.find(options.control),
+            as: .deadLetters,
+            publisher: EventPublisher()
+        )
+        let result: Result<ProgramStatus, RunFailure>
+        do {
+            result = .success(try await answer(client, printing))
+        } catch {
+            result = .failure(RunFailure(error))
+        }
+        await client.close()
+        return try result.get()
+    }
+
+    private func answer(_ client: BridgeClient, _ printing: (String) -> ProgramStatus) async throws -> ProgramStatus {
+        switch options.action {
+        case .list(let event, let worker):
+            let text = list(try await client.deadLetters(ofEvent: event, forWorker: worker))
+            return text.map(printing) ?? .success
+        case .show(let letters):
+            return try await each(letters, printing) { number in
+                guard let letter = try await client.deadLetter(number) else {
+                    return outcome(DeadLetterOutcome(letter: number, kind: .unknown))
+                }
+                let text = options.isJSON ? DeadLettersText.json(letter) : DeadLettersText.shown(letter)
+                let isLast = options.isJSON || number == letters.last
+                return (isLast ? text : "\(text)\n", .success)
+            }
+        case .redeliver(let letters):
+            return try await each(letters, printing) { outcome(try await client.redeliverDeadLetter($0)) }
+        case .discard(let letters):
+            return try await each(letters, printing) { outcome(try await client.discardDeadLetter($0)) }
+        }
+    }
+
+    private func list(_ letters: [DeadLetterReport]) -> String? {
+        if options.isJSON {
+            return letters.isEmpty ? nil : letters.map(DeadLettersText.json).joined(separator: "\n")
+        }
+        let output = SystemFile.standardOutput
+        let isColoured = TextFormatter.isColourWanted(
+            isTerminal: output.isTerminal,
+            environment: CurrentProcess.environment
+        )
+        return DeadLettersText.list(letters, isColoured: isColoured, width: output.terminalSize?.columns)
+    }
+
+    private func each(
+        _ letters: [UInt64],
+        _ printing: (String) -> ProgramStatus,
+        _ command: (UInt64) async throws -> (text: String, status: ProgramStatus)
+    ) async throws -> ProgramStatus {
+        var first = ProgramStatus.success
+        for letter in letters {
+            let (text, status) = try await command(letter)
+            for status in [status, printing(text)] where first == .success { first = status }
+        }
+        return first
+    }
+
+    private func outcome(_ outcome: DeadLetterOutcome) -> (text: String, status: ProgramStatus) {
+        let text = options.isJSON ? ReportJSON.text(outcome) : DeadLettersText.outcome(outcome)
+        let status: ProgramStatus =
+            switch outcome.kind {
+            case .accepted, .handled, .discarded: .success
+            case .refused: .unhandledEvents
+            case .unknown: .usage
+            }
+        return (text, status)
+    }
+}

@@ -1,0 +1,6 @@
+import BoxServices
+import BridgeWorker
+
+@main struct LabelWorker {
+    static func main() async { await BridgeWorker.main { labelBoxes(on: $0) } }
+}
