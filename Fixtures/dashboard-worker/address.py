@@ -1,0 +1,65 @@
+"""Where the page is: a port of this machine, or a Unix socket."""
+
+import contextlib
+import os
+import socket
+
+BACKLOG = 64
+
+
+class PortAddress:
+    """127.0.0.1 and a port."""
+
+    def __init__(self, port):
+        self.port = port
+        self.hosts = [f"{host}:{port}" for host in ("127.0.0.1", "localhost")]
+
+    def __str__(self):
+        return f"http://127.0.0.1:{self.port}/"
+
+    def listener(self):
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", self.port))
+            listener.listen(BACKLOG)
+        except BaseException:
+            listener.close()
+            raise
+        return listener
+
+    def leave(self):
+        """The port is free when its listener is closed."""
+
+
+class SocketAddress:
+    """A Unix socket for this user alone, to which browsers come through `ssh -L` or a proxy."""
+
+    hosts = ["localhost"]
+
+    def __init__(self, path):
+        self.path, self.identity = path, None
+
+    def __str__(self):
+        return self.path
+
+    def listener(self):
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        made = f"{self.path}.{os.getpid()}"
+        try:
+            listener.bind(made)
+            os.chmod(made, 0o600)
+            listener.listen(BACKLOG)
+            self.identity = os.stat(made).st_ino
+            # In the place of what a process has left that was killed, or that drains.
+            os.rename(made, self.path)
+        except BaseException:
+            listener.close()
+            raise
+        return listener
+
+    def leave(self):
+        """Removes the socket unless it is a successor's."""
+        with contextlib.suppress(OSError):
+            if os.stat(self.path).st_ino == self.identity:
+                os.unlink(self.path)

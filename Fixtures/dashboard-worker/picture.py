@@ -1,0 +1,194 @@
+"""What the page shows: everything that is known of the host, its workers and their events."""
+
+import collections
+import json
+import time
+
+# Reports of the bridge about itself come only if they are asked for by name.
+REPORTS = {
+    "WorkerReady": "ready: process {pid}, start {start}",
+    "WorkerExited": "exited: {reason}; {next}",
+    "WorkerGaveUp": "gave up: {reason}",
+    "WorkerUnresponsive": "unresponsive: process {pid}, silent for {silentMilliseconds} ms",
+    "WorkerReplaced": "replaced: process {newPID}",
+    "WorkerNotReplaced": "not replaced: {reason}",
+    "WorkerBoxIncomplete": "box incomplete: {missing}",
+    "EventsLost": "events lost: {reason}",
+    "EventRefused": "refused {event} ({id}): {reason}",
+    "EventDeadLettered": "dead letter {letter}: {event} ({id}), {cause}",
+    "DeadLettersFull": "gets no more events: {letters} dead letters",
+    "DeadLetterEvicted": "a dead letter was evicted",
+}
+
+TAIL, HISTORY, LETTERS, CAUSES = 200, 50, 50, 4096
+# Names and flows that are told apart; what comes beyond counts in the sum alone.
+FLOWS = 500
+# How many events of one moment the page is told of.
+NEWS = 50
+LONGEST_TEXT = 300
+# What the page shows of the host itself.
+HOST = ("pid", "library", "uptimeMilliseconds", "isStopping", "residentBytes")
+
+
+class Picture:
+    """The state behind the page and the metrics. Everything in it has a bound."""
+
+    def __init__(self, name):
+        self.name = name
+        self.report, self.trouble = None, "the host was not asked yet"
+        self.started = time.time()
+        self.events = self.gaps = 0
+        # (source, name) -> how many came from there; (name, worker) -> how many the worker has answered with another.
+        self.published, self.handled = Flows(), Flows()
+        self.letter_counts = collections.Counter()
+        self.tail = collections.deque(maxlen=TAIL)
+        self.letters = collections.deque(maxlen=LETTERS)
+        self.histories = {}
+        self.names_by_id = collections.OrderedDict()
+        self.news, self.left_out = [], 0
+
+    # MARK: What comes
+
+    def told(self, message, size):
+        """The host has sent an event, a gap, or what needs no attention."""
+        kind = message.get("bridge")
+        if kind is None:
+            if message["type"] in REPORTS:
+                self._reported(message)
+            else:
+                self._passed(message, size)
+        elif kind == "gap":
+            self.gaps += message["count"]
+        elif kind == "refuse":
+            self._note(self.name, f"its event was refused: {message.get('text')}", None)
+
+    def reported(self, report):
+        """The host has said how it is."""
+        self.report, self.trouble = report, None
+        names = {worker["name"] for worker in report["workers"]}
+        for name in [name for name in self.histories if name not in names]:
+            del self.histories[name]
+
+    def troubled(self, why):
+        """How the host is cannot be known, and why."""
+        self.report, self.trouble = None, why
+
+    def _passed(self, event, size):
+        self.events += 1
+        name, source = event["type"], event["source"]
+        self.published.add((source, name))
+        cause = self.names_by_id.get(event.get("causationid"))
+        if cause is not None:
+            self.handled.add((cause, source))
+        self.names_by_id[event["id"]] = name
+        if len(self.names_by_id) > CAUSES:
+            self.names_by_id.popitem(last=False)
+        shown = {
+            "id": event["id"],
+            "type": name,
+            "source": source,
+            "time": event["time"],
+            "attempt": event.get("attempt", 1),
+            "data": shortened(json.dumps(event.get("data"))) if size < 8192 else f"{size} bytes",
+        }
+        self.tail.append(shown)
+        self._tell({"event": shown})
+
+    def _reported(self, event):
+        name, data = event["type"], event.get("data") or {}
+        worker = data.get("worker", "")
+        if name == "EventDeadLettered":
+            self.letter_counts[worker] += 1
+            letter = {key: data.get(key) for key in ("letter", "event", "id", "worker", "cause", "attempts")}
+            letter["time"] = event["time"]
+            letter["reasons"] = shortened("; ".join(data.get("reasons") or []))
+            self.letters.append(letter)
+        self._note(worker, REPORTS[name].format_map(Fields(data)), event["time"])
+
+    def _note(self, worker, text, moment):
+        entry = {"worker": worker, "text": shortened(text), "time": moment}
+        if worker not in self.histories and len(self.histories) >= FLOWS:
+            return
+        self.histories.setdefault(worker, collections.deque(maxlen=HISTORY)).append(entry)
+        self._tell({"history": entry})
+
+    def _tell(self, item):
+        if "history" in item or len(self.news) < NEWS:
+            self.news.append(item)
+        else:
+            self.left_out += 1
+
+    # MARK: What is shown
+
+    def take_news(self):
+        """What has happened since the last call; None for nothing."""
+        if not self.news:
+            return None
+        news = {"items": self.news[-4 * NEWS :], "leftOut": self.left_out}
+        self.news, self.left_out = [], 0
+        return news
+
+    def turn_second(self):
+        """A second or so has passed: rates are those of the time since the last call."""
+        self.published.measure()
+        self.handled.measure()
+
+    def now(self):
+        """The state as the page draws it, without the tail."""
+        report = self.report or {}
+        return {
+            "trouble": self.trouble,
+            "host": {key: report.get(key) for key in HOST},
+            "workers": [shown_worker(worker, self.letter_counts) for worker in report.get("workers", [])],
+            "clients": report.get("clients", []),
+            "published": self.published.shown(),
+            "handled": self.handled.shown(),
+            "letters": list(self.letters),
+            "events": self.events,
+            "gaps": self.gaps,
+        }
+
+    def whole(self):
+        """The state for a page that has just been opened."""
+        histories = {name: list(entries) for name, entries in self.histories.items()}
+        return dict(self.now(), tail=list(self.tail), histories=histories)
+
+
+class Flows:
+    """Counts of pairs, and how fast each grows."""
+
+    def __init__(self):
+        self.counts = {}
+        self.before, self.rates, self.measured = {}, {}, time.monotonic()
+
+    def add(self, pair):
+        if pair in self.counts or len(self.counts) < FLOWS:
+            self.counts[pair] = self.counts.get(pair, 0) + 1
+
+    def measure(self):
+        now = time.monotonic()
+        elapsed = max(now - self.measured, 0.001)
+        self.rates = {pair: (count - self.before.get(pair, 0)) / elapsed for pair, count in self.counts.items()}
+        self.before, self.measured = dict(self.counts), now
+
+    def shown(self):
+        """Each as `[from, to, count, events a second]`."""
+        return [[*pair, count, round(self.rates.get(pair, 0), 1)] for pair, count in self.counts.items()]
+
+
+class Fields(dict):
+    """The fields of an event, of which some may be missing."""
+
+    def __missing__(self, key):
+        return "?"
+
+
+def shortened(text):
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
+
+
+def shown_worker(worker, letters):
+    """What the page shows of a worker: its report without the histogram."""
+    shown = {key: value for key, value in worker.items() if key != "settling"}
+    shown["deadLetters"] = letters[worker["name"]]
+    return shown

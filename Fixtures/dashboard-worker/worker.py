@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""A worker that shows a running host as a live page: docs/guide/dashboard.md. It needs the standard library only."""
+
+import argparse
+import asyncio
+import os
+import sys
+
+sys.dont_write_bytecode = True
+
+from address import PortAddress, SocketAddress
+from bridge import Bridge
+from desk import Desk
+from guard import SHORTEST_TOKEN, Guard
+from listeners import Listeners
+from page import Page
+from picture import REPORTS, Picture
+from server import Server
+
+# Seconds: between what the page is told of events, how many of these make one of its pictures, and until a taken
+# address is tried again.
+TICK, TICKS, RETRY = 0.25, 4, 0.25
+
+
+def options():
+    parser = argparse.ArgumentParser(description="A live page of the host that starts this worker.")
+    parser.add_argument("--port", type=int, default=8765, help="of 127.0.0.1; 8765 if it is left out")
+    parser.add_argument("--socket", metavar="PATH", help="serve on this Unix socket, and on no port")
+    parser.add_argument("--control", metavar="PATH", default="run/supervisor.sock", help="the host's control socket")
+    return parser.parse_args()
+
+
+async def listen(server, address):
+    """Listens as soon as the address is free; the worker that this one replaces may have it until it has drained."""
+    is_told = False
+    while True:
+        try:
+            return await server.open(address)
+        except OSError as error:
+            if not is_told:
+                print(f"{address} cannot be served yet: {error}", file=sys.stderr, flush=True)
+            is_told = True
+            await asyncio.sleep(RETRY)
+
+
+async def tell(picture, listeners):
+    """Tells the open pages what has happened, a few times a second."""
+    while True:
+        for _ in range(TICKS):
+            await asyncio.sleep(TICK)
+            news = picture.take_news()
+            if news is not None:
+                listeners.tell("news", news)
+        picture.turn_second()
+        listeners.tell("now", picture.now())
+
+
+async def follow(bridge, picture):
+    async for message, size in bridge.messages():
+        picture.told(message, size)
+
+
+async def main():
+    chosen = options()
+    token = os.environ.pop("DASHBOARD_TOKEN", "")
+    if token and len(token) < SHORTEST_TOKEN:
+        raise SystemExit(f"DASHBOARD_TOKEN has {len(token)} characters; it needs {SHORTEST_TOKEN}")
+    bridge = Bridge.inherited()
+    address = SocketAddress(chosen.socket) if chosen.socket else PortAddress(chosen.port)
+    picture, listeners, desk = Picture(bridge.name), Listeners(), Desk(chosen.control)
+    server = Server(Page(), Guard(address.hosts, token), picture, listeners, desk, bridge)
+    await bridge.greet(["*", *REPORTS], publishes=None if token else [])
+    listening = asyncio.ensure_future(listen(server, address))
+    # One that is free is served before the worker is ready.
+    await asyncio.wait([listening], timeout=RETRY)
+    await bridge.say({"bridge": "ready"})
+    tasks = [
+        listening,
+        asyncio.ensure_future(desk.watch(picture.reported, picture.troubled)),
+        asyncio.ensure_future(tell(picture, listeners)),
+        asyncio.ensure_future(follow(bridge, picture)),
+    ]
+    # The host ends the worker's life; whatever else fails ends it as well.
+    done, _ = await asyncio.wait(tasks[1:], return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
+    address.leave()
+    await bridge.say({"bridge": "goodbye", "reason": "shutdown"})
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(main())
+    except ConnectionError:
+        # The host is gone.
+        pass
