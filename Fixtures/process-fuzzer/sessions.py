@@ -23,7 +23,7 @@ NAMES = [
     "BridgeStatusRequested", "BridgeStatusReported", "CommandAnswered", "EventsTraced", "WorkerExited", "EventRefused",
     "EventsDropped", "EventsLost", "HandlerFailed", "ClientAttached", "\u202eEv", "DeadLettersRequested",
     "DeadLettersReported", "DeadLetterRequested", "DeadLetterRedeliveryRequested", "DeadLetterDiscardRequested",
-    "DeadLetterSettled",
+    "DeadLetterSettled", "ConfigurationReloadRequested", "ConfigurationReloaded",
 ]
 PAYLOADS = [
     {}, {"number": 1, "text": ""}, {"number": 1, "text": "", "attempt": 1}, {"letter": 1}, {"after": LARGEST}, [],

@@ -121,6 +121,17 @@ extension BridgeClient {
         }
     }
 
+    /// Asks the program that has the host to read its configuration again, and returns when the workers go by it.
+    ///
+    /// `supervisor run` does so; another program does if it subscribes to `ConfigurationReloadRequested` and answers.
+    /// - Parameter limit: how long it waits for that. The command is not taken back after it.
+    /// - Returns: What was done; a configuration that was not taken is no error.
+    /// - Throws: ``BridgeClientError``, `refused` if the program does not do that; `CancellationError` if the task is
+    ///   cancelled, which takes nothing back.
+    public func reload(within limit: Duration = .seconds(600)) async throws -> ReloadOutcome {
+        try await ask(ConfigurationReloadRequested(), awaiting: ConfigurationReloaded.self, within: limit).outcome
+    }
+
     /// - Returns: What the host has to say of it.
     @discardableResult
     private func command(_ command: some DomainEvent, within limit: Duration) async throws -> String? {

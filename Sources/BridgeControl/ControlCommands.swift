@@ -90,12 +90,12 @@ package enum ControlEventNames {
         BridgeStatusRequested.eventName, WorkerStopRequested.eventName, WorkerRestartRequested.eventName,
         WorkerStartRequested.eventName, WorkerSignalRequested.eventName, BridgeStopRequested.eventName,
         DeadLettersRequested.eventName, DeadLetterRequested.eventName, DeadLetterRedeliveryRequested.eventName,
-        DeadLetterDiscardRequested.eventName,
+        DeadLetterDiscardRequested.eventName, ConfigurationReloadRequested.eventName,
     ])
 
-    /// From the host, to whoever has asked.
+    /// From the host or the program that has it, to the one who has asked.
     package static let answers = EventName.set([
         BridgeStatusReported.eventName, CommandAnswered.eventName, DeadLettersReported.eventName,
-        DeadLetterReported.eventName, DeadLetterSettled.eventName,
+        DeadLetterReported.eventName, DeadLetterSettled.eventName, ConfigurationReloaded.eventName,
     ])
 }

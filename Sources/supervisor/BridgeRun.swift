@@ -50,7 +50,10 @@ struct BridgeRun {
         let poller = try Poller(name: "signals")
         let requests = StopRequests()
         let signals = try installSignals(on: poller, requests)
-        let command = publisher.subscribe(to: BridgeStopRequested.self) { _ in stopCommanded(requests) }
+        let commands = [
+            publisher.subscribe(to: BridgeStopRequested.self) { _ in stopCommanded(requests) },
+            publisher.subscribe(to: ConfigurationReloadRequested.self) { _ in reloadCommanded() },
+        ]
         let reader = makeReader()
         Task {
             await comeUp()
@@ -77,7 +80,7 @@ struct BridgeRun {
             diagnostics.output.flush()
         }
         service?.finish()
-        withExtendedLifetime((subscriptions, signals, command)) {}
+        withExtendedLifetime((subscriptions, signals, commands)) {}
         return outcome.status
     }
 
@@ -171,15 +174,16 @@ struct BridgeRun {
         endings.continuation.yield(.noWorkerLeft)
     }
 
-    /// Reads the configuration again as often as somebody asks for it.
+    /// Reads the configuration again as often as that is asked for, and answers who has asked by an event.
     private func answerReloads(_ service: ServiceManager?) async {
         // Before its first worker has come up or has failed there is nothing to change.
         for await _ in begun.stream {}
         await reloads.forEach(
-            {
+            { askers in
                 service?.beganReloading()
-                let isTaken = await reload.run()
-                service?.endedReloading(note: isTaken ? nil : "the last configuration was not taken")
+                let outcome = await reload.run()
+                service?.endedReloading(note: outcome.kind == .taken ? nil : "the last configuration was not taken")
+                for asker in askers { publisher.publish(ConfigurationReloaded(outcome), causedBy: asker) }
             },
             afterwards: endIfNoWorkerIsLeft
         )
@@ -210,6 +214,19 @@ struct BridgeRun {
         // One that comes over a second link was meant for whoever was here before.
         guard EventContext.current?.attempt ?? 1 == 1, requests.isFirst(at: MonotonicClock.now()) else { return }
         endings.continuation.yield(.requested)
+    }
+
+    /// As SIGHUP, and its sender is told what it came to.
+    private func reloadCommanded() {
+        guard let context = EventContext.current else { return reloads.request() }
+        func refuse(_ reason: String) {
+            publisher.publish(ConfigurationReloaded(ReloadOutcome(.refused, saying: [reason])), causedBy: context)
+        }
+        // The same as of all commands: what may have been done before is not done a second time.
+        guard context.attempt == 1 else {
+            return refuse("the link broke off while the command was on its way, so that it may have been done before")
+        }
+        if !reloads.request(by: context) { refuse("\(ReloadRequests.mostAskers) requests wait for an answer already") }
     }
 
     private func hurry() {

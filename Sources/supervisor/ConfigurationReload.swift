@@ -1,3 +1,5 @@
+import BridgeControl
+import BridgeProtocol
 import EventBridge
 import JSONText
 import SupervisorConfiguration
@@ -11,25 +13,31 @@ struct ConfigurationReload: Sendable {
     let diagnostics: Diagnostics
 
     /// Does it and says what was done.
-    ///
-    /// - Returns: Whether the configuration was taken.
-    func run() async -> Bool {
+    func run() async -> ReloadOutcome {
+        let outcome = await attempt()
+        if outcome.kind != .taken {
+            diagnostics.say("the configuration was not taken; the workers go on with the one before", .warning)
+        }
+        return outcome
+    }
+
+    private func attempt() async -> ReloadOutcome {
         do {
             let wanted = try load()
             let changes = try await bridge.apply(wanted.workerSpecifications)
+            let outcome = ReloadOutcome(changes)
             // The end has come first, and what it has overtaken is no news.
-            if !Task.isCancelled { report(changes) }
-            return true
+            if !Task.isCancelled { report(outcome) }
+            return outcome
         } catch let error as ReloadRefused {
             for sentence in error.sentences { diagnostics.sayAt(sentence) }
+            return ReloadOutcome(error.kind, saying: error.sentences)
         } catch {
-            // Somebody has asked for the end, or a client came in this moment.
-            for sentence in String(describing: error).split(separator: "\n") {
-                diagnostics.say(String(sentence), .warning)
-            }
+            // The end was asked for, or a client came in this moment.
+            let sentences = String(describing: error).split(separator: "\n").map(String.init)
+            for sentence in sentences { diagnostics.say(sentence, .warning) }
+            return ReloadOutcome(.refused, saying: sentences)
         }
-        diagnostics.say("the configuration was not taken; the workers go on with the one before", .warning)
-        return false
     }
 
     /// What the file says now, if all of it can be done.
@@ -41,36 +49,45 @@ struct ConfigurationReload: Sendable {
             let programs = ProgramSearch(configuration: file, missing: nil)
             wanted = try SupervisorConfiguration.load(file: file, programs: programs)
         } catch {
-            throw ReloadRefused(sentences: error.description.split(separator: "\n").map(String.init))
+            throw ReloadRefused(
+                kind: error.status == .configuration ? .mistaken : .unreadable,
+                sentences: error.description.split(separator: "\n").map(String.init)
+            )
         }
         var started = started
         // The command line's is the one that is served.
         if options.control != nil { started.control = wanted.control }
         let mistakes =
             wanted.changesOfWhatStays(from: started) + bridge.mistakes(inApplying: wanted.workerSpecifications)
-        guard mistakes.isEmpty else { throw ReloadRefused(sentences: mistakes.map { "\(file): \($0)" }) }
+        guard mistakes.isEmpty else {
+            throw ReloadRefused(kind: .mistaken, sentences: mistakes.map { "\(file): \($0)" })
+        }
         return wanted
     }
 
-    private func report(_ changes: AppliedChanges) {
-        let parts = [
-            ("started", changes.started), ("stopped", changes.stopped), ("replaced", changes.replaced),
-            ("left alone", changes.unchanged),
-        ]
-        let said = parts.filter { !$0.1.isEmpty }.map { what, names in
-            "\(what) \(names.map { "\"\($0)\"" }.joined(separator: ", "))"
-        }
-        for failure in changes.failures { diagnostics.say(failure.description, .error) }
-        let hasChanged = !(changes.started + changes.stopped + changes.replaced).isEmpty || !changes.failures.isEmpty
-        diagnostics.say(
-            "the configuration was read again: \(hasChanged ? said.joined(separator: "; ") : "nothing has changed")"
-        )
+    private func report(_ outcome: ReloadOutcome) {
+        for failure in outcome.sentences { diagnostics.say(failure, .error) }
+        diagnostics.say(ReloadText.taken(outcome))
     }
 }
 
 /// Why a configuration is not taken while the workers run: sentences that name the file.
 private struct ReloadRefused: Error {
+    let kind: ReloadOutcome.Kind
     let sentences: [String]
+}
+
+extension ReloadOutcome {
+    fileprivate init(_ changes: AppliedChanges) {
+        self.init(.taken, saying: changes.failures.map(\.description))
+        (started, stopped) = (changes.started, changes.stopped)
+        (replaced, unchanged) = (changes.replaced, changes.unchanged)
+    }
+
+    /// With as much of the sentences as is told to others.
+    init(_ kind: Kind, saying sentences: [String]) {
+        self.init(kind, sentences: sentences.prefix(Self.mostSentences).map { $0.shortened() })
+    }
 }
 
 extension SupervisorConfiguration {

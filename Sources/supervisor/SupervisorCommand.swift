@@ -39,6 +39,8 @@ enum SupervisorCommand {
             return await told(by: WorkerCommand(action: .restart, worker: worker, control: control).run)
         case .signal(let worker, let signal, let control):
             return await told(by: WorkerCommand(action: .signal(signal), worker: worker, control: control).run)
+        case .reload(let options):
+            return await ended { try await ReloadCommand(options: options).run(printing: say) }
         case .deadLetters(let options):
             return await ended { try await DeadLettersCommand(options: options).run(printing: say) }
         case .metrics(let control): return await told(by: MetricsCommand(control: control).run)

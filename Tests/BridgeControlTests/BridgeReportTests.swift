@@ -82,6 +82,20 @@ struct BridgeReportTests {
         #expect(try passed(DeadLetterSettled(outcome)).outcome == outcome)
     }
 
+    @Test("of what a reload came to arrive as they were sent, with every field")
+    func reload() throws {
+        let outcome = ReloadOutcome(
+            .taken,
+            started: ["a"],
+            stopped: ["b"],
+            replaced: ["c", "d"],
+            unchanged: ["e"],
+            sentences: ["no"]
+        )
+        #expect(try passed(ConfigurationReloaded(outcome)).outcome == outcome)
+        #expect(try passed(ConfigurationReloadRequested()) == ConfigurationReloadRequested())
+    }
+
     @Test("name pools before their members, once")
     func names() {
         let workers = [("a", nil), ("p.1", "p"), ("p.2", "p"), ("z", nil)].map { name, pool in
@@ -111,14 +125,14 @@ struct BridgeReportTests {
                     "BridgeStatusRequested", "WorkerStopRequested", "WorkerRestartRequested", "BridgeStopRequested",
                     "WorkerStartRequested", "WorkerSignalRequested",
                     "DeadLettersRequested", "DeadLetterRequested", "DeadLetterRedeliveryRequested",
-                    "DeadLetterDiscardRequested",
+                    "DeadLetterDiscardRequested", "ConfigurationReloadRequested",
                 ]
         )
         #expect(
             ControlEventNames.answers
                 == [
                     "BridgeStatusReported", "CommandAnswered", "DeadLettersReported", "DeadLetterReported",
-                    "DeadLetterSettled",
+                    "DeadLetterSettled", "ConfigurationReloaded",
                 ]
         )
     }

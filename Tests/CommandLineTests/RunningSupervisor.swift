@@ -7,15 +7,23 @@ final class RunningSupervisor: Sendable {
     let errors: Collected<String>
     private let run: Task<SupervisorProgram.Result, any Error>
 
-    /// Starts one with workers of these names, and returns when they are ready.
-    static func start(_ workers: [String], in workspace: Workspace) async throws -> RunningSupervisor {
+    /// A configuration with workers of these names.
+    ///
+    /// - Parameter more: further keys of each worker, by its name.
+    static func configuration(_ workers: [String], more: [String: String] = [:]) -> String {
         let lives = workers.map { name in
             """
             { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "none"], subscribes: ["WorkRequested"],
-              \(Workspace.workerEnvironment), handshake: "4m", heartbeat: { every: "1m" }, shutdown: { grace: "4m" } },
+              \(Workspace.workerEnvironment), handshake: "4m", heartbeat: { every: "1m" }, shutdown: { grace: "4m" },
+              \(more[name] ?? "") },
             """
         }
-        try workspace.write("bridge.json5", "{ control: \"run/s\", workers: [\n\(lives.joined(separator: "\n"))\n] }")
+        return "{ control: \"run/s\", workers: [\n\(lives.joined(separator: "\n"))\n] }"
+    }
+
+    /// Starts one with workers of these names, and returns when they are ready.
+    static func start(_ workers: [String], in workspace: Workspace) async throws -> RunningSupervisor {
+        try workspace.write("bridge.json5", configuration(workers))
         let (programs, errors) = (Collected<SupervisorProgram>(), Collected<String>())
         let run = Task {
             try await workspace.run(

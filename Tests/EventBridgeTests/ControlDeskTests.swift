@@ -220,6 +220,31 @@ struct ControlDeskTests {
         withExtendedLifetime((kept, handling)) {}
     }
 
+    @Test("a reload is for the program that has the host: it answers the one who has asked, or that one is told")
+    func reload() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start(workers: [store()])
+        let client = try await home.attach(EventPublisher())
+        let text = await refusal { _ = try await client.reload(within: .seconds(60)) }
+        #expect(text?.contains("the program that has the host at ") == true, "\(text ?? "")")
+        #expect(text?.contains(" does not do this: nobody subscribes to ConfigurationReloadRequested") == true)
+        let outcome = ReloadOutcome(.taken, unchanged: ["store"])
+        let handling = home.publisher.subscribe(to: ConfigurationReloadRequested.self) {
+            [publisher = home.publisher] _ in
+            publisher.publish(ConfigurationReloaded(outcome))
+        }
+        let (other, overheard) = (EventPublisher(), Collected<ConfigurationReloaded>())
+        let listening = other.subscribe(to: ConfigurationReloaded.self) { overheard.add($0) }
+        let (asking, idle) = (try await home.attach(EventPublisher()), try await home.attach(other))
+        #expect(try await asking.reload(within: .seconds(120)) == outcome)
+        // Behind what it could have overheard.
+        _ = try await idle.status()
+        #expect(overheard.all.isEmpty)
+        for client in [client, asking, idle] { await client.close() }
+        await bridge.shutdown()
+        withExtendedLifetime((kept, handling, listening)) {}
+    }
+
     @Test("F14: a worker that commands, or answers in the host's place, is refused by name, and nothing is done")
     func fromWorker() async throws {
         let home = try AttachHome()

@@ -116,6 +116,18 @@ struct CommandLineParserTests {
         }
     }
 
+    @Test("reads how long a reload is waited for")
+    func readsReload() throws {
+        #expect(
+            try parse("reload --control s --within 5s") == .reload(ReloadOptions(control: "s", within: .seconds(5)))
+        )
+        #expect(try parse("reload") == .reload(ReloadOptions(within: .seconds(600))))
+        #expect(
+            mistake("reload --within soon")?.hasPrefix("found \"soon\" after --within, expected a duration") == true
+        )
+        #expect(mistake("reload now") == "found \"now\", expected nothing more")
+    }
+
     @Test("reads the name of a shell", arguments: CompletionScript.Shell.allCases)
     func readsCompletion(shell: CompletionScript.Shell) throws {
         #expect(try parse("completion \(shell.rawValue)") == .completion(shell))

@@ -41,6 +41,7 @@ enum CommandLineParser {
         case .restart: return .restart(worker: operand, control: given.values["--control"])
         case .signal:
             return .signal(worker: operand, try signal(given.operands.last ?? ""), control: given.values["--control"])
+        case .reload: return .reload(try ReloadOptions(given))
         case .deadLetters: return .deadLetters(try DeadLettersOptions(given))
         case .metrics: return .metrics(control: given.values["--control"])
         case .tail: return .tail(TailOptions(given))

@@ -11,6 +11,7 @@ enum Invocation: Sendable, Hashable {
     case stop(worker: String?, control: String?)
     case restart(worker: String, control: String?)
     case signal(worker: String, SignalNumber, control: String?)
+    case reload(ReloadOptions)
     case deadLetters(DeadLettersOptions)
     case metrics(control: String?)
     case tail(TailOptions)

@@ -7,6 +7,23 @@ extension Subcommand {
         details: ["or \(ControlPath.usual)"]
     )
 
+    /// Of each subcommand that waits for something.
+    ///
+    /// - Parameters:
+    ///   - time: how long it waits if nothing is said.
+    ///   - summary: what the time is.
+    static func within(usually time: String, _ summary: String) -> Option {
+        Option(
+            name: "--within",
+            value: Option.Value(
+                placeholder: "TIME",
+                expected: "a duration such as \"5s\" or \"100ms\"",
+                values: .text
+            ),
+            summary: "\(summary); \(time) if it is left out"
+        )
+    }
+
     /// Of each subcommand about a worker.
     static let worker = Operand(
         placeholder: "WORKER",

@@ -15,15 +15,7 @@ extension Subcommand {
         ],
         options: [
             control,
-            Option(
-                name: "--within",
-                value: Option.Value(
-                    placeholder: "TIME",
-                    expected: "a duration such as \"5s\" or \"100ms\"",
-                    values: .text
-                ),
-                summary: "how long it waits for the workers; \(PublishCommand.usualTime) if it is left out"
-            ),
+            within(usually: PublishCommand.usualTime, "how long it waits for the workers"),
         ],
         details: [
             """

@@ -1,8 +1,8 @@
 /// The subcommands that there are.
 extension Subcommand {
     static let all: [Subcommand] = [
-        run, check, status, tail, publish, start, restart, stop, signal, deadLetters, metrics, trace, graph, completion,
-        help,
+        run, check, status, tail, publish, start, restart, stop, signal, reload, deadLetters, metrics, trace, graph,
+        completion, help,
     ]
 
     static func named(_ name: Name) -> Subcommand {
@@ -14,6 +14,7 @@ extension Subcommand {
         case .stop: stop
         case .restart: restart
         case .signal: signal
+        case .reload: reload
         case .deadLetters: deadLetters
         case .metrics: metrics
         case .graph: graph

@@ -10,6 +10,7 @@ struct Subcommand: Sendable {
         case stop
         case restart
         case signal
+        case reload
         case deadLetters = "dead-letters"
         case metrics
         case graph

@@ -36,6 +36,18 @@ struct SubcommandArguments: Sendable {
         }
     }
 
+    /// The time behind an option.
+    ///
+    /// - Parameter usual: what counts if the option was not given.
+    func duration(_ option: String, usually usual: String) throws(UsageError) -> Duration {
+        let text = values[option] ?? usual
+        switch DurationText.parse(text) {
+        case .duration(let duration): return duration
+        case .expected(let expected):
+            throw error("found \(ShownValue.text(text)) after \(option), expected \(expected)")
+        }
+    }
+
     private mutating func take(option word: String, from words: inout ArraySlice<String>) throws(UsageError) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let (name, given) = (parts[0], parts.count > 1 ? parts[1] : nil)

@@ -1,0 +1,49 @@
+/// What a ``ConfigurationReloadRequested`` came to.
+public struct ReloadOutcome: Sendable, Hashable, Codable {
+    /// The kinds of outcomes.
+    public enum Kind: String, Sendable, Hashable, Codable {
+        /// The workers go by the configuration as it is now.
+        case taken
+        /// The configuration has mistakes, or changes what cannot change; the workers go on with the one before.
+        case mistaken
+        /// The configuration cannot be read; the workers go on with the one before.
+        case unreadable
+        /// The program does not do it now; the workers go on with the configuration from before.
+        case refused
+    }
+
+    /// At most this many sentences are told.
+    public static let mostSentences = 1_000
+
+    /// The kind of outcome.
+    public var kind: Kind
+    /// The workers that are new; a pool stands for its members here and below.
+    public var started: [String]
+    /// The workers that are gone.
+    public var stopped: [String]
+    /// The workers that go by another specification now.
+    public var replaced: [String]
+    /// The workers that were left alone.
+    public var unchanged: [String]
+    /// Of a configuration that was taken, what has not come about; otherwise why it was not taken.
+    ///
+    /// Each names its worker, or the file with line, column or key.
+    public var sentences: [String]
+
+    /// Makes an outcome.
+    public init(
+        _ kind: Kind,
+        started: [String] = [],
+        stopped: [String] = [],
+        replaced: [String] = [],
+        unchanged: [String] = [],
+        sentences: [String] = []
+    ) {
+        self.kind = kind
+        self.started = started
+        self.stopped = stopped
+        self.replaced = replaced
+        self.unchanged = unchanged
+        self.sentences = sentences
+    }
+}

@@ -1,0 +1,59 @@
+import BridgeClient
+import BridgeControl
+import BridgePlatform
+import DomainEvents
+
+/// What `supervisor reload` was told.
+struct ReloadOptions: Sendable, Hashable {
+    /// The workers that go and come may each take a while.
+    static let usualTime = "10m"
+
+    /// The control socket's path, if it was given.
+    var control: String?
+    var limit: Duration
+
+    init(control: String? = nil, within limit: Duration) {
+        (self.control, self.limit) = (control, limit)
+    }
+
+    init(_ given: SubcommandArguments) throws(UsageError) {
+        control = given.values["--control"]
+        limit = try given.duration("--within", usually: Self.usualTime)
+    }
+}
+
+/// `supervisor reload`: returns when the workers of a running supervisor go by its configuration as it is now.
+struct ReloadCommand {
+    let options: ReloadOptions
+
+    /// - Parameter printing: prints lines.
+    func run(printing: (String) -> ProgramStatus) async throws(RunFailure) -> ProgramStatus {
+        let client = try await HostConnection.attach(
+            to: ControlPath.find(options.control),
+            as: .reload,
+            publisher: EventPublisher()
+        )
+        let result: Result<ReloadOutcome, RunFailure>
+        do {
+            result = .success(try await client.reload(within: options.limit))
+        } catch {
+            result = .failure(Self.failure(error))
+        }
+        await client.close()
+        let outcome = try result.get()
+        let printed =
+            outcome.kind == .taken ? printing(TerminalText.harmless(ReloadText.taken(outcome))) : .success
+        guard let failure = ReloadText.failure(outcome) else { return printed }
+        throw RunFailure(status: ReloadText.status(outcome), description: TerminalText.harmlessLines(failure))
+    }
+
+    /// The command is not taken back: that it takes longer is no word on the supervisor.
+    private static func failure(_ error: any Error) -> RunFailure {
+        let failure = RunFailure(error)
+        guard (error as? BridgeClientError)?.code == .timedOut else { return failure }
+        return RunFailure(
+            status: .unhandledEvents,
+            description: "\(failure.description); the configuration may still be taken"
+        )
+    }
+}

@@ -1,0 +1,43 @@
+import BridgeControl
+
+/// What became of a configuration that was read again, as it is printed.
+enum ReloadText {
+    /// What was done, in a line.
+    static func taken(_ outcome: ReloadOutcome) -> String {
+        let parts = [
+            ("started", outcome.started), ("stopped", outcome.stopped), ("replaced", outcome.replaced),
+            ("left alone", outcome.unchanged),
+        ]
+        let said = parts.filter { !$0.1.isEmpty }.map { what, names in
+            "\(what) \(names.map { "\"\($0)\"" }.joined(separator: ", "))"
+        }
+        let hasChanged =
+            !(outcome.started + outcome.stopped + outcome.replaced).isEmpty || !outcome.sentences.isEmpty
+        return "the configuration was read again: \(hasChanged ? said.joined(separator: "; ") : "nothing has changed")"
+    }
+
+    /// What has failed, a line each; nil if nothing has.
+    ///
+    /// Of a configuration with mistakes the lines are those of `supervisor check`.
+    static func failure(_ outcome: ReloadOutcome) -> String? {
+        let sentences = outcome.sentences
+        switch outcome.kind {
+        case .taken: return sentences.isEmpty ? nil : sentences.map { "supervisor: \($0)" }.joined(separator: "\n")
+        case .mistaken, .unreadable: return (sentences + [notTaken]).joined(separator: "\n")
+        case .refused: return (sentences.map { "supervisor: \($0)" } + [notTaken]).joined(separator: "\n")
+        }
+    }
+
+    /// What the program ends with.
+    static func status(_ outcome: ReloadOutcome) -> ProgramStatus {
+        switch outcome.kind {
+        case .taken: outcome.sentences.isEmpty ? .success : .workerUnavailable
+        case .mistaken: .configuration
+        case .unreadable: .noInput
+        case .refused: .unhandledEvents
+        }
+    }
+
+    private static let notTaken =
+        "supervisor: the configuration was not taken; the workers go on with the one before"
+}

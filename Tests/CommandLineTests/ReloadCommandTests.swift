@@ -1,0 +1,114 @@
+import BridgePlatform
+import TestSupport
+import Testing
+
+@Suite("supervisor reload", .serialized, .timeLimit(.minutes(5)))
+struct ReloadCommandTests {
+    private let workspace: Workspace
+
+    init() throws {
+        workspace = try Workspace()
+    }
+
+    private func reload(_ words: String...) async throws -> SupervisorProgram.Result {
+        try await SupervisorProgram.run(["reload", "--control", "run/s"] + words, in: workspace.path)
+    }
+
+    @Test("returns when all is done, and says what was done")
+    func taken() async throws {
+        let supervisor = try await RunningSupervisor.start(["gone", "same", "other"], in: workspace)
+        let changed = RunningSupervisor.configuration(
+            ["new", "same", "other"],
+            more: ["other": "publishes: [\"WorkDone\"]"]
+        )
+        try workspace.write("bridge.json5", changed)
+        let taken = try await reload()
+        #expect(taken.status == .exited(code: 0) && taken.errors.isEmpty, "\(taken.errors)")
+        #expect(
+            taken.output == [
+                #"the configuration was read again: started "new"; stopped "gone"; replaced "other"; left alone "same""#
+            ]
+        )
+        // The supervisor's own user reads it too.
+        let said = taken.output.first ?? ""
+        await supervisor.errors.wait { $0.contains("supervisor: \(said)") }
+        #expect(supervisor.errors.all.contains { $0.contains("\"new\" is ready") })
+        let again = try await reload()
+        #expect(again.status == .exited(code: 0))
+        #expect(again.output == ["the configuration was read again: nothing has changed"])
+        #expect(try await supervisor.terminate().status == .exited(code: 0))
+    }
+
+    @Test("a configuration with mistakes is named as check names it, with its status; so is one that is gone")
+    func mistakes() async throws {
+        let supervisor = try await RunningSupervisor.start(["a"], in: workspace)
+        let wrong = """
+            { strategie: "one-for-one", workers: [
+            { name: "a", executable: "faulty-worker", restart: "allways" },
+            { name: "b", executable: "no-such-program" } ] }
+            """
+        try workspace.write("bridge.json5", wrong)
+        let check = try await workspace.run("check", "bridge.json5")
+        let notTaken = "supervisor: the configuration was not taken; the workers go on with the one before"
+        let mistaken = try await reload()
+        #expect(mistaken.status == .exited(code: 78) && mistaken.output.isEmpty)
+        #expect(check.errors.count == 3 && mistaken.errors == check.errors + [notTaken])
+        try workspace.write(
+            "bridge.json5",
+            RunningSupervisor.configuration(["a"], more: ["a": "limits: { outbox: \"1MiB\" }"])
+        )
+        let unchangeable = try await reload()
+        #expect(unchangeable.status == .exited(code: 78))
+        #expect(unchangeable.errors.first?.contains("cannot change while the bridge runs") == true)
+        try workspace.remove("bridge.json5")
+        let gone = try await reload()
+        #expect(gone.status == .exited(code: 66))
+        #expect(gone.errors.first?.hasPrefix("bridge.json5: the configuration cannot be read: ") == true)
+        #expect(gone.errors.last == notTaken)
+        #expect(try await supervisor.terminate().status == .exited(code: 0))
+    }
+
+    @Test("a worker that does not come up is a failure, though the configuration was taken")
+    func workerFails() async throws {
+        let supervisor = try await RunningSupervisor.start(["a"], in: workspace)
+        let bad = #"arguments: ["--misbehave", "bad-version"]"#
+        let wanted = RunningSupervisor.configuration(["a", "bad"]).replacing(
+            #"name: "bad", executable: "faulty-worker", arguments: ["--misbehave", "none"]"#,
+            with: #"name: "bad", executable: "faulty-worker", \#(bad)"#
+        )
+        try workspace.write("bridge.json5", wanted)
+        let result = try await reload()
+        #expect(result.status == .exited(code: 69))
+        #expect(result.output == [#"the configuration was read again: started "bad"; left alone "a""#])
+        #expect(
+            result.errors.first?.hasPrefix("supervisor: worker \"bad\" did not become ready: it was given up: ")
+                == true,
+            "\(result.errors)"
+        )
+        #expect(try await supervisor.terminate().status == .exited(code: 69))
+    }
+
+    @Test("is not waited for longer than it was told, which takes nothing back; at the end those who wait are told")
+    func late() async throws {
+        let supervisor = try await RunningSupervisor.start(["a"], in: workspace)
+        let wanted = RunningSupervisor.configuration(["a", "silent"]).replacing(
+            #"name: "silent", executable: "faulty-worker", arguments: ["--misbehave", "none"]"#,
+            with: #"name: "silent", executable: "faulty-worker", arguments: ["--misbehave", "no-hello"]"#
+        )
+        try workspace.write("bridge.json5", wanted)
+        let late = try await reload("--within", "300ms")
+        #expect(late.status == .exited(code: 75) && late.output.isEmpty)
+        #expect(late.errors.count == 1)
+        #expect(late.errors.first?.hasSuffix("; the configuration may still be taken") == true, "\(late.errors)")
+        let waiting = workspace.start("reload", "--control", "run/s")
+        await supervisor.errors.wait {
+            $0.count { $0.contains("\"supervisor reload\"") && $0.hasSuffix("has attached") } == 2
+        }
+        let ended = try await supervisor.terminate()
+        #expect(ended.status == .exited(code: 0))
+        let overtaken = try await waiting.result()
+        #expect(overtaken.status == .exited(code: 69), "\(overtaken.errors)")
+        let gone = try await reload()
+        #expect(gone.status == .exited(code: 69) && gone.errors.first?.contains("is a supervisor running") == true)
+    }
+}

@@ -1,0 +1,72 @@
+import BridgeControl
+import DomainEvents
+import Testing
+
+@testable import supervisor
+
+@Suite("What became of a configuration that was read again")
+struct ReloadTextTests {
+    @Test("names what was done in a line, and what has failed in others")
+    func taken() {
+        let nothing = ReloadOutcome(.taken, unchanged: ["a"])
+        #expect(ReloadText.taken(nothing) == "the configuration was read again: nothing has changed")
+        #expect(ReloadText.failure(nothing) == nil && ReloadText.status(nothing) == .success)
+        let all = ReloadOutcome(.taken, started: ["a", "b"], stopped: ["c"], replaced: ["d"], unchanged: ["e"])
+        #expect(
+            ReloadText.taken(all)
+                == #"the configuration was read again: started "a", "b"; stopped "c"; replaced "d"; left alone "e""#
+        )
+        let failed = ReloadOutcome(.taken, unchanged: ["a"], sentences: ["worker \"a\" goes on as it was"])
+        #expect(ReloadText.taken(failed) == #"the configuration was read again: left alone "a""#)
+        #expect(ReloadText.failure(failed) == "supervisor: worker \"a\" goes on as it was")
+        #expect(ReloadText.status(failed) == .workerUnavailable)
+    }
+
+    @Test(
+        "says why it was not taken, with a status for each kind",
+        arguments: [
+            (ReloadOutcome.Kind.mistaken, "c:1:2: oops", ProgramStatus.configuration),
+            (.unreadable, "c:1:2: oops", .noInput), (.refused, "supervisor: c:1:2: oops", .unhandledEvents),
+        ]
+    )
+    func notTaken(kind: ReloadOutcome.Kind, line: String, status: ProgramStatus) {
+        let outcome = ReloadOutcome(kind, saying: ["c:1:2: oops"])
+        #expect(
+            ReloadText.failure(outcome)
+                == "\(line)\nsupervisor: the configuration was not taken; the workers go on with the one before"
+        )
+        #expect(ReloadText.status(outcome) == status)
+    }
+
+    @Test("tells others a bounded part of very many long sentences")
+    func bounds() {
+        let sentences = [String](repeating: String(repeating: "x", count: 5_000), count: 2_000)
+        let outcome = ReloadOutcome(.mistaken, saying: sentences)
+        #expect(outcome.sentences.count == ReloadOutcome.mostSentences)
+        #expect(outcome.sentences.allSatisfy { $0.count == 1_024 })
+    }
+
+    @Test("requests are answered together, and no more of them wait than there is room for", .timeLimit(.minutes(1)))
+    func requests() async {
+        let requests = ReloadRequests()
+        let publisher = EventPublisher()
+        let context = publisher.makeContext(causedBy: nil)
+        for _ in 1...ReloadRequests.mostAskers { #expect(requests.request(by: context)) }
+        #expect(!requests.request(by: context))
+        requests.request()
+        let (counts, continuation) = AsyncStream.makeStream(of: Int.self)
+        let answering = Task {
+            await requests.forEach({ continuation.yield($0.count) }, afterwards: { continuation.yield(-1) })
+            continuation.finish()
+        }
+        var found = counts.makeAsyncIterator()
+        #expect(await found.next() == ReloadRequests.mostAskers)
+        #expect(await found.next() == -1)
+        requests.request()
+        #expect(await found.next() == 0)
+        #expect(await found.next() == -1)
+        answering.cancel()
+        requests.request()
+        #expect(await found.next() == nil)
+    }
+}
