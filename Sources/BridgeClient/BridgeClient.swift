@@ -107,13 +107,15 @@ public final class BridgeClient: Sendable {
 
     /// Publishes an event whose type this process does not know, from its encoded form, and waits as
     /// `EventPublisher.deliver` does.
+    ///
+    /// - Parameter context: made by this client's publisher for the event; nil for one that nothing has caused.
     package func deliver(
         name: String,
         payload: [UInt8],
-        traceparent: Traceparent? = nil,
+        context: EventContext? = nil,
         within limit: Duration
     ) async throws -> DeliveryReceipt {
-        try await core.deliver(name: name, payload: payload, traceparent: traceparent, within: limit)
+        try await core.deliver(name: name, payload: payload, context: context, within: limit)
     }
 
     /// Lets what is on its way arrive, says goodbye and returns when the link has ended; nothing is carried any more.

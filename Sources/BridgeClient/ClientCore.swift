@@ -189,10 +189,10 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     func deliver(
         name: String,
         payload: [UInt8],
-        traceparent: Traceparent?,
+        context: EventContext?,
         within limit: Duration
     ) async throws -> DeliveryReceipt {
-        let context = publisher.makeContext(causedBy: nil, traceparent: traceparent)
+        let context = context ?? publisher.makeContext(causedBy: nil)
         return try await router.deliver(name: name, payload: payload, context: context, within: limit)
     }
 

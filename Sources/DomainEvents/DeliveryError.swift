@@ -34,13 +34,22 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         let id: EventID?
         let worker: String?
         let description: String
+        let progress: DeliveryProgress?
 
-        init(_ code: Code, of event: String, id: EventID?, at worker: String?, _ description: String) {
+        init(
+            _ code: Code,
+            of event: String,
+            id: EventID?,
+            at worker: String?,
+            _ description: String,
+            _ progress: DeliveryProgress?
+        ) {
             self.code = code
             self.event = event
             self.id = id
             self.worker = worker
             self.description = description
+            self.progress = progress
         }
     }
 
@@ -61,18 +70,22 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// A sentence that names the event, the process, what was found and what was allowed.
     public var description: String { report.description }
 
+    /// How far the event had got when its time was over; nil if no other process was waited for.
+    package var progress: DeliveryProgress? { report.progress }
+
     package init(
         _ code: Code,
         of event: String,
         id: EventID? = nil,
         at worker: String? = nil,
-        _ description: String
+        _ description: String,
+        progress: DeliveryProgress? = nil
     ) {
-        report = Report(code, of: event, id: id, at: worker, description)
+        report = Report(code, of: event, id: id, at: worker, description, progress)
     }
 
     /// The same, of the event with this identity.
     func identified(by id: EventID) -> DeliveryError {
-        self.id == nil ? DeliveryError(code, of: event, id: id, at: worker, description) : self
+        self.id == nil ? DeliveryError(code, of: event, id: id, at: worker, description, progress: progress) : self
     }
 }

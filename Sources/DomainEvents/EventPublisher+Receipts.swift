@@ -78,13 +78,16 @@ extension EventPublisher {
         _ unfinished: UnfinishedHandlers,
         _ ledger: ReceiptLedger
     ) -> DeliveryError {
-        let others = ledger.unheard.filter { $0 != source.origin }
+        let own = source.origin
+        let others = ledger.unheard.filter { $0 != own }
         let unheard = others.isEmpty ? "" : "; nothing was heard from \(others.joined(separator: ", "))"
         return DeliveryError(
             .timedOut,
             of: name,
             id: context.id,
-            "\(name) \(context.id) was not handled within \(limit)\(unfinished.text)\(unheard)"
+            "\(name) \(context.id) was not handled within \(limit)\(unfinished.text)\(unheard)",
+            progress: others.isEmpty
+                ? nil : DeliveryProgress(handled: ledger.handled.filter { $0 != own }, unheard: others)
         )
     }
 }

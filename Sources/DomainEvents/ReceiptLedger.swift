@@ -90,6 +90,9 @@ package final class ReceiptLedger: @unchecked Sendable {
     /// Whom the event still waits for, in order.
     var unheard: [String] { lock.withLock { awaited.sorted() } }
 
+    /// The processes that have handled the event, in order.
+    var handled: [String] { lock.withLock { received.filter { $0.value > 0 } }.keys.sorted() }
+
     /// Calls `body` when nobody waits any more.
     package func whenClosed(_ body: @escaping @Sendable () -> Void) {
         let isClosed = lock.withLock {

@@ -1,6 +1,8 @@
-/// The exit statuses of the program, with the numbers of `sysexits.h`.
+/// The exit statuses of the program, with the numbers of `sysexits.h`, none of which stands for a plain no.
 enum ProgramStatus: Int32, Sendable {
     case success = 0
+    /// A request was answered by the event that stands for its failure.
+    case failingAnswer = 1
     /// The command line is wrong.
     case usage = 64
     /// With `--strict`: a line of the input is wrong.

@@ -46,6 +46,8 @@ enum SupervisorCommand {
         case .metrics(let control): return await told(by: MetricsCommand(control: control).run)
         case .tail(let options): return await ended(by: TailCommand(options: options).run)
         case .publish(let options): return await told(by: PublishCommand(options: options).run)
+        case .request(let options):
+            return await ended { try await RequestCommand(options: options).run(printing: say) }
         }
     }
 

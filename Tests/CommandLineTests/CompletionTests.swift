@@ -21,6 +21,8 @@ struct CompletionTests {
         (["completion", ""], ["bash", "fish", "zsh"]),
         (["help", "ch"], ["check"]),
         (["dead-letters", "re"], ["redeliver"]),
+        (["request", "A", "{}", "--aw"], ["--awaiting"]),
+        (["reload", "--w"], ["--within"]),
         (["dead-letters", "list", "--ev"], ["--event"]),
     ]
 

@@ -128,6 +128,22 @@ struct CommandLineParserTests {
         #expect(mistake("reload now") == "found \"now\", expected nothing more")
     }
 
+    @Test("reads what is requested, and which events answer it")
+    func readsRequest() throws {
+        guard case .request(let options) = try parse("request A {} --awaiting B --or-failing=C --within 5s --json")
+        else {
+            Issue.record("it is no request")
+            return
+        }
+        #expect(options.name == "A" && options.json == "{}" && options.answer == "B" && options.failure == "C")
+        #expect(options.limit == .seconds(5) && options.isJSON && options.control == nil)
+        guard case .request(let other) = try parse("request A - --awaiting B --control s") else {
+            Issue.record("it is no request")
+            return
+        }
+        #expect(other.failure == nil && other.limit == .seconds(30) && !other.isJSON && other.control == "s")
+    }
+
     @Test("reads the name of a shell", arguments: CompletionScript.Shell.allCases)
     func readsCompletion(shell: CompletionScript.Shell) throws {
         #expect(try parse("completion \(shell.rawValue)") == .completion(shell))

@@ -46,6 +46,7 @@ enum CommandLineParser {
         case .metrics: return .metrics(control: given.values["--control"])
         case .tail: return .tail(TailOptions(given))
         case .publish: return .publish(PublishOptions(given))
+        case .request: return .request(try RequestOptions(given))
         case .trace: return .trace(try TraceOptions(given))
         case .completion: return .completion(CompletionScript.Shell(rawValue: operand) ?? .bash)
         case .help:

@@ -16,6 +16,7 @@ enum Invocation: Sendable, Hashable {
     case metrics(control: String?)
     case tail(TailOptions)
     case publish(PublishOptions)
+    case request(RequestOptions)
     case trace(TraceOptions)
     case completion(CompletionScript.Shell)
     /// About the program as a whole, or about a subcommand.

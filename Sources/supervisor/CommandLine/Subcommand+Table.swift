@@ -1,8 +1,8 @@
 /// The subcommands that there are.
 extension Subcommand {
     static let all: [Subcommand] = [
-        run, check, status, tail, publish, start, restart, stop, signal, reload, deadLetters, metrics, trace, graph,
-        completion, help,
+        run, check, status, tail, publish, request, start, restart, stop, signal, reload, deadLetters, metrics, trace,
+        graph, completion, help,
     ]
 
     static func named(_ name: Name) -> Subcommand {
@@ -20,6 +20,7 @@ extension Subcommand {
         case .graph: graph
         case .tail: tail
         case .publish: publish
+        case .request: request
         case .trace: trace
         case .completion: completion
         case .help: help

@@ -16,6 +16,7 @@ struct Subcommand: Sendable {
         case graph
         case tail
         case publish
+        case request
         case trace
         case completion
         case help

@@ -1,7 +1,6 @@
 import BridgeClient
 import BridgePlatform
 import DomainEvents
-import EventRouting
 import JSONText
 import SupervisorConfiguration
 
@@ -25,8 +24,7 @@ struct PublishCommand {
     /// - Returns: Nothing: what became of the event is told before the client leaves.
     func run() async throws(RunFailure) -> String? {
         let limit = try timeLimit()
-        try checkName()
-        let event = try await readEvent()
+        let event = try await EventArgument(name: options.name, json: options.json, command: .publish).read()
         let client = try await HostConnection.attach(
             to: ControlPath.find(options.control),
             as: .publish,
@@ -50,8 +48,6 @@ struct PublishCommand {
         }
     }
 
-    // MARK: - What is published
-
     private func timeLimit() throws(RunFailure) -> Duration {
         let text = options.within ?? Self.usualTime
         switch DurationText.parse(text) {
@@ -61,33 +57,7 @@ struct PublishCommand {
         }
     }
 
-    private func checkName() throws(RunFailure) {
-        let name = options.name
-        guard (1...EventName.maximumBytes).contains(name.utf8.count), name != EventName.everything.text else {
-            throw usage(
-                """
-                found the name \(ShownValue.text(name)) (\(name.utf8.count) bytes), expected an event's name of 1 to \
-                \(EventName.maximumBytes) bytes other than "*"
-                """
-            )
-        }
-        guard !WorkerReporter.reports.contains(EventName(name)) else {
-            throw usage("\(name) is a report of the bridge itself, which nobody else publishes")
-        }
-    }
-
     private func usage(_ sentence: String) -> RunFailure {
         RunFailure(status: .usage, description: "supervisor: \(sentence)\nusage: \(HelpText.usage(.publish))")
-    }
-
-    private func readEvent() async throws(RunFailure) -> InputEvent {
-        let isPiped = options.json == "-"
-        let text = isPiped ? try await StandardInput.read(upTo: LineReader.greatestLength) : Array(options.json.utf8)
-        do {
-            return try InputEvent(name: options.name, data: text)
-        } catch {
-            let place = error.description(file: isPiped ? "standard input" : "JSON", line: error.line)
-            throw RunFailure(status: .badInput, description: "supervisor: \(TerminalText.harmless(place))")
-        }
     }
 }

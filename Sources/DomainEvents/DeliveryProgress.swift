@@ -1,0 +1,11 @@
+/// How far an event has got whose publisher waits to hear what becomes of it.
+package struct DeliveryProgress: Sendable, Hashable {
+    /// The other processes that have handled it, in order.
+    package let handled: [String]
+    /// The other processes that got it and have said nothing of it yet, in order.
+    package let unheard: [String]
+
+    package init(handled: [String], unheard: [String]) {
+        (self.handled, self.unheard) = (handled, unheard)
+    }
+}

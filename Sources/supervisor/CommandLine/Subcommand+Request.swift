@@ -1,0 +1,60 @@
+extension Subcommand {
+    static let request = Subcommand(
+        name: .request,
+        summary: "publish an event in a running supervisor, and print its answer",
+        purpose: "Publishes an event in a running supervisor, waits for the event that it causes, and prints that.",
+        operands: [
+            Operand(placeholder: "NAME", noun: "name", expected: "the name of an event", values: .text),
+            Operand(
+                placeholder: "JSON",
+                noun: "JSON",
+                expected: "an object with the event's fields, or - for standard input",
+                values: .text
+            ),
+        ],
+        options: [
+            control,
+            Option(
+                name: "--awaiting",
+                value: event,
+                summary: "the event that is the answer",
+                isRequired: true
+            ),
+            Option(
+                name: "--or-failing",
+                value: event,
+                summary: "the event that is the answer if the request has failed"
+            ),
+            within(usually: RequestOptions.usualTime, "how long it waits for the answer"),
+            Option(name: "--json", summary: "print the answer as a CloudEvents object"),
+        ],
+        details: [
+            """
+            For example:
+              supervisor request BoxOrdered '{"label": "Books", "capacity": 5}' --awaiting BoxProvisioned --or-failing BoxFailed
+            """,
+            """
+            The answer is the first event of these names that was caused by the one that is published here, through any
+            number of steps: one that is published inside a handler, or with the cause that belongs to it.
+            When the time is over the event is not taken back, and a sentence says who has handled it.
+            """,
+        ],
+        statuses: [
+            (.success, ["answered; the answer is on standard output"]),
+            (.failingAnswer, ["answered by the event of --or-failing, which is on standard output"]),
+            (.usage, ["the command line is wrong, an event's name among it"]),
+            (.badInput, ["the JSON is wrong, or a worker refuses the event"]),
+            (.noInput, ["standard input cannot be read"]),
+            (
+                .workerUnavailable,
+                ["nothing wants the event, a worker that does was given up, or no supervisor answers"]
+            ),
+            (.system, ["the system refused something that nothing goes without"]),
+            (.output, ["standard output cannot be written"]),
+            (.unhandledEvents, ["not answered in time, no room for the event, or given up after crashes over it"]),
+            (.notPermitted, ["another user serves the control socket"]),
+        ]
+    )
+
+    private static let event = Option.Value(placeholder: "NAME", expected: "the name of an event", values: .text)
+}

@@ -1,0 +1,69 @@
+import BridgeProtocol
+import DomainEvents
+import EventRouting
+import Locks
+
+/// Finds the answer to one event among all that pass: the first one that was caused by it, through any number of steps.
+final class AnswerWatch: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    struct Answer {
+        let event: PrintedEvent
+        /// Whether it is the event that stands for a failure.
+        let isFailure: Bool
+    }
+
+    /// What else has passed that bears on an answer.
+    struct Omens: Sendable, Hashable {
+        /// How many events of the answer's names came that nothing had caused.
+        var uncaused = 0
+        /// Whether some of the answer's names were dropped on the way.
+        var hasMissed = false
+    }
+
+    private let answer: EventName
+    private let failure: EventName?
+    private let found: @Sendable (Answer) -> Void
+    private let lock = Lock()
+    private var request: EventID?
+    private var isOver = false
+    private var noted = Omens()
+
+    /// - Parameters:
+    ///   - answer: the event that is the answer.
+    ///   - failure: the event that is the answer if the request has failed.
+    ///   - found: called once, on the thread that brings the answer.
+    init(for answer: String, or failure: String?, found: @escaping @Sendable (Answer) -> Void) {
+        (self.answer, self.failure) = (EventName(answer), failure.map { EventName($0) })
+        self.found = found
+    }
+
+    /// The names that have to be asked for.
+    var names: Set<EventName> { Set([answer]).union(failure.map { [$0] } ?? []) }
+
+    var omens: Omens { lock.withLock { noted } }
+
+    /// From here on the answer to this event is looked for.
+    func begin(for request: EventID) { lock.withLock { self.request = request } }
+
+    @Sendable
+    func take(_ event: PassingEvent) {
+        let name = EventName(event.name)
+        guard name == answer || name == failure else { return }
+        let context = event.context
+        let isAnswer = lock.withLock {
+            guard let request, !isOver, context.id != request else { return false }
+            if context.cause == nil { noted.uncaused += 1 }
+            isOver = context.root == request
+            return isOver
+        }
+        if isAnswer { found(Answer(event: PrintedEvent(fromHost: event), isFailure: name == failure)) }
+    }
+
+    @Sendable
+    func take(_ gap: Gap) {
+        let name = EventName(gap.name)
+        guard name == answer || name == failure else { return }
+        lock.withLock { noted.hasMissed = true }
+    }
+}

@@ -1,0 +1,58 @@
+import BridgePlatform
+import DomainEvents
+import JSONText
+
+/// A request without an answer in time: what became of its event, as a sentence.
+struct UnansweredRequest: Sendable, Hashable {
+    /// What is known of the event.
+    enum Fate: Sendable, Hashable {
+        /// Every worker that wants it has handled it.
+        case handled(by: [String])
+        /// It has left, and not every worker has said something of it.
+        case underWay(DeliveryProgress)
+        /// Those who want it never say what they have handled.
+        case unconfirmed
+        /// It found no room here, and will not leave any more.
+        case unsent
+        case unknown
+    }
+
+    let name: String
+    /// As all others call the event.
+    let id: String
+    let answers: [String]
+    let limit: Duration
+    let fate: Fate
+    let omens: AnswerWatch.Omens
+
+    var sentence: String {
+        let awaited = answers.joined(separator: " or ")
+        var parts = ["\(name) \(id) was not answered by \(awaited) within \(DurationText.text(limit))"]
+        parts += clauses
+        if omens.hasMissed { parts.append("an answer may have been dropped, as there was no room for it") }
+        if omens.uncaused > 0 {
+            let events = omens.uncaused == 1 ? "1 of these events" : "\(omens.uncaused) of these events"
+            parts.append("\(events) came that nothing had caused: an answer is published inside the handler")
+        }
+        return parts.joined(separator: "; ")
+    }
+
+    private var clauses: [String] {
+        switch fate {
+        case .handled(let workers): return ["it was handled by \(list(workers))"]
+        case .unconfirmed: return ["those who want it do not say whether they have handled it"]
+        case .unsent: return ["there was no room for it, and it was not published"]
+        case .unknown: return ["it is not known whether it was handled"]
+        case .underWay(let progress):
+            let handled = progress.handled.isEmpty ? [] : ["it was handled by \(list(progress.handled))"]
+            // The supervisor has not said who gets it.
+            guard progress.unheard != [Self.host] else { return handled + ["it may still be handled"] }
+            return handled + ["it was not handled yet by \(list(progress.unheard)), and may still be"]
+        }
+    }
+
+    /// What a host calls itself.
+    private static let host = "host"
+
+    private func list(_ workers: [String]) -> String { workers.joined(separator: ", ") }
+}
