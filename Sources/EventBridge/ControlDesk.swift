@@ -16,6 +16,7 @@ final class ControlDesk: @unchecked Sendable {
     private let core: HostCore
     private let attached: AttachedClients
     private let deadLetters: DeadLetterDesk
+    private let output: OutputDesk
     private let lock = Lock()
     private var subscriptions: [Subscription] = []
     /// On the monotonic clock, in nanoseconds.
@@ -25,6 +26,7 @@ final class ControlDesk: @unchecked Sendable {
         self.core = core
         self.attached = attached
         deadLetters = DeadLetterDesk(core)
+        output = OutputDesk(core)
     }
 
     // MARK: - Life
@@ -39,8 +41,8 @@ final class ControlDesk: @unchecked Sendable {
             publisher.subscribe(to: WorkerStopRequested.self) { [weak self] in self?.take(.stop, $0.worker) },
             publisher.subscribe(to: WorkerRestartRequested.self) { [weak self] in self?.take(.restart, $0.worker) },
         ]
-        let letters = deadLetters.open()
-        lock.withLock { (subscriptions, openedAt) = (made + letters, MonotonicClock.now()) }
+        let others = deadLetters.open() + [output.open()]
+        lock.withLock { (subscriptions, openedAt) = (made + others, MonotonicClock.now()) }
     }
 
     func close() {

@@ -51,6 +51,7 @@ extension HostCore {
 
     private func start(_ incarnation: WorkerIncarnation, isSuccessor: Bool) {
         let specification = incarnation.specification
+        let hosted = worker(incarnation.index)
         let order = LaunchOrder(
             specification: specification.child,
             isSuccessor: isSuccessor,
@@ -58,8 +59,10 @@ extension HostCore {
             cookie: incarnation.cookie,
             limits: specification.limits.link,
             poller: poller,
-            output: { [gate = worker(incarnation.index).output, weak incarnation] line, isError in
+            output: { [gate = hosted.output, printed = hosted.printed, weak incarnation] line, isError in
                 incarnation?.printed(line)
+                // Before it is told of: who hears of a line finds it there.
+                printed.add(line, isError: isError)
                 gate.take(line, isError: isError)
             },
             leftBehind: { [reports] pid, found in

@@ -24,8 +24,8 @@ final class HostCore: @unchecked Sendable {
     let startOrder: StartOrder
     /// One change of the workers at a time.
     let changes = ChangeTurns()
-    /// Gets what workers print.
-    fileprivate let output: OutputGate.Target
+    /// Gets what workers print, and numbers it.
+    fileprivate let output: (target: OutputGate.Target, numbers: OutputNumbers)
 
     let lock = Lock()
     /// By the supervisor's index; one that was removed keeps its place.
@@ -72,7 +72,9 @@ final class HostCore: @unchecked Sendable {
         self.poller = poller
         self.automaticShutdown = automaticShutdown
         self.startOrder = startOrder
-        self.output = output.map(OutputGate.Target.closure) ?? .published(otherwise: UnclaimedOutput())
+        self.output = (
+            output.map(OutputGate.Target.closure) ?? .published(otherwise: UnclaimedOutput()), OutputNumbers()
+        )
         reports = ReportLine(publisher: publisher, poller: poller)
         statusBoard = StatusBoard()
         deadLetters = DeadLetterStore(bounds: bounds, reports: reports)
@@ -402,8 +404,9 @@ extension HostedWorker {
             rate: specification.limits.output,
             reports: host.reports,
             poller: host.poller,
-            target: host.output
+            target: host.output.target
         )
+        printed = OutputLog(host.output.numbers)
         route.pool = pool
         // Until it is told otherwise: it is not started yet.
         route.setStartsByItself(false)

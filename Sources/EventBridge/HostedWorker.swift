@@ -7,6 +7,8 @@ struct HostedWorker {
     let route: Route
     /// Gets what it prints.
     let output: OutputGate
+    /// Keeps the last lines of that.
+    let printed: OutputLog
     var starts = IncarnationTable()
     /// The last lines that the start that has ended last had printed; nil if there are none.
     var lastOutput: String?

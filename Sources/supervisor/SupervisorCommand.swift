@@ -43,6 +43,8 @@ enum SupervisorCommand {
             return await ended { try await ReloadCommand(options: options).run(printing: say) }
         case .deadLetters(let options):
             return await ended { try await DeadLettersCommand(options: options).run(printing: say) }
+        case .logs(let options):
+            return await ended { try await LogsCommand(options: options).run { say($0) } }
         case .metrics(let control): return await told(by: MetricsCommand(control: control).run)
         case .tail(let options): return await ended(by: TailCommand(options: options).run)
         case .publish(let options): return await told(by: PublishCommand(options: options).run)

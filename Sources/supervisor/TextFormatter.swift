@@ -40,7 +40,10 @@ struct TextFormatter: EventFormatter {
         let (originColumns, nameColumns) = (TextWidth.columns(of: origin), TextWidth.columns(of: name))
         let widths = columns.make(origin: originColumns, name: nameColumns)
         var line = StyledLine()
-        line.append(time(of: event), style: "2")
+        line.append(
+            ClockTime.text(event.context.nanosecondsSinceEpoch, secondsAheadOfUTC: secondsAheadOfUTC),
+            style: "2"
+        )
         line.append("  ")
         line.append(origin + blanks(widths.origin - originColumns), style: event.sender == nil ? "32" : "36")
         line.append(" → ")
@@ -70,19 +73,6 @@ struct TextFormatter: EventFormatter {
     }
 
     private func blanks(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }
-
-    private func time(of event: PrintedEvent) -> String {
-        let milliseconds = Int(event.context.nanosecondsSinceEpoch / 1_000_000)
-        let second = milliseconds / 1000
-        let secondOfDay = ((second + secondsAheadOfUTC(second)) % 86_400 + 86_400) % 86_400
-        let parts = [secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60].map { digits($0, 2) }
-        return "\(parts.joined(separator: ":")).\(digits(milliseconds % 1000, 3))"
-    }
-
-    private func digits(_ number: Int, _ count: Int) -> String {
-        let text = String(number)
-        return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
-    }
 }
 
 extension TextFormatter {

@@ -96,6 +96,22 @@ struct BridgeReportTests {
         #expect(try passed(ConfigurationReloadRequested()) == ConfigurationReloadRequested())
     }
 
+    @Test("of what workers have printed arrive as they were sent, with every field")
+    func output() throws {
+        let line = OutputLine(
+            number: .max,
+            worker: "render.1",
+            isError: true,
+            nanosecondsSinceEpoch: .max,
+            text: "no",
+            isCut: true
+        )
+        let answer = WorkerOutputReported(lines: [line], isComplete: false, hasMissed: true, refusal: "no")
+        #expect(try passed(answer) == answer)
+        let question = WorkerOutputRequested(worker: "render", after: .max)
+        #expect(try passed(question) == question)
+    }
+
     @Test("name pools before their members, once")
     func names() {
         let workers = [("a", nil), ("p.1", "p"), ("p.2", "p"), ("z", nil)].map { name, pool in
@@ -126,13 +142,14 @@ struct BridgeReportTests {
                     "WorkerStartRequested", "WorkerSignalRequested",
                     "DeadLettersRequested", "DeadLetterRequested", "DeadLetterRedeliveryRequested",
                     "DeadLetterDiscardRequested", "ConfigurationReloadRequested",
+                    "WorkerOutputRequested",
                 ]
         )
         #expect(
             ControlEventNames.answers
                 == [
                     "BridgeStatusReported", "CommandAnswered", "DeadLettersReported", "DeadLetterReported",
-                    "DeadLetterSettled", "ConfigurationReloaded",
+                    "DeadLetterSettled", "ConfigurationReloaded", "WorkerOutputReported",
                 ]
         )
     }

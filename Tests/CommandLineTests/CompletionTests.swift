@@ -23,6 +23,7 @@ struct CompletionTests {
         (["dead-letters", "re"], ["redeliver"]),
         (["request", "A", "{}", "--aw"], ["--awaiting"]),
         (["reload", "--w"], ["--within"]),
+        (["logs", "store", "--f"], ["--follow"]),
         (["dead-letters", "list", "--ev"], ["--event"]),
     ]
 

@@ -128,6 +128,15 @@ struct CommandLineParserTests {
         #expect(mistake("reload now") == "found \"now\", expected nothing more")
     }
 
+    @Test("reads whose lines are shown, and whether they are followed")
+    func readsLogs() throws {
+        #expect(try parse("logs store") == .logs(LogsOptions(worker: "store", control: nil, follows: false)))
+        #expect(
+            try parse("logs --follow --control s a.1") == .logs(LogsOptions(worker: "a.1", control: "s", follows: true))
+        )
+        #expect(mistake("logs") == "found no worker, expected the name of a worker or a pool")
+    }
+
     @Test("reads what is requested, and which events answer it")
     func readsRequest() throws {
         guard case .request(let options) = try parse("request A {} --awaiting B --or-failing=C --within 5s --json")

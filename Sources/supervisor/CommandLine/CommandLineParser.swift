@@ -43,6 +43,9 @@ enum CommandLineParser {
             return .signal(worker: operand, try signal(given.operands.last ?? ""), control: given.values["--control"])
         case .reload: return .reload(try ReloadOptions(given))
         case .deadLetters: return .deadLetters(try DeadLettersOptions(given))
+        case .logs:
+            let follows = given.flags.contains("--follow")
+            return .logs(LogsOptions(worker: operand, control: given.values["--control"], follows: follows))
         case .metrics: return .metrics(control: given.values["--control"])
         case .tail: return .tail(TailOptions(given))
         case .publish: return .publish(PublishOptions(given))

@@ -1,8 +1,8 @@
 /// The subcommands that there are.
 extension Subcommand {
     static let all: [Subcommand] = [
-        run, check, status, tail, publish, request, start, restart, stop, signal, reload, deadLetters, metrics, trace,
-        graph, completion, help,
+        run, check, status, tail, publish, request, start, restart, stop, signal, reload, deadLetters, logs,
+        metrics, trace, graph, completion, help,
     ]
 
     static func named(_ name: Name) -> Subcommand {
@@ -16,6 +16,7 @@ extension Subcommand {
         case .signal: signal
         case .reload: reload
         case .deadLetters: deadLetters
+        case .logs: logs
         case .metrics: metrics
         case .graph: graph
         case .tail: tail

@@ -43,7 +43,7 @@ struct WorkerCommand {
     private func attempt(_ client: BridgeClient) async -> Result<String?, RunFailure> {
         do {
             let known = try await client.status().workerNames
-            guard known.contains(worker) else { return .failure(unknown(among: known)) }
+            guard known.contains(worker) else { return .failure(RunFailure(unknownWorker: worker, among: known)) }
             switch action {
             case .start: return .success(try await client.start(worker))
             case .signal(let signal): return .success(try await client.signal(worker, signal.rawValue))
@@ -55,12 +55,15 @@ struct WorkerCommand {
             return .failure(RunFailure(error))
         }
     }
+}
 
-    private func unknown(among known: [String]) -> RunFailure {
+extension RunFailure {
+    /// No worker, pool or member of one has this name.
+    init(unknownWorker worker: String, among known: [String]) {
         let question = NearestName.question(for: worker, among: known)
         let list = known.map { ShownValue.text($0) }.joined(separator: ", ")
         let hint = question.isEmpty ? known.isEmpty ? "; there are none" : "; there are \(list)" : question
-        return RunFailure(
+        self.init(
             status: .usage,
             description: TerminalText.harmlessLines("supervisor: there is no worker \(ShownValue.text(worker))\(hint)")
         )

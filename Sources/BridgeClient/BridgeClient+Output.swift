@@ -1,0 +1,32 @@
+public import BridgeControl
+
+/// What a client can ask of that which workers print.
+extension BridgeClient {
+    /// The last lines that a worker has printed, oldest first, over all of its starts; as many as fit into one answer.
+    ///
+    /// The host keeps the last 1,000 lines of each worker, and at most 64 KiB of them. To read on, ask again behind the
+    /// last of the lines.
+    /// - Parameters:
+    ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
+    ///   - after: only lines with a greater number; 0 for all of them.
+    ///   - limit: how long it waits for the answer.
+    /// - Throws: ``BridgeClientError``, `refused` with the reason if there is no such worker, or if the host tells
+    ///   lines in no order; `CancellationError` if the task is cancelled.
+    public func output(
+        of worker: String,
+        after: UInt64 = 0,
+        within limit: Duration = .seconds(10)
+    ) async throws -> WorkerOutputReported {
+        let command = WorkerOutputRequested(worker: worker, after: after)
+        let answer = try await ask(command, awaiting: WorkerOutputReported.self, within: limit)
+        if let refusal = answer.refusal {
+            throw BridgeClientError(.refused, "the host at \(core.path) refuses: \(refusal)")
+        }
+        let numbers = [after] + answer.lines.map(\.number)
+        guard answer.lines.count <= WorkerOutputReported.mostLines,
+            zip(numbers, numbers.dropFirst()).allSatisfy({ $0 < $1 }),
+            answer.isComplete || !answer.lines.isEmpty
+        else { throw BridgeClientError(.refused, "the host at \(core.path) tells what was printed in no order") }
+        return answer
+    }
+}

@@ -1,0 +1,32 @@
+extension Subcommand {
+    static let logs = Subcommand(
+        name: .logs,
+        summary: "show what a worker of a running supervisor has printed last",
+        purpose: "Shows the last lines that a worker has printed on standard output and standard error, oldest first.",
+        operands: [worker],
+        options: [
+            control,
+            Option(
+                name: "--follow",
+                summary: "go on with what it prints from now on, until Ctrl-C or until nothing reads that any more"
+            ),
+        ],
+        details: [
+            """
+            The supervisor keeps the last 1,000 lines of each worker, over all of its starts, and at most 64 KiB of them.
+            Each is shown with its time; one of more than 4 KiB is cut, which … says. The name of a pool stands for all its
+            members: their lines come in the order in which they were printed, each with its member's name.
+            """,
+            """
+            Nothing waits for the reader. Where it reads too slowly, lines are left out, and a line says so in their place.
+            """,
+        ],
+        statuses: [
+            (.success, ["shown; or ended by SIGINT or SIGTERM, or as nothing read it any more"]),
+            (.usage, ["the command line is wrong, or there is no such worker"]),
+            (.workerUnavailable, ["no supervisor answers at the control socket, or it went away"]),
+            (.output, ["standard output cannot be written"]),
+            (.notPermitted, ["another user serves the control socket"]),
+        ]
+    )
+}

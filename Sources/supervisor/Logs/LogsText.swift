@@ -1,0 +1,22 @@
+import BridgeControl
+import BridgePlatform
+
+/// What a worker has printed, as it is shown.
+struct LogsText: Sendable {
+    /// Whether each line says which worker has printed it.
+    let namesWorkers: Bool
+    let secondsAheadOfUTC: @Sendable (_ second: Int) -> Int
+
+    /// The lines of an answer; nil if there are none.
+    func lines(_ answer: WorkerOutputReported) -> String? {
+        var lines = answer.lines.map(line)
+        if answer.hasMissed { lines.insert("(lines are missing here: they came faster than they were read)", at: 0) }
+        return lines.isEmpty ? nil : lines.joined(separator: "\n")
+    }
+
+    private func line(_ line: OutputLine) -> String {
+        let time = ClockTime.text(line.nanosecondsSinceEpoch, secondsAheadOfUTC: secondsAheadOfUTC)
+        let name = namesWorkers ? "[\(line.worker)] " : ""
+        return "\(time)  \(TerminalText.harmless("\(name)\(line.text)"))\(line.isCut ? " …" : "")"
+    }
+}
