@@ -24,11 +24,11 @@ NAMES = [
     "EventsDropped", "EventsLost", "HandlerFailed", "ClientAttached", "\u202eEv", "DeadLettersRequested",
     "DeadLettersReported", "DeadLetterRequested", "DeadLetterRedeliveryRequested", "DeadLetterDiscardRequested",
     "DeadLetterSettled", "ConfigurationReloadRequested", "ConfigurationReloaded",
-    "WorkerOutputRequested", "WorkerOutputReported",
+    "WorkerOutputRequested", "WorkerOutputReported", "EventNamesRequested", "EventNamesReported",
 ]
 PAYLOADS = [
     {}, {"number": 1, "text": ""}, {"number": 1, "text": "", "attempt": 1}, {"letter": 1}, {"after": LARGEST},
-    {"worker": "worker", "after": 0}, {"worker": "worker", "after": LARGEST}, [], None, 0, 1.5, "text", b"bytes", float("nan"),
+    {"after": ""}, {"after": "\uffff" * 80}, {"worker": "worker", "after": 0}, {"worker": "worker", "after": LARGEST}, [], None, 0, 1.5, "text", b"bytes", float("nan"),
     Raw(b"\xa1\x61\x61"), Raw(b""), Raw(b"\xff"), Raw(b"\x9f\x01\xff"), Raw(b"\x81" * 70 + b"\x01"), Raw(b"\x9b" + b"\xff" * 8),
     Raw(b"\xa2\x01\x01\x01\x02"), Raw(b"\xa2\x01\x01\x61\x31\x02"), Raw(b"\x99\xff\xff" + b"\x80" * 65535),
     Raw(b"\x79\x80\x00" + b"\x01" * 32768),

@@ -91,13 +91,13 @@ package enum ControlEventNames {
         WorkerStartRequested.eventName, WorkerSignalRequested.eventName, BridgeStopRequested.eventName,
         DeadLettersRequested.eventName, DeadLetterRequested.eventName, DeadLetterRedeliveryRequested.eventName,
         DeadLetterDiscardRequested.eventName, ConfigurationReloadRequested.eventName,
-        WorkerOutputRequested.eventName,
+        WorkerOutputRequested.eventName, EventNamesRequested.eventName,
     ])
 
     /// From the host or the program that has it, to the one who has asked.
     package static let answers = EventName.set([
         BridgeStatusReported.eventName, CommandAnswered.eventName, DeadLettersReported.eventName,
         DeadLetterReported.eventName, DeadLetterSettled.eventName, ConfigurationReloaded.eventName,
-        WorkerOutputReported.eventName,
+        WorkerOutputReported.eventName, EventNamesReported.eventName,
     ])
 }

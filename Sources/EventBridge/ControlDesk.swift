@@ -17,6 +17,7 @@ final class ControlDesk: @unchecked Sendable {
     private let attached: AttachedClients
     private let deadLetters: DeadLetterDesk
     private let output: OutputDesk
+    private let names: EventNameDesk
     private let lock = Lock()
     private var subscriptions: [Subscription] = []
     /// On the monotonic clock, in nanoseconds.
@@ -27,6 +28,7 @@ final class ControlDesk: @unchecked Sendable {
         self.attached = attached
         deadLetters = DeadLetterDesk(core)
         output = OutputDesk(core)
+        names = EventNameDesk(core)
     }
 
     // MARK: - Life
@@ -41,7 +43,7 @@ final class ControlDesk: @unchecked Sendable {
             publisher.subscribe(to: WorkerStopRequested.self) { [weak self] in self?.take(.stop, $0.worker) },
             publisher.subscribe(to: WorkerRestartRequested.self) { [weak self] in self?.take(.restart, $0.worker) },
         ]
-        let others = deadLetters.open() + [output.open()]
+        let others = deadLetters.open() + [output.open(), names.open()]
         lock.withLock { (subscriptions, openedAt) = (made + others, MonotonicClock.now()) }
     }
 

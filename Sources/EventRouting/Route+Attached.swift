@@ -52,4 +52,24 @@ extension EventRouter {
 
     /// The names of all events that somebody subscribes to in this process.
     package var namesWantedHere: [String] { allNames.filter { publisher.isWanted($0) } }
+
+    /// Who wants the events of each name that passes between all, for the names that are wanted: the peers by their
+    /// names, a pool for its members, those who have attached if they have asked for the name itself, and this process.
+    package var wishes: [(name: String, peers: [String])] {
+        let entries = tableLock.withLock { namesByNumber }.filter { $0.passage == .open }
+        let own = entries.map { publisher.isWanted($0.name) }
+        return lock.withLock {
+            zip(entries, own).compactMap { entry, isWantedHere in
+                let fanout = entry.fanout
+                let name = EventName(entry.name)
+                let attached = fanout.attached.filter { $0.interest.present?.asked.contains(name) == true }
+                var peers = isWantedHere ? [publisher.source.origin] : []
+                for route in fanout.targets + attached {
+                    let peer = route.pool?.name ?? route.peerName
+                    if peers.last != peer { peers.append(peer) }
+                }
+                return peers.isEmpty ? nil : (entry.name, peers)
+            }
+        }
+    }
 }

@@ -27,6 +27,8 @@ enum SupervisorCommand {
         case .check(let configuration): return answer(CheckCommand(configuration: configuration).run())
         case .graph(let configuration, let format):
             return answer(GraphCommand(configuration: configuration, format: format).run())
+        case .events(let options):
+            return await ended { try await EventsCommand(options: options).run(printing: say) }
         case .trace(let options): return await ended(by: TraceCommand(options: options).run)
         case .run(let options): return await ended(by: RunCommand(options: options).run)
         case .status(let options): return await told(by: StatusCommand(options: options).run)

@@ -112,8 +112,16 @@ struct BridgeReportTests {
         #expect(try passed(question) == question)
     }
 
+    @Test("of the names of events arrive as they were sent, with every field")
+    func names() throws {
+        let name = EventNameReport(name: "Job", wantedBy: ["store", "host"], publishedBy: ["render"])
+        let answer = EventNamesReported(names: [name], isComplete: false)
+        #expect(try passed(answer) == answer)
+        #expect(try passed(EventNamesRequested(after: "Job")).after == "Job")
+    }
+
     @Test("name pools before their members, once")
-    func names() {
+    func workerNames() {
         let workers = [("a", nil), ("p.1", "p"), ("p.2", "p"), ("z", nil)].map { name, pool in
             WorkerReport(name: name, pool: pool, state: "ready")
         }
@@ -142,14 +150,14 @@ struct BridgeReportTests {
                     "WorkerStartRequested", "WorkerSignalRequested",
                     "DeadLettersRequested", "DeadLetterRequested", "DeadLetterRedeliveryRequested",
                     "DeadLetterDiscardRequested", "ConfigurationReloadRequested",
-                    "WorkerOutputRequested",
+                    "WorkerOutputRequested", "EventNamesRequested",
                 ]
         )
         #expect(
             ControlEventNames.answers
                 == [
                     "BridgeStatusReported", "CommandAnswered", "DeadLettersReported", "DeadLetterReported",
-                    "DeadLetterSettled", "ConfigurationReloaded", "WorkerOutputReported",
+                    "DeadLetterSettled", "ConfigurationReloaded", "WorkerOutputReported", "EventNamesReported",
                 ]
         )
     }

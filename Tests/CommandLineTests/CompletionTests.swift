@@ -24,6 +24,7 @@ struct CompletionTests {
         (["request", "A", "{}", "--aw"], ["--awaiting"]),
         (["reload", "--w"], ["--within"]),
         (["logs", "store", "--f"], ["--follow"]),
+        (["events", "--f"], ["--for"]),
         (["dead-letters", "list", "--ev"], ["--event"]),
     ]
 

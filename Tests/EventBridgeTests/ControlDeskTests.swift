@@ -245,6 +245,35 @@ struct ControlDeskTests {
         withExtendedLifetime((kept, handling, listening)) {}
     }
 
+    @Test("a client is told which events are wanted and published, and by whom, in pieces")
+    func eventNames() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start(workers: [store(), store("render", pool: WorkerPool(2))])
+        let asking = EventPublisher()
+        let many = EventName.set((0..<1_200).map { "Many\($0)" })
+        // They stand in the order of their bytes, which is not that of their numbers.
+        let sorted = many.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        let client = try await BridgeClient.connect(
+            to: home.path,
+            publisher: asking,
+            name: "a view",
+            wantsEverything: true,
+            watchedNames: many,
+            tap: { _ in },
+            gapTap: nil
+        )
+        let names = try await client.eventNames(within: .seconds(120))
+        let crate = try #require(names.first { $0.name == CrateSealed.eventName })
+        // A client that wants everything does not stand at each name.
+        #expect(crate.wantedBy == ["store", "render"])
+        #expect(names.filter { $0.name.hasPrefix("Many") }.map(\.name) == sorted)
+        #expect(names.filter { $0.name.hasPrefix("Many") }.allSatisfy { $0.wantedBy == ["client-1"] })
+        #expect(!names.contains { $0.name == BridgeStatusRequested.eventName })
+        await client.close()
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
     @Test("F14: a worker that commands, or answers in the host's place, is refused by name, and nothing is done")
     func fromWorker() async throws {
         let home = try AttachHome()

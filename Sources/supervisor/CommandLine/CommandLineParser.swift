@@ -50,6 +50,7 @@ enum CommandLineParser {
         case .tail: return .tail(TailOptions(given))
         case .publish: return .publish(PublishOptions(given))
         case .request: return .request(try RequestOptions(given))
+        case .events: return .events(try EventsOptions(given))
         case .trace: return .trace(try TraceOptions(given))
         case .completion: return .completion(CompletionScript.Shell(rawValue: operand) ?? .bash)
         case .help:

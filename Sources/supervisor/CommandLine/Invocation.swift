@@ -18,6 +18,7 @@ enum Invocation: Sendable, Hashable {
     case tail(TailOptions)
     case publish(PublishOptions)
     case request(RequestOptions)
+    case events(EventsOptions)
     case trace(TraceOptions)
     case completion(CompletionScript.Shell)
     /// About the program as a whole, or about a subcommand.

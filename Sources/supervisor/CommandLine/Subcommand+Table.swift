@@ -2,7 +2,7 @@
 extension Subcommand {
     static let all: [Subcommand] = [
         run, check, status, tail, publish, request, start, restart, stop, signal, reload, deadLetters, logs,
-        metrics, trace, graph, completion, help,
+        metrics, events, trace, graph, completion, help,
     ]
 
     static func named(_ name: Name) -> Subcommand {
@@ -22,6 +22,7 @@ extension Subcommand {
         case .tail: tail
         case .publish: publish
         case .request: request
+        case .events: events
         case .trace: trace
         case .completion: completion
         case .help: help

@@ -18,6 +18,7 @@ struct Subcommand: Sendable {
         case tail
         case publish
         case request
+        case events
         case trace
         case completion
         case help

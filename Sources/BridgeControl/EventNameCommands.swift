@@ -1,0 +1,31 @@
+public import DomainEvents
+
+/// A host is to tell which names of events it knows, and who wants and who publishes them.
+///
+/// The host answers with an ``EventNamesReported`` of the first names behind ``after``.
+public struct EventNamesRequested: DomainEvent, SelfReport, Hashable {
+    /// Only names whose bytes come behind this one's; empty for all.
+    public let after: String
+
+    /// Makes the question.
+    public init(after: String = "") {
+        self.after = after
+    }
+}
+
+/// The answer of a host to an ``EventNamesRequested``.
+public struct EventNamesReported: DomainEvent, SelfReport, Hashable {
+    /// At most this many names are in one answer.
+    public static let mostNames = 500
+
+    /// The names, in the order of their bytes.
+    public let names: [EventNameReport]
+    /// Whether no name comes behind these.
+    public let isComplete: Bool
+
+    /// Makes the answer.
+    public init(names: [EventNameReport], isComplete: Bool) {
+        self.names = names
+        self.isComplete = isComplete
+    }
+}

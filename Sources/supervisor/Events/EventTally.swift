@@ -1,0 +1,88 @@
+import BridgeProtocol
+import CBOR
+import DomainEvents
+import EventRouting
+import Locks
+
+/// Counts the events that pass, by their names.
+final class EventTally: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    /// Of further names it is only counted how many events there were.
+    static let mostNames = 4_096
+    /// As many publishers are told of each name.
+    static let mostPublishers = 100
+    /// A payload is looked into up to this size: each name's last one is kept until the end.
+    static let mostPayloadBytes = 4_096
+    static let mostFields = 32
+
+    struct Entry: Sendable {
+        var count: UInt64 = 0
+        var bytes: UInt64 = 0
+        var publishers: Set<String> = []
+        fileprivate(set) var payload: [UInt8] = []
+
+        /// The keys of the last payload in their order; none of one that has no such form or is too large.
+        var fields: [String] {
+            let limits = CBORLimits(maximumItems: EventTally.mostPayloadBytes)
+            let value = payload.withUnsafeBytes { try? CBORValue(decoding: $0, limits: limits) }
+            guard case .map(let entries)? = value else { return [] }
+            return entries.prefix(EventTally.mostFields).compactMap { entry in
+                if case .text(let key) = entry.key { key } else { nil }
+            }
+        }
+    }
+
+    private let lock = Lock()
+    private var entries: [EventName: Entry] = [:]
+    /// How many events came of names beyond the bound, and how many did not come at all.
+    private var others: (left: UInt64, missed: UInt64) = (0, 0)
+
+    var counted: [EventName: Entry] { lock.withLock { entries } }
+
+    /// How many events are not counted by their name.
+    var left: UInt64 { lock.withLock { others.left } }
+
+    /// How many events are counted that came faster than they were read.
+    var missed: UInt64 { lock.withLock { others.missed } }
+
+    @Sendable
+    func take(_ event: PassingEvent) {
+        let origin = event.context.id.origin
+        let publisher = origin == event.sender ? TextFormatter.input : origin
+        let payload = event.payload.count <= Self.mostPayloadBytes ? Array(event.payload) : []
+        note(event.name) { entry in
+            entry.count += 1
+            entry.bytes += UInt64(event.payload.count)
+            entry.payload = payload
+            if entry.publishers.count < Self.mostPublishers { entry.publishers.insert(publisher) }
+        } otherwise: {
+            $0.left += 1
+        }
+    }
+
+    /// A gap says how many there were, and a supervisor may say anything.
+    @Sendable
+    func take(_ gap: Gap) {
+        let count = min(gap.count.asWritten, 1 << 32)
+        note(gap.name) {
+            $0.count += count
+        } otherwise: {
+            $0.left += count
+        }
+        lock.withLock { others.missed += count }
+    }
+
+    private func note(
+        _ name: String,
+        _ body: (inout Entry) -> Void,
+        otherwise: (inout (left: UInt64, missed: UInt64)) -> Void
+    ) {
+        let name = EventName(name)
+        guard !WorkerReporter.reports.contains(name) else { return }
+        lock.withLock {
+            guard entries[name] != nil || entries.count < Self.mostNames else { return otherwise(&others) }
+            body(&entries[name, default: Entry()])
+        }
+    }
+}
