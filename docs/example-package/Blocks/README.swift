@@ -1,0 +1,3 @@
+import BridgeWorker
+import DomainEvents
+import EventBridge

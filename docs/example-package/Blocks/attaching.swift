@@ -1,0 +1,11 @@
+import BridgeClient
+import DomainEvents
+import EventBridge
+
+struct BoxOrdered: DomainEvent { let label: String }
+
+// Compiled, and never run.
+var publisher: EventPublisher { fatalError() }
+var workers: [WorkerSpecification] { fatalError() }
+
+func showBoxes(of publisher: EventPublisher) -> Subscription { fatalError() }

@@ -1,0 +1,3 @@
+import BridgeClient
+import DomainEvents
+import Glibc

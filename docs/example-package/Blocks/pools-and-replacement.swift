@@ -1,0 +1,10 @@
+import DomainEvents
+import EventBridge
+
+struct RenderRequested: DomainEvent { let documentID: Int }
+struct TileChanged: DomainEvent { let documentID: Int }
+struct ThemeChanged: DomainEvent {}
+
+// Compiled, and never run.
+var bridge: BridgeHost { fatalError() }
+var newer: WorkerSpecification { fatalError() }

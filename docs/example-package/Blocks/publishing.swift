@@ -1,0 +1,36 @@
+import DomainEvents
+import DomainEventsFoundation
+import EventBridgeTesting
+import Testing
+
+struct BoxOrdered: DomainEvent { let label: String }
+struct BoxProvisioningFailed: DomainEvent, Error { let label: String }
+
+struct CanvasID: Codable, Sendable { let number: Int }
+
+enum CanvasEvent: DomainEvent {
+    case saved(CanvasID)
+}
+
+struct Warehouse {
+    func remove(_ box: Int64) {}
+}
+
+struct SavingContext {
+    func save() throws {}
+}
+
+// Compiled, and never run.
+var publisher: EventPublisher { fatalError() }
+var event: BoxOrdered { fatalError() }
+var box: Int64 { fatalError() }
+var warehouse: Warehouse { fatalError() }
+var context: SavingContext { fatalError() }
+var subscriptions: Set<Subscription> {
+    get { fatalError() }
+    set { fatalError() }
+}
+@MainActor var pending: Set<String> = []
+
+func show(_ event: some DomainEvent) {}
+func report(_ error: any Error) {}
