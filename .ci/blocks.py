@@ -1,4 +1,5 @@
-"""Compiles the Swift blocks of README.md and of all pages in docs, as a package that uses this one would.
+"""Compiles the Swift blocks of README.md, of all pages in docs and in the catalogs of the reference documentation, as a
+package that uses this one would.
 
 Usage: blocks.py BUILT
 BUILT is the folder of products of a debug build of all targets and tests, such as .build/debug.
@@ -24,7 +25,11 @@ import shutil
 import subprocess
 import sys
 
-PAGES = [pathlib.Path("README.md"), *sorted(pathlib.Path("docs").rglob("*.md"))]
+PAGES = [
+    pathlib.Path("README.md"),
+    *sorted(pathlib.Path("docs").rglob("*.md")),
+    *sorted(pathlib.Path("Sources").glob("*/*.docc/*.md")),
+]
 GIVEN = pathlib.Path("docs/example-package/Blocks")
 FENCE = re.compile(r"^( *)```swift\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!-- (swift|example): (.*) -->\Z")

@@ -36,7 +36,7 @@ public enum BridgeWorker {
         await end { try await run(body) }
     }
 
-    /// Runs a worker until the supervisor stops it; the throwing form of ``main(_:)-(_)``.
+    /// Runs a worker until the supervisor stops it; the throwing form of `main(_:)`.
     ///
     /// - Throws: ``WorkerError``, or what `body` throws.
     public static func run(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async throws {

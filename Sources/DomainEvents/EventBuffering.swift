@@ -49,8 +49,10 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
     ///
     /// With more than `limit` keys the oldest event is missed; what a younger event has replaced counts as chosen, not
     /// as missed. Nobody waits for the consumer.
-    /// - Parameter key: called on the publishing thread, once for each event. Its result's `==` and `hash(into:)` must
-    ///   neither publish nor wait for anything.
+    /// - Parameters:
+    ///   - limit: how many keys may wait.
+    ///   - key: called on the publishing thread, once for each event. Its result's `==` and `hash(into:)` must neither
+    ///     publish nor wait for anything.
     /// - Precondition: `limit` is at least 1.
     public static func latest<Key: Hashable & Sendable>(
         limit: Int = 4_096,

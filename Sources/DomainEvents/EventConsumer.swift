@@ -39,7 +39,7 @@ public protocol EventConsumingActor<Event>: Actor {
 }
 
 extension EventPublisher {
-    /// Subscribes an object until it dies or ``unsubscribe(_:)-(EventConsumer)`` is called; a second time does nothing.
+    /// Subscribes an object until it dies or `unsubscribe(_:)` is called; a second time does nothing.
     ///
     /// The object is held weakly. Its death ends the subscription: at the latest with the next event.
     public func subscribe<C: EventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
@@ -51,7 +51,7 @@ extension EventPublisher {
         }
     }
 
-    /// Subscribes an object on the main actor until it dies or ``unsubscribe(_:)-(MainActorEventConsumer)`` is called;
+    /// Subscribes an object on the main actor until it dies or `unsubscribe(_:)` is called;
     /// a second time does nothing.
     public func subscribe<C: MainActorEventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {
@@ -62,7 +62,7 @@ extension EventPublisher {
         }
     }
 
-    /// Subscribes an actor until it dies or ``unsubscribe(_:)-(EventConsumingActor)`` is called; a second time does
+    /// Subscribes an actor until it dies or `unsubscribe(_:)` is called; a second time does
     /// nothing.
     public func subscribe<C: EventConsumingActor>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {

@@ -93,6 +93,7 @@ extension EventPublisher {
     /// restarted. What a handler throws is thrown here, when all of them have returned; it is not published as
     /// ``HandlerFailed``.
     /// - Parameters:
+    ///   - event: what happened.
     ///   - limit: how long it waits in all.
     ///   - clock: what measures that time.
     /// - Throws: The first error of a handler here; ``DeliveryError`` if a handler elsewhere threw, nobody subscribes
@@ -166,6 +167,8 @@ extension EventPublisher {
     /// A request begins a chain of causes of its own: it is the ``EventContext/root`` of all that follows from it. Only
     /// events published in handlers, or with `causedBy:`, follow from it.
     /// - Parameters:
+    ///   - event: what is asked for.
+    ///   - answer: the type of the event that is waited for.
     ///   - limit: how long it waits in all.
     ///   - clock: what measures that time.
     ///   - matches: which of the events caused by it is the answer; for enum events.

@@ -83,8 +83,8 @@ extension EventPublisher {
 
     /// The events of one type as an asynchronous sequence; any number of consumers, each of which sees every event.
     ///
-    /// Subscribed from the moment this returns; each further iterator from when it is made.
-    /// - Parameter buffering: what happens when a consumer is slow; loss throws ``EventsMissed``.
+    /// Subscribed from the moment this returns; each further iterator from when it is made. What happens when a
+    /// consumer is slow is up to `buffering`; loss throws ``EventsMissed``.
     public func events<E: DomainEvent>(
         of type: E.Type,
         buffering: EventBuffering<E> = .waiting(),

@@ -89,7 +89,7 @@ public final class EventPublisher: @unchecked Sendable {
     private static let standard = EventPublisher()
     @TaskLocal private static var replacement: EventPublisher?
 
-    /// The process's shared publisher, or the one that ``withShared(_:_:)`` put in its place for the current task.
+    /// The process's shared publisher, or the one that `withShared` put in its place for the current task.
     public static var shared: EventPublisher { replacement ?? standard }
 
     /// Replaces ``shared`` while `body` runs, for the current task and the child tasks that it starts.

@@ -71,9 +71,7 @@ public final class NotificationAdapter: @unchecked Sendable {
         cancel()
     }
 
-    /// Carries events of this type both ways.
-    ///
-    /// - Parameter name: the notification's name; the event's own if there is none.
+    /// Carries events of this type both ways, as notifications of `name`, or of the event's own name if there is none.
     public func exchange<E: DomainEvent>(
         _ type: E.Type,
         as name: Notification.Name? = nil,
@@ -84,10 +82,10 @@ public final class NotificationAdapter: @unchecked Sendable {
         publish(type, from: name)
     }
 
-    /// Posts a notification for each event of this type from now on.
+    /// Posts a notification of `name`, or of the event's own name if there is none, for each event of this type from
+    /// now on.
     ///
     /// Does nothing if it does so already under this name.
-    /// - Parameter name: the notification's name; the event's own if there is none.
     public func post<E: DomainEvent>(
         _ type: E.Type,
         as name: Notification.Name? = nil,
@@ -108,7 +106,9 @@ public final class NotificationAdapter: @unchecked Sendable {
     /// Publishes an event for each notification of this name from now on.
     ///
     /// Does nothing if it does so already.
-    /// - Parameter name: the notification's name; the event's own if there is none.
+    /// - Parameters:
+    ///   - type: the type of the event.
+    ///   - name: the notification's name; the event's own if there is none.
     public func publish<E: DomainEvent>(_ type: E.Type, from name: Notification.Name? = nil) {
         let name = name ?? Notification.Name(E.eventName)
         guard begin(Way(event: ObjectIdentifier(type), name: name, posts: false)) else { return }

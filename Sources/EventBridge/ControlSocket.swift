@@ -20,10 +20,10 @@ public struct ControlSocket: Sendable, Hashable {
     public var outbox: Int
 
     /// What becomes of events for which a client's outbox has no room, by event name; `*` stands for all that are not
-    /// named, which is ``OverflowPolicy/dropOldest`` unless it says otherwise.
+    /// named, which is `OverflowPolicy.dropOldest` unless it says otherwise.
     ///
-    /// The client finds a gap in their place. Nobody ever waits for a client: ``OverflowPolicy/wait`` and
-    /// ``OverflowPolicy/fail`` are refused.
+    /// The client finds a gap in their place. Nobody ever waits for a client: `OverflowPolicy.wait` and
+    /// `OverflowPolicy.fail` are refused.
     public var overflow: [String: OverflowPolicy]
 
     /// The socket, if a service manager has made it.

@@ -16,7 +16,7 @@ public struct WorkerLimits: Sendable, Hashable {
 
     /// What becomes of events for which the outbox has no room, by event name; `*` stands for all that are not named.
     ///
-    /// Whatever is not named waits: ``OverflowPolicy/wait``. For events to the worker, from here and from other
+    /// Whatever is not named waits: `OverflowPolicy.wait`. For events to the worker, from here and from other
     /// workers; its own outbox, which outlives it, always waits.
     public var overflow: [String: OverflowPolicy]
 

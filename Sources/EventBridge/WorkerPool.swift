@@ -93,7 +93,7 @@ public struct PoolKey: Sendable, Hashable {
     ///
     /// Found in the encoded event, at its top level. Integers are equal if their values are, texts of a known length if
     /// their bytes are; everything else if it is encoded alike. Events without the field, or with null in it, all go to
-    /// one and the same member, and ``EventKeyMissing`` says so once.
+    /// one and the same member, and `EventKeyMissing` says so once.
     public static func field(_ name: String) -> PoolKey { PoolKey(kind: .field(name)) }
 
     /// To the member for which the fewest events wait, of those that are not given up or stopped.

@@ -47,7 +47,7 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// The worker's name: 1 to 64 of the characters A to Z, a to z, 0 to 9, `.`, `_` and `-`, and not `host`.
     public var name: String { child.name }
 
-    /// Describes a worker by its event types; see ``ChildSpecification`` for what is left out here.
+    /// Describes a worker by its event types; see `ChildSpecification` for what is left out here.
     public init(
         _ name: String,
         executable: ExecutableLocation,
@@ -113,7 +113,9 @@ public struct WorkerSpecification: Sendable, Hashable {
 
     /// Finds every mistake in a list of specifications, each as a sentence; empty if there is none.
     ///
-    /// - Parameter automaticShutdown: the bridge's, which has to fit the significant workers among them.
+    /// - Parameters:
+    ///   - specifications: the workers of one bridge.
+    ///   - automaticShutdown: the bridge's, which has to fit the significant workers among them.
     public static func validate(
         _ specifications: [WorkerSpecification],
         automaticShutdown: AutomaticShutdown = .never

@@ -49,7 +49,7 @@ public struct EventCounts: Sendable, Hashable {
     public let unconfirmed: UInt64
     /// Events that could not be decoded, were invalid, or whose handler threw.
     public let refused: UInt64
-    /// Events that were left out as a later one took their place, by the policy ``OverflowPolicy/latest(by:)``.
+    /// Events that were left out as a later one took their place, by the policy `OverflowPolicy.latest(by:)`.
     public let coalesced: UInt64
     /// Events that an overflow policy dropped.
     public let dropped: UInt64

@@ -83,6 +83,7 @@ public final class EventRecorder: Sendable {
     ///
     /// Events of other types do not matter, whether they came before or not.
     /// - Parameters:
+    ///   - type: the event's type.
     ///   - limit: how long it waits.
     ///   - clock: what measures that time; by default the machine's monotonic one, which setting its date does not
     ///     touch.

@@ -121,7 +121,9 @@ extension ChildSpecification {
 
     /// Finds every mistake in a list of siblings: those of each one, and names that occur more than once.
     ///
-    /// - Parameter automaticShutdown: the group's, which has to fit the significant ones among them.
+    /// - Parameters:
+    ///   - specifications: the siblings.
+    ///   - automaticShutdown: the group's, which has to fit the significant ones among them.
     public static func validate(
         _ specifications: [ChildSpecification],
         automaticShutdown: AutomaticShutdown = .never

@@ -71,7 +71,7 @@ public final class SimulationWorld: @unchecked Sendable {
 
     /// Starts a host whose workers are processes of this world, and returns when they are ready.
     ///
-    /// - Parameter control: lets clients of the world attach; its path stands for nothing.
+    /// `control` lets clients of the world attach; its path stands for nothing. Everything else is as for `BridgeHost`.
     /// - Throws: `BridgeError` if a worker does not become ready.
     @discardableResult
     public func start(
@@ -101,8 +101,9 @@ public final class SimulationWorld: @unchecked Sendable {
     /// Starts a host in a process of its own, which can be killed at any step and is then started again, and returns
     /// when `program` has returned in one of these processes.
     ///
-    /// - Parameter program: what the process does, anew in each: it subscribes, calls `start` on the bridge, and
-    ///   publishes. What it returns is kept for as long as the process lives. What it throws fails the run.
+    /// `program` is what the process does, anew in each: it subscribes, calls `start` on the bridge, and publishes.
+    /// What it returns is kept for as long as the process lives. What it throws fails the run. Everything else is as
+    /// for ``start(_:workers:strategy:intensity:automaticShutdown:startOrder:deadLetters:control:)``.
     @discardableResult
     public func startHost(
         workers: [InMemoryWorker],
@@ -131,8 +132,10 @@ public final class SimulationWorld: @unchecked Sendable {
 
     /// Starts a process that attaches to the world's host, and returns when it has, or has ended.
     ///
-    /// - Parameter body: what the client's program does before it attaches; what it returns is kept for as long as the
-    ///   process lives.
+    /// - Parameters:
+    ///   - name: what the client calls itself.
+    ///   - body: what the client's program does before it attaches; what it returns is kept for as long as the process
+    ///     lives.
     @discardableResult
     public func attach(
         _ name: String = "client",
@@ -199,11 +202,15 @@ public final class SimulationWorld: @unchecked Sendable {
 
     /// Says what holds at every moment: looked at whenever an event has arrived anywhere, and at the end.
     ///
-    /// - Parameter holds: called on any thread of the world; short, and waits for nothing but locks.
+    /// - Parameters:
+    ///   - name: what a failure calls it.
+    ///   - holds: called on any thread of the world; short, and waits for nothing but locks.
     public func always(_ name: String, _ holds: @escaping @Sendable () -> Bool) { core.always(name, holds) }
 
     /// Says what holds at some moment of some run: a simulation in which it never did has not tested it, and fails.
     ///
-    /// - Parameter holds: as for ``always(_:_:)``.
+    /// - Parameters:
+    ///   - name: what a failure calls it.
+    ///   - holds: as for ``always(_:_:)``.
     public func sometimes(_ name: String, _ holds: @escaping @Sendable () -> Bool) { core.sometimes(name, holds) }
 }

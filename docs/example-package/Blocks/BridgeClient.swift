@@ -1,0 +1,4 @@
+import BridgeClient
+import DomainEvents
+
+struct BoxOrdered: DomainEvent { let label: String }

@@ -1,0 +1,4 @@
+import BridgeWorker
+import DomainEvents
+
+func provideBoxes(on publisher: EventPublisher) -> [Subscription] { [] }

@@ -1,0 +1,4 @@
+import DomainEvents
+import EventBridge
+
+struct BoxOrdered: DomainEvent { let label: String }
