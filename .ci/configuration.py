@@ -173,6 +173,7 @@ BESIDE = {
 def samples(schema):
     """Values on either side of what a schema says, and others that are far from it."""
     yield from [None, True, False, 0, 1, -1, 1.5, 2**63, 2**64, "", "x", "\0", " ", "host", "a" * 64, "a" * 65]
+    yield from ["input", "client-1", "client-", "client-x", "*", "a" * 256, "a" * 257]
     yield from ["5", "5 ms", "1.5s", "0.5ns", "5 parsecs", "007", "-1"]
     yield from [[], ["a"], ["a", "a"], [""], [1], {}, {"unknown": 1}, {"a": "b"}, {"": "b"}, {"a": 1}, {"*": "b"}]
     yield from [{"EVENT_BRIDGE_X": "b"}, {"a=b": "c"}, {"a\0": "c"}, {"a": "c\0"}]
@@ -237,7 +238,7 @@ def within(worker, path, value):
 
 # What no schema can say: what keys have to do with each other, and with the files of this machine.
 BEYOND = [
-    "there is no file", "there is no program", "expected a program", "expected whole seconds",
+    "there is no directory", "found a path of", "there is no file", "there is no program", "expected a program", "expected whole seconds",
     "expected one of the events that", "its end would end nothing", "beside which alone it means something",
 ]
 

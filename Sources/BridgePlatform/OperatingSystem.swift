@@ -22,6 +22,12 @@ package enum OperatingSystem {
 
     package static func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
+    /// What a path leads to; nil if it leads nowhere, or nobody says.
+    package static func status(of path: String) -> FileStatus? {
+        var status = stat()
+        return stat(path, &status) == 0 ? FileStatus(status) : nil
+    }
+
     /// How much memory of a process lies in RAM now, in bytes; nil if there is no such process, or nobody says.
     package static func residentBytes(of process: pid_t) -> Int? {
         let count = cbp_resident_bytes(process)

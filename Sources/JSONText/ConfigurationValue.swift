@@ -90,7 +90,7 @@ package struct ConfigurationValue {
     }
 
     /// An array of non-empty strings, none of them twice; the others are reported and left out.
-    package func uniqueNames(example: String) -> [String]? {
+    package func uniqueNames(example: String, mistake: (String) -> String? = { _ in nil }) -> [String]? {
         guard let elements = elements(of: "strings such as [\(JSONEscaping.quoted(example))]") else { return nil }
         var firstLines: [String: Int] = [:]
         return elements.compactMap { element in
@@ -100,6 +100,7 @@ package struct ConfigurationValue {
                 return nil
             }
             firstLines[name] = element.node.location.line
+            if let mistake = mistake(name) { element.report(mistake) }
             return name
         }
     }
@@ -129,7 +130,8 @@ package struct ConfigurationValue {
     /// - Parameter unsupported: keys that are refused with the sentence given for them, rather than as unknown.
     package func object(keys: [String], unsupported: [String: String] = [:]) -> ConfigurationObject? {
         guard case .object(let members) = node.value else {
-            reportType(expected: "an object with \(keys.prefix(3).map(JSONEscaping.quoted).joined(separator: ", "))")
+            let names = keys.prefix(3).map(JSONEscaping.quoted).joined(separator: ", ")
+            reportType(expected: "an object with \(keys.count > 3 ? "keys such as " : "")\(names)")
             return nil
         }
         return ConfigurationObject(self, members: members, keys: keys, unsupported: unsupported)

@@ -10,7 +10,7 @@ import Darwin
 
 /// The numbers of the operating system that supervision gives names to; they differ between systems.
 enum SystemConstants {
-    static let permanentSpawnErrors: Set<Int32> = [ENOENT, EACCES, ENOEXEC, ENOTDIR, E2BIG]
+    static let permanentSpawnErrors: Set<Int32> = [ENOENT, EACCES, ENOEXEC, ENOTDIR, ENAMETOOLONG, E2BIG]
 
     /// A signal's name and number, such as `SIGKILL (9)`, or `signal 40` for one without a name.
     static func signalText(_ number: Int32) -> String {

@@ -7,7 +7,7 @@ package struct ProgramSearch {
     private let supervisorDirectory: String?
     private let configurationDirectory: String
     private let searchPath: [String]
-    /// Where programs that were not found are reported; nil to report them among the configuration's other mistakes.
+    /// Where what is not there is reported; nil to report it among the configuration's other mistakes.
     let missing: ConfigurationMistakes?
 
     init(
@@ -48,7 +48,7 @@ package struct ProgramSearch {
     }
 
     /// A path as the configuration writes it: a relative one counts from the configuration's directory.
-    func fromConfiguration(_ path: String) -> String {
+    package func fromConfiguration(_ path: String) -> String {
         path.hasPrefix("/") ? path : Self.joined(configurationDirectory, path)
     }
 
@@ -63,14 +63,20 @@ package struct ProgramSearch {
     /// The path of the program; if there is none it is reported, and the path is the one where it would be best.
     func path(of program: String, writtenAt value: ConfigurationValue) -> String {
         let candidates = candidates(for: program)
-        if let found = candidates.first(where: CurrentProcess.isExecutableFile) { return found }
-        let message = sentence(program, candidates)
+        if let found = candidates.first(where: CurrentProcess.isExecutableFile) {
+            checkScript(found, writtenAt: value)
+            return found
+        }
+        report(sentence(program, candidates), writtenAt: value)
+        return candidates.first(where: OperatingSystem.fileExists) ?? candidates.first ?? program
+    }
+
+    func report(_ message: String, writtenAt value: ConfigurationValue) {
         if let missing {
             missing.add(ConfigurationMistake(path: value.path, location: value.node.location, message: message))
         } else {
             value.report(message)
         }
-        return candidates.first(where: OperatingSystem.fileExists) ?? candidates.first ?? program
     }
 
     private func sentence(_ program: String, _ candidates: [String]) -> String {

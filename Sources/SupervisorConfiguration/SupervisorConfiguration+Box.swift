@@ -58,7 +58,10 @@ extension SupervisorConfiguration {
                 value.report("found an empty path, expected one such as \(JSONEscaping.quoted(example))")
                 return nil
             }
-            return programs?.fromConfiguration(path) ?? path
+            guard let programs else { return path }
+            let file = programs.fromConfiguration(path)
+            programs.checkFile(file, writtenAt: value)
+            return file
         }
     }
 

@@ -1,3 +1,5 @@
+import BridgePlatform
+import DomainEvents
 import JSONText
 
 /// How a configuration is made of the text of its file: every mistake is collected, none stops the walk.
@@ -57,7 +59,7 @@ extension SupervisorConfiguration {
         self.init(workers: Self.workers(list, programs, shutdown))
         automaticShutdown = shutdown
         readLives(from: object)
-        control = object.optional("control")?.systemString(example: "run/supervisor.sock")
+        control = object.optional("control").flatMap { Self.controlPath($0, programs) }
         strategy = object.optional("strategy")?.choice() ?? strategy
         if let value = object.optional("intensity")?.object(keys: ["restarts", "within"]) {
             intensity.restarts = value.optional("restarts")?.integer(in: 0...10_000) ?? intensity.restarts
@@ -112,9 +114,9 @@ extension SupervisorConfiguration {
         var worker = Worker(name: name ?? "", executable: executable ?? "")
         worker.arguments = object.optional("arguments")?.systemStrings(example: "--verbose") ?? worker.arguments
         worker.environment = object.optional("environment").flatMap(environment) ?? worker.environment
-        worker.directory = object.optional("directory")?.systemString(example: "/var/lib/canvas")
-        worker.subscribes = object.optional("subscribes")?.uniqueNames(example: "BoxOrdered") ?? worker.subscribes
-        worker.publishes = object.optional("publishes")?.uniqueNames(example: "BoxProvisioned")
+        worker.directory = object.optional("directory").flatMap { directory($0, programs) }
+        worker.subscribes = object.optional("subscribes").flatMap(subscribed) ?? worker.subscribes
+        worker.publishes = object.optional("publishes").flatMap(published)
         worker.pool = object.optional("pool").flatMap { [worker] in pool($0, of: worker) }
         worker.allowsControl = object.optional("control")?.bool() ?? worker.allowsControl
         readSupervision(of: &worker, from: object)
@@ -137,12 +139,52 @@ extension SupervisorConfiguration {
             value.report("found \"host\", which is what the supervisor itself is called; expected another name")
             return nil
         }
+        guard !isTaken(name) else {
+            value.report(
+                "found \(ShownValue.text(name)), which is what the input or a client is called; expected another name"
+            )
+            return nil
+        }
         if let line = firstLines[name] {
             value.report("duplicate worker name \"\(name)\" (first at line \(line))")
             return nil
         }
         firstLines[name] = value.node.location.line
         return name
+    }
+
+    private static func directory(_ value: ConfigurationValue, _ programs: ProgramSearch?) -> String? {
+        let directory = value.systemString(example: "/var/lib/canvas")
+        if let directory { programs?.checkDirectory(directory, writtenAt: value) }
+        return directory
+    }
+
+    private static func subscribed(_ value: ConfigurationValue) -> [String]? {
+        value.uniqueNames(example: "BoxOrdered") { EventName.mistake(in: $0, mayBeEverything: true) }
+    }
+
+    private static func published(_ value: ConfigurationValue) -> [String]? {
+        value.uniqueNames(example: "BoxProvisioned") { EventName.mistake(in: $0) }
+    }
+
+    /// A socket's address has room for so many bytes, counted from the top.
+    private static func controlPath(_ value: ConfigurationValue, _ programs: ProgramSearch?) -> String? {
+        guard let path = value.systemString(example: "run/supervisor.sock") else { return nil }
+        let length = (programs?.fromConfiguration(path) ?? path).utf8.count
+        if length > UnixSocket.maximumPathLength {
+            value.report(
+                "found a path of \(length) bytes from the top, expected \(UnixSocket.maximumPathLength) at most"
+            )
+        }
+        return path
+    }
+
+    /// Whether the ids of events, and what is printed of them, call something by the name that is no worker.
+    private static func isTaken(_ name: String) -> Bool {
+        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+        let parts = name.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        let isClient = parts.count == 2 && parts[0].elementsEqual("client".utf8) && !parts[1].isEmpty
+        return name == "input" || isClient && parts[1].allSatisfy(digits.contains)
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {

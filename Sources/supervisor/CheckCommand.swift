@@ -1,4 +1,6 @@
+import BridgeControl
 import BridgePlatform
+import DomainEvents
 import EventBridge
 import SupervisorConfiguration
 
@@ -11,12 +13,45 @@ struct CheckCommand {
         do throws(SupervisorConfigurationError) {
             let programs = ProgramSearch(configuration: configuration, missing: nil)
             let found = try SupervisorConfiguration.load(file: configuration, programs: programs)
+            let mistakes = WorkerSpecification.validate(
+                found.workerSpecifications,
+                automaticShutdown: found.bridgeShutdown
+            )
+            guard mistakes.isEmpty else {
+                return (.configuration, mistakes.map { "\(configuration): \($0)" }.joined(separator: "\n"))
+            }
             let workers = found.workers.count == 1 ? "1 worker" : "\(found.workers.count) workers"
             let right = "\(TerminalText.harmless(configuration)): \(workers), configuration is right"
-            return (.success, ([right] + Self.lacks(of: found)).joined(separator: "\n"))
+            let notes =
+                Self.lacks(of: found) + Self.neverTaken(of: found)
+                + Self.open(found.control.map(programs.fromConfiguration))
+            return (.success, ([right] + notes).joined(separator: "\n"))
         } catch {
             return (error.status, error.description)
         }
+    }
+
+    /// What workers are to publish and never may.
+    private static func neverTaken(of configuration: SupervisorConfiguration) -> [String] {
+        let names = ControlEventNames.commands.union(ControlEventNames.answers)
+        return configuration.workers.flatMap { worker in
+            (worker.publishes ?? []).filter { names.contains(EventName($0)) }.map {
+                "note: worker \"\(worker.name)\" publishes \($0), which is taken from no worker: it is between a host and its clients"
+            }
+        }
+    }
+
+    /// Whether the control socket would be refused for its directory; who runs it may be another user.
+    private static func open(_ control: String?) -> [String] {
+        guard let control, let slash = control.lastIndex(of: "/") else { return [] }
+        let directory = String(control[..<slash])
+        guard let mode = OperatingSystem.status(of: directory)?.permissions, mode & 0o077 != 0 else { return [] }
+        return [
+            """
+            note: the control socket's directory \(TerminalText.harmless(directory)) is open to other users \
+            (\(String(mode, radix: 8))); a socket needs one that is its user's alone (700)
+            """
+        ]
     }
 
     /// What this system lacks for the boxes of workers: the configuration may be meant for another one.

@@ -1,5 +1,6 @@
 import BridgeControl
 import BridgePlatform
+import Foundation
 import TestSupport
 import Testing
 
@@ -116,6 +117,92 @@ struct CheckTests {
         )
         #expect(result.errors[0].hasSuffix("unknown key \"subscribe\"; did you mean \"subscribes\"?"))
         #expect(result.errors[3].contains("which is no file that can be executed"))
+    }
+
+    @Test(
+        "names what would keep a worker from starting: directories, files of its box, scripts",
+        .timeLimit(.minutes(5))
+    )
+    func filesOfWorkers() async throws {
+        let workspace = try Workspace()
+        try workspace.write("plain", "")
+        for (name, text) in [
+            ("right.sh", "#! /bin/sh -e\nexit 0\n"), ("ending.sh", "#!/bin/sh\r\nexit 0\r\n"),
+            ("missing.sh", "#!/no/such\nexit 0\n"), ("bare.sh", "exit 0\n"),
+        ] {
+            _ = try workspace.program(name, text)
+        }
+        try workspace.write(
+            "bridge.json5",
+            """
+            {workers: [
+              {name: "a", executable: "right.sh", directory: "/", box: {readOnly: ["plain"]}},
+              {name: "b", executable: "ending.sh"},
+              {name: "c", executable: "missing.sh"},
+              {name: "d", executable: "bare.sh"},
+              {name: "e", executable: "sh", directory: "/no/such"},
+              {name: "f", executable: "sh", directory: "/dev/null"},
+              {name: "g", executable: "sh", box: {readOnly: ["plain", "nothing"], writable: ["/no/such"]}},
+            ]}
+            """
+        )
+        let found = try await workspace.run("check", "bridge.json5")
+        #expect(found.status == .exited(code: 78))
+        let here = workspace.path
+        let sentences = [
+            """
+            2:26: workers[1].executable: found \(here)/ending.sh, whose interpreter "/bin/sh\\r" is no file that can be \
+            executed; its first line ends with a carriage return; expected a program
+            """,
+            """
+            4:26: workers[2].executable: found \(here)/missing.sh, whose interpreter "/no/such" is no file that can be \
+            executed; expected a program
+            """,
+            """
+            5:26: workers[3].executable: found \(here)/bare.sh, a text without a first line such as "#!/bin/sh"; expected \
+            a program
+            """,
+            "6:43: workers[4].directory: there is no directory \"/no/such\", expected one",
+            "7:43: workers[5].directory: found \"/dev/null\", which is no directory; expected one",
+            "8:49: workers[6].box.readOnly: there is no file \"\(here)/nothing\", expected one or a directory",
+            "8:80: workers[6].box.writable: there is no file \"/no/such\", expected one or a directory",
+        ]
+        #expect(found.errors.map { $0.drop { $0 != " " } } == sentences.map { $0.drop { $0 != " " } })
+        #expect(found.errors.allSatisfy { $0.hasPrefix("bridge.json5:") })
+    }
+
+    @Test(
+        "names a path of the control socket that is too long, and what it sees of other mistakes",
+        .timeLimit(.minutes(5))
+    )
+    func control() async throws {
+        let workspace = try Workspace()
+        let long = String(repeating: "x", count: 200)
+        try workspace.write("bridge.json5", "{control: '\(long)', workers: [{name: 'a', executable: 'sh'}]}")
+        let tooLong = try await workspace.run("check", "bridge.json5")
+        #expect(tooLong.status == .exited(code: 78))
+        #expect(tooLong.errors.count == 1)
+        #expect(tooLong.errors.first?.contains("control: found a path of ") == true, "\(tooLong.errors)")
+
+        try workspace.write(
+            "bridge.json5",
+            "{control: 's', workers: [{name: 'a', executable: 'sh', publishes: ['BridgeStopRequested', 'A']}]}"
+        )
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: workspace.path)
+        let noted = try await workspace.run("check", "bridge.json5")
+        #expect(noted.status == .exited(code: 0) && noted.errors.isEmpty)
+        #expect(
+            noted.output.dropFirst() == [
+                """
+                note: worker "a" publishes BridgeStopRequested, which is taken from no worker: it is between a host and \
+                its clients
+                """,
+                """
+                note: the control socket's directory \(workspace.path) is open to other users (755); a socket needs one \
+                that is its user's alone (700)
+                """,
+            ]
+        )
     }
 
     @Test("says that a file is not there", .timeLimit(.minutes(5)))

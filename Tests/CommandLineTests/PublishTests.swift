@@ -102,7 +102,7 @@ struct PublishTests {
         }
     }
 
-    @Test("does not wait for ever for a worker that never returns")
+    @Test("does not wait for ever for a worker that never returns, and names the event as everybody else does")
     func late() async throws {
         try await withBridge("hang-on:t1") { workspace, bridge in
             let result = try await publish(
@@ -116,6 +116,15 @@ struct PublishTests {
             #expect(
                 result.errors.first?.contains("was not handled within 0.3 seconds") == true
                     && result.errors.first?.hasSuffix("it may still be handled") == true,
+                "\(result.errors)"
+            )
+            let line = try #require(await bridge.line(with: "\"type\":\"WorkRequested\""))
+            guard case .string(let id)? = try JSONReader().read(line)["id"]?.value else {
+                Issue.record("no id in \(line)")
+                return
+            }
+            #expect(
+                result.errors.first?.hasPrefix("supervisor: WorkRequested \(id) was not") == true,
                 "\(result.errors)"
             )
         }
@@ -152,6 +161,7 @@ struct PublishTests {
             ([long, "{}"], 64, "(257 bytes), expected an event's name of 1 to 256 bytes"),
             (["WorkerReady", "{}"], 64, "WorkerReady is a report of the bridge itself, which nobody else publishes"),
             (["--within", "soon", "A", "{}"], 64, "found \"soon\" after --within, expected a duration such as"),
+            (["--within", "0s", "A", "{}"], 64, "found \"0s\" after --within, expected more than no time"),
             (["A", "{oops}"], 65, "supervisor: JSON:1:2: "),
             (["A", "[1]"], 65, "supervisor: JSON:1:1: found an array, expected an object with the event's fields"),
             (["A", "{}"], 69, "is a supervisor running"),

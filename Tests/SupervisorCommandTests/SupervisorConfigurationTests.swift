@@ -191,7 +191,7 @@ struct SupervisorConfigurationTests {
                 "workers[1].box.network (19): found the string \"none\", expected true or false",
                 "workers[1].box.umask (19): found \"089\", expected octal digits from \"000\" to \"777\"",
                 "workers[1].box.root (19): unknown key \"root\"; known here are readOnly, writable, network, connections, umask, bestEffort",
-                "workers[2] (21): found the string \"third\", expected an object with \"name\", \"executable\", \"arguments\"",
+                "workers[2] (21): found the string \"third\", expected an object with keys such as \"name\", \"executable\", \"arguments\"",
             ]
         )
     }
@@ -242,7 +242,7 @@ struct SupervisorConfigurationTests {
         #expect(mistakes("{workers: {}}") == ["workers (1): found an empty object, expected an array of workers"])
         #expect(
             mistakes("[]") == [
-                " (1): found an empty array, expected an object with \"strategy\", \"intensity\", \"workers\""
+                " (1): found an empty array, expected an object with keys such as \"strategy\", \"intensity\", \"workers\""
             ]
         )
     }
@@ -255,7 +255,12 @@ struct SupervisorConfigurationTests {
         #expect(try parse("{workers: [{name: '\(name)', executable: 'x'}]}").workers.first?.name == name)
     }
 
-    @Test("refuses other names", arguments: ["", "a b", "a/b", "é", "a\\n", "host", String(repeating: "x", count: 65)])
+    @Test(
+        "refuses other names",
+        arguments: [
+            "", "a b", "a/b", "é", "a\\n", "host", "input", "client-1", "client-09", String(repeating: "x", count: 65),
+        ]
+    )
     func refusesNames(name: String) {
         let found = mistakes("{workers: [{name: '\(name)', executable: 'x'}]}")
         #expect(found.count == 1)
@@ -269,6 +274,20 @@ struct SupervisorConfigurationTests {
         #expect(workerMistakes(#"environment: {'A=B': '1'}"#).count == 1)
         #expect(workerMistakes(#"environment: {A: '\0'}"#).count == 1)
         #expect(workerMistakes("environment: {EVENT_BRIDGE_FD: '3'}").count == 1)
+    }
+
+    @Test("refuses names that no event has")
+    func refusesEventNames() {
+        let long = String(repeating: "x", count: 257)
+        let sentence = "an event name has 1 to 256 bytes; found 257"
+        #expect(workerMistakes("subscribes: ['A', '*', '\(long)']") == ["workers[0].subscribes[2] (1): \(sentence)"])
+        #expect(workerMistakes("publishes: ['\(long)']") == ["workers[0].publishes[0] (1): \(sentence)"])
+        #expect(workerMistakes("publishes: ['\(long.dropLast())']") == [])
+        #expect(
+            workerMistakes("publishes: ['A', '*']") == [
+                "workers[0].publishes[1] (1): no event has the name \"*\", which stands for all events where they are wanted"
+            ]
+        )
     }
 
     @Test("two workers may subscribe to one event, one worker not twice")

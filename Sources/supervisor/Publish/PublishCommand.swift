@@ -42,7 +42,12 @@ struct PublishCommand {
             await client.close()
             return nil
         } catch {
-            let failure = PublishFailure(error, of: event.name, among: client.namesWantedByHost)
+            let failure = PublishFailure(
+                error,
+                of: event.name,
+                among: client.namesWantedByHost,
+                idElsewhere: client.idElsewhere
+            )
             await client.close(drainingWithin: .zero)
             throw failure.asRunFailure
         }
@@ -51,6 +56,7 @@ struct PublishCommand {
     private func timeLimit() throws(RunFailure) -> Duration {
         let text = options.within ?? Self.usualTime
         switch DurationText.parse(text) {
+        case .duration(.zero): throw usage("found \(ShownValue.text(text)) after --within, expected more than no time")
         case .duration(let duration): return duration
         case .expected(let expected):
             throw usage("found \(ShownValue.text(text)) after --within, expected \(expected)")

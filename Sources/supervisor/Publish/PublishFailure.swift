@@ -10,24 +10,27 @@ struct PublishFailure: Sendable, Hashable {
     /// - Parameters:
     ///   - error: what a delivery has thrown.
     ///   - known: the names that the host wants, of which one may have been meant.
-    init(_ error: any Error, of name: String, among known: [String]) {
+    ///   - idElsewhere: how all but this process know an event.
+    init(_ error: any Error, of name: String, among known: [String], idElsewhere: (EventID) -> EventID?) {
         guard let error = error as? DeliveryError else {
             (status, sentence) = (.unhandledEvents, "\(name): \(error)")
             return
         }
+        let ids = error.id.map { (own: "\($0)", elsewhere: "\(idElsewhere($0) ?? $0)") }
+        let description = ids.map { "\(error)".replacing($0.own, with: $0.elsewhere) } ?? "\(error)"
         switch error.code {
         case .nobodySubscribed:
             status = .workerUnavailable
             let others = known.filter { !$0.hasBytes(of: name) && !WorkerReporter.reports.contains(EventName($0)) }
             sentence = "no worker wants \(ShownValue.text(name))\(NearestName.question(for: name, among: others))"
         case .refused, .notEncodable, .eventTooLarge:
-            (status, sentence) = (.badInput, error.description)
+            (status, sentence) = (.badInput, description)
         case .workerUnavailable:
-            (status, sentence) = (.workerUnavailable, error.description)
+            (status, sentence) = (.workerUnavailable, description)
         case .timedOut:
-            (status, sentence) = (.unhandledEvents, "\(error); it may still be handled")
+            (status, sentence) = (.unhandledEvents, "\(description); it may still be handled")
         case .outboxFull, .shuttingDown, .deadLettered, .insideTransaction:
-            (status, sentence) = (.unhandledEvents, error.description)
+            (status, sentence) = (.unhandledEvents, description)
         }
     }
 

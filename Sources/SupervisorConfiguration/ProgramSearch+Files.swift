@@ -1,0 +1,57 @@
+import BridgePlatform
+import JSONText
+
+/// What beside its program has to be there for a worker to be started, as far as it can be seen before.
+extension ProgramSearch {
+    /// As much as the kernel looks at.
+    private static let firstBytes = 256
+
+    /// A worker's working directory; a relative one counts from that of this process.
+    func checkDirectory(_ path: String, writtenAt value: ConfigurationValue) {
+        let kind = OperatingSystem.status(of: path)?.kind
+        if kind == .directory { return }
+        let shown = ShownValue.text(path)
+        report(
+            kind == nil
+                ? "there is no directory \(shown), expected one"
+                : "found \(shown), which is no directory; expected one",
+            writtenAt: value
+        )
+    }
+
+    /// What a box gives to a worker.
+    func checkFile(_ path: String, writtenAt value: ConfigurationValue) {
+        if OperatingSystem.fileExists(path) { return }
+        report("there is no file \(ShownValue.text(path)), expected one or a directory", writtenAt: value)
+    }
+
+    /// A script needs a first line with an interpreter that is there.
+    ///
+    /// A file that cannot be read is left alone: it may be executed all the same.
+    func checkScript(_ path: String, writtenAt value: ConfigurationValue) {
+        guard let bytes = try? SystemFile.open(reading: path).read(upTo: Self.firstBytes) else { return }
+        guard bytes.starts(with: "#!".utf8) else {
+            // What other formats a system runs nobody knows beforehand, but none of them is plain text.
+            if bytes.contains(0) { return }
+            report(
+                "found \(path), a text without a first line such as \"#!/bin/sh\"; expected a program",
+                writtenAt: value
+            )
+            return
+        }
+        let line = bytes.dropFirst(2).prefix { $0 != UInt8(ascii: "\n") }.drop(while: Self.isBlank)
+        let interpreter = String(decoding: line.prefix { !Self.isBlank($0) }, as: UTF8.self)
+        // A relative one counts from the worker's directory.
+        guard interpreter.hasPrefix("/"), !CurrentProcess.isExecutableFile(interpreter) else { return }
+        let ending = interpreter.utf8.last == UInt8(ascii: "\r") ? "; its first line ends with a carriage return" : ""
+        report(
+            """
+            found \(path), whose interpreter \(ShownValue.text(interpreter)) is no file that can be executed\(ending); \
+            expected a program
+            """,
+            writtenAt: value
+        )
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+}
