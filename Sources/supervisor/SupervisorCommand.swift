@@ -22,6 +22,7 @@ enum SupervisorCommand {
         }
         switch invocation {
         case .help(let topic): return say(HelpText.text(topic))
+        case .manual(let topic): return say(ManualPage.text(topic))
         case .version: return say("supervisor, \(LibraryVersion.text)")
         case .completion(let shell): return say(CompletionScript.text(for: shell))
         case .check(let configuration): return answer(CheckCommand(configuration: configuration).run())

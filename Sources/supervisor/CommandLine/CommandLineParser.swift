@@ -55,6 +55,7 @@ enum CommandLineParser {
         case .completion: return .completion(CompletionScript.Shell(rawValue: operand) ?? .bash)
         case .help:
             let topic = Subcommand.Name(rawValue: operand)
+            if given.flags.contains("--man") { return .manual(topic) }
             return .help(topic == .help ? nil : topic)
         }
     }

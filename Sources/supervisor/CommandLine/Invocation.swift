@@ -23,6 +23,8 @@ enum Invocation: Sendable, Hashable {
     case completion(CompletionScript.Shell)
     /// About the program as a whole, or about a subcommand.
     case help(Subcommand.Name?)
+    /// The same as a page of the manual.
+    case manual(Subcommand.Name?)
     case version
 }
 

@@ -199,6 +199,7 @@ extension Subcommand {
                 values: .choice(Name.allCases.map(\.rawValue)),
                 isOptional: true
             )
-        ]
+        ],
+        options: [Option(name: "--man", summary: "print it as a page of the manual, for man(1)")]
     )
 }

@@ -1,6 +1,6 @@
 /// A subcommand as a person types it: what it takes, and what it says about itself.
 ///
-/// The parser, the help and the completion scripts are all made of this, so that they cannot differ.
+/// The parser, the help, the manual and the completion scripts are all made of this, so that they cannot differ.
 struct Subcommand: Sendable {
     enum Name: String, Sendable, Hashable, CaseIterable {
         case run
