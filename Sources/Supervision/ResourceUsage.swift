@@ -7,6 +7,9 @@ public struct ResourceUsage: Hashable, Sendable, Codable {
     public var systemTime: Duration
 
     /// The most memory that it had in RAM at once, in bytes; what it shared with others counts too.
+    ///
+    /// Linux counts from before the child's program began, in the process that started it: of a child that is smaller
+    /// than that it tells what that had.
     public var peakMemory: Int
 
     /// Makes a record.

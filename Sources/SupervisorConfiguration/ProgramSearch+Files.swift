@@ -31,7 +31,7 @@ extension ProgramSearch {
     func checkScript(_ path: String, writtenAt value: ConfigurationValue) {
         guard let bytes = try? SystemFile.open(reading: path).read(upTo: Self.firstBytes) else { return }
         guard bytes.starts(with: "#!".utf8) else {
-            // What other formats a system runs nobody knows beforehand, but none of them is plain text.
+            // A system may run programs of other formats, but none of them is plain text.
             if bytes.contains(0) { return }
             report(
                 "found \(path), a text without a first line such as \"#!/bin/sh\"; expected a program",

@@ -74,6 +74,7 @@ struct BridgeRun {
         reportLeftovers()
         if case let count = events.flush(), count > 0 {
             diagnostics.say("\(count) events were not printed, as standard output took no more")
+            outcome.eventsWereNotPrinted()
         }
         if case let count = diagnostics.output.flush(), count > 0 {
             diagnostics.say("\(count) lines that workers printed were left out, as standard error took no more")

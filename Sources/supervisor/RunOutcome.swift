@@ -12,12 +12,16 @@ final class RunOutcome: @unchecked Sendable {
     private var toldGivenUp: Set<String> = []
     private var hasUnhandledEvents = false
     private var hasNoControlSocket = false
+    private var hasUnprintedEvents = false
     private var readyWorkers: Set<String> = []
 
     /// With `--strict`: a line of the input is wrong.
     func inputWasBad() { lock.withLock { hasBadInput = true } }
 
     func controlSocketIsMissing() { lock.withLock { hasNoControlSocket = true } }
+
+    /// Standard output took no more, and its reader has not gone.
+    func eventsWereNotPrinted() { lock.withLock { hasUnprintedEvents = true } }
 
     func inputBecameUnreadable() { lock.withLock { hasUnreadableInput = true } }
 
@@ -66,7 +70,8 @@ final class RunOutcome: @unchecked Sendable {
             if hasBadInput { return .badInput }
             if hasUnreadableInput { return .noInput }
             if hasWorkerGivenUp { return .workerUnavailable }
-            return hasUnhandledEvents ? .unhandledEvents : .success
+            if hasUnhandledEvents { return .unhandledEvents }
+            return hasUnprintedEvents ? .output : .success
         }
     }
 }

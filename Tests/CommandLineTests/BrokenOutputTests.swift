@@ -59,12 +59,14 @@ struct BrokenOutputTests {
         #expect(!result.errors.contains { $0.contains("standard output") }, "\(result.errors)")
     }
 
-    @Test("N15: standard output is a full disk: the run goes on, says so once, and how much was not printed")
+    @Test(
+        "N15: standard output is a full disk: the run goes on, says so once, how much was not printed, and in its status"
+    )
     func fullOutput() async throws {
         guard isThere(Self.full, for: "N15, a full disk under the output") else { return }
         let workspace = try Workspace()
         let result = try await run("> \(Self.full)", in: workspace)
-        #expect(result.status == .exited(code: 0))
+        #expect(result.status == .exited(code: 74))
         let said = result.errors.filter { $0.contains("standard output: No space left on device") }
         #expect(said.count == 1, "\(result.errors)")
         #expect(said.first?.contains("events are not printed until there is room") == true)
@@ -85,7 +87,7 @@ struct BrokenOutputTests {
         let result = try await run("> out.jsonl", before: "ulimit -f 40960;", events: 20, in: workspace)
         #expect(result.status == .exited(code: 0), "\(result.errors)")
         let limited = try await run("> out.jsonl", before: "ulimit -f 8;", events: 200, in: workspace)
-        #expect(limited.status == .exited(code: 0), "\(limited.errors)")
+        #expect(limited.status == .exited(code: 74), "\(limited.errors)")
         #expect(limited.errors.contains { $0.contains("standard output: File too large") }, "\(limited.errors)")
         let text = try String(contentsOfFile: workspace.path + "/out.jsonl", encoding: .utf8)
         let lines = text.split(separator: "\n")

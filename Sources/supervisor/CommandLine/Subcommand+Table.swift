@@ -111,6 +111,7 @@ extension Subcommand {
                 .system,
                 ["the system refused something that nothing goes without, or the control socket cannot be made"]
             ),
+            (.output, ["stopped with every event handled, and some not printed, as standard output took no more"]),
             (
                 .unhandledEvents,
                 ["stopped with events left unhandled, dropped, or refused for another reason than the input's fields"]
