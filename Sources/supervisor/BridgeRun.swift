@@ -62,12 +62,11 @@ struct BridgeRun {
             await readInput(reader)
         }
         let reloading = Task { await answerReloads(service) }
-        for await ending in endings.stream {
-            if let sentence = ending.sentence { diagnostics.say(sentence) }
-            break
-        }
+        let ending = await endings.stream.first { _ in true }
+        // Before it is said: what is asked for behind the sentence finds the end begun.
         isEnding.set()
         reloading.cancel()
+        if let sentence = ending?.sentence { diagnostics.say(sentence) }
         service?.beganStopping()
         await reader?.stop()
         await bridge.shutdown()
