@@ -150,7 +150,7 @@ private final class Peer: ByteStream, LinkDelegate, @unchecked Sendable {
 
     func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) -> EventDisposition {
         let choice = nextStep(over: link)
-        _ = link.context(of: head)?.attempt.advanced(by: 1)
+        _ = link.peerSource.map { link.context(of: head, from: $0) }?.attempt.advanced(by: 1)
         switch choice & 3 {
         case 0: return .handled
         case 1: return .unwanted

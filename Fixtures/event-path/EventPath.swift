@@ -36,13 +36,9 @@ enum EventPath {
     private static func run(_ journey: Journey, _ count: Int64, warmUp: Int64) async throws {
         let allocations: Int64
         switch journey {
-        case .flood, .trips:
-            let traveller = try await Traveller(isThereAndBack: journey == .trips)
-            await traveller.travel(warmUp)
-            cac_begin()
-            await traveller.travel(count)
-            allocations = cac_end()
-            await traveller.end()
+        case .flood: allocations = try await travel(PathTravelled.self, count, warmUp)
+        case .laidOutFlood: allocations = try await travel(PathLaidOut.self, count, warmUp)
+        case .trips: allocations = try await travel(PathTravelled.self, count, warmUp, isThereAndBack: true)
         case .local:
             let publisher = EventPublisher()
             let progress = Progress()
@@ -62,6 +58,21 @@ enum EventPath {
         }
         let counted = cac_is_counting_possible() == 1 ? "\(allocations)" : "unknown"
         CurrentProcess.writeAll("\(journey.rawValue): \(count) events, \(counted) allocations\n", to: 1)
+    }
+
+    private static func travel<Event: PathEvent>(
+        _ type: Event.Type,
+        _ count: Int64,
+        _ warmUp: Int64,
+        isThereAndBack: Bool = false
+    ) async throws -> Int64 {
+        let traveller = try await Traveller<Event>(isThereAndBack: isThereAndBack)
+        await traveller.travel(warmUp)
+        cac_begin()
+        await traveller.travel(count)
+        let allocations = cac_end()
+        await traveller.end()
+        return allocations
     }
 
     static func end(_ text: String, _ status: CInt) -> Never {

@@ -4,6 +4,8 @@ import DomainEvents
 enum Journey: String, CaseIterable {
     /// As many as the worker can publish, one way.
     case flood
+    /// The same with events that have a layout.
+    case laidOutFlood = "flood-layout"
     /// One at a time, there and back: both ends wait, each event is written at once.
     case trips
     /// From the publisher to a subscriber of the same process, without a bridge.
@@ -13,9 +15,24 @@ enum Journey: String, CaseIterable {
 }
 
 /// What crosses the link: a number and 16 characters, one more than Swift keeps inline.
-struct PathTravelled: DomainEvent {
+protocol PathEvent: DomainEvent {
+    var id: Int64 { get }
+    var title: String { get }
+
+    init(id: Int64, title: String)
+}
+
+struct PathTravelled: PathEvent {
     let id: Int64
     let title: String
+}
+
+/// The same, written and read by its layout.
+struct PathLaidOut: PathEvent, LaidOutEvent {
+    let id: Int64
+    let title: String
+
+    static let layout = EventLayout(Self.init(id:title:), .field("id", \.id), .field("title", \.title))
 }
 
 /// The answer to a trip.

@@ -15,7 +15,7 @@ final class Progress: @unchecked Sendable {
     }
 
     /// - Returns: Whether it was the last.
-    func arrived(_ event: PathTravelled) -> Bool {
+    func arrived(_ event: some PathEvent) -> Bool {
         guard event.id == next, event.title == PathTitle.of(event.id) else {
             EventPath.end("event \(event.id) came where \(next) was expected", 70)
         }

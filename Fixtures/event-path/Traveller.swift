@@ -4,7 +4,7 @@ import EventBridge
 import EventBridgeTesting
 
 /// A bridge in one process, and who sends events through it and receives them.
-final class Traveller: Sendable {
+final class Traveller<Event: PathEvent>: Sendable {
     private let isThereAndBack: Bool
     private let publisher = EventPublisher()
     private let bridge: BridgeHost
@@ -19,17 +19,17 @@ final class Traveller: Sendable {
                 publisher.subscribe(to: TravelBegun.self) { begun in
                     Task.detached {
                         for id in begun.first..<begun.first + begun.count {
-                            try await publisher.send(PathTravelled(id: id, title: PathTitle.of(id)))
+                            try await publisher.send(Event(id: id, title: PathTitle.of(id)))
                         }
                     }
                 },
                 publisher.subscribe(to: PathReturned.self) { event in
-                    publisher.publish(PathTravelled(id: event.id, title: event.title))
+                    publisher.publish(Event(id: event.id, title: event.title))
                 },
             ]
         }
         bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
-        subscription = publisher.subscribe(to: PathTravelled.self) { [publisher, progress] event in
+        subscription = publisher.subscribe(to: Event.self) { [publisher, progress] event in
             let isLast = progress.arrived(event)
             if isThereAndBack, !isLast {
                 let next = event.id + 1

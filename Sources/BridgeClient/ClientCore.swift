@@ -280,7 +280,10 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     // MARK: - What the link brings
 
     func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
-        if let id = link.context(of: head)?.id { lock.withLock { lastEvent = id } }
+        if let peer = link.peerSource {
+            let id = link.context(of: head, from: peer).id
+            lock.withLock { lastEvent = id }
+        }
         return try router.eventReceived(head, payload: payload, from: route, over: link)
     }
 

@@ -33,6 +33,23 @@ extension EventID {
 }
 
 extension EventHead {
+    /// The number of an event of the sender's own that nothing has caused, as most are; nil for any other.
+    package var plainNumber: UInt64? {
+        guard case .sender(let number) = id, attempt == 1, cause == nil, root == nil, traceparent == nil else {
+            return nil
+        }
+        return number
+    }
+
+    /// What is known of the event of a ``plainNumber``.
+    package func plainContext(_ number: UInt64, from sender: consuming EventSource) -> EventContext {
+        EventContext(
+            id: EventID(source: sender, number: number),
+            nanosecondsSinceEpoch: nanosecondsSinceEpoch.asWritten,
+            settledBelow: settledBelow?.asWritten
+        )
+    }
+
     /// The identity, causes and trace of the event in a frame from `sender` to `receiver`.
     ///
     /// Not an initializer of the context, which would take a copy of the head.

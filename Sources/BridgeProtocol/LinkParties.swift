@@ -49,17 +49,9 @@ package struct LinkParties: Sendable {
 
     /// The identity, causes and trace of an event whose head the peer has written; nil before the handshake.
     package func received(_ head: EventHead) -> EventContext? {
-        guard let peer else { return nil }
-        if case .sender(let number) = head.id, head.attempt == 1, head.cause == nil, head.root == nil,
-            head.traceparent == nil
-        {
-            return EventContext(
-                id: EventID(source: peer, number: number),
-                nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
-                settledBelow: head.settledBelow?.asWritten
-            )
+        peer.map { peer in
+            head.plainNumber.map { head.plainContext($0, from: peer) } ?? head.context(from: peer, to: own)
         }
-        return head.context(from: peer, to: own)
     }
 
     /// What a gap says that the peer has written; nil before the handshake.

@@ -6,29 +6,38 @@ package import DomainEvents
 ///
 /// Any thread, each with coders and buffers of its own.
 package final class PayloadCoder<E: DomainEvent>: Sendable {
-    private let layout: LaidOutCoder<E>?
+    /// Owned, and so not counted when it is used.
+    private let layout: Unmanaged<LaidOutCoder<E>>?
 
     package init() {
         layout = (E.self as? any LaidOutEvent.Type).map { type in
             // It is `E` under another name.
-            unsafeDowncast(PayloadCoder.layout(of: type), to: LaidOutCoder<E>.self)
+            .passRetained(unsafeDowncast(PayloadCoder.layout(of: type), to: LaidOutCoder<E>.self))
         }
     }
+
+    deinit { layout?.release() }
 
     private static func layout<L: LaidOutEvent>(of type: L.Type) -> AnyObject { LaidOutCoder(L.layout) }
 
     /// Appends an event's payload.
     package func encode(_ event: E, into buffer: CBORBuffer, with encoder: CBOREncoder) throws {
-        if let layout { return try layout.encode(event, into: buffer, with: encoder) }
+        if let layout {
+            return try layout._withUnsafeGuaranteedRef { try $0.encode(event, into: buffer, with: encoder) }
+        }
         try encoder.encode(event, into: buffer)
     }
 
     /// Makes an event of its payload.
-    package func decode(_ payload: UnsafeRawBufferPointer, with decoder: CBORDecoder) throws(CBORError) -> E {
-        if let layout { return try layout.decode(from: payload, with: decoder) }
+    ///
+    /// - Throws: `CBORError`.
+    package func decode(_ payload: UnsafeRawBufferPointer, with decoder: CBORDecoder) throws -> E {
+        if let layout {
+            return try layout._withUnsafeGuaranteedRef { try $0.decode(from: payload, with: decoder) }
+        }
         return try decoder.decode(E.self, from: payload)
     }
 
     /// What is wrong with the layout, as far as an event shows; nil if nothing is, or there is none.
-    package func mismatch(for event: E) throws -> String? { try layout?.mismatch(for: event) }
+    package func mismatch(for event: E) throws -> String? { try layout?.takeUnretainedValue().mismatch(for: event) }
 }

@@ -91,7 +91,7 @@ extension Link {
     }
 
     private func look() {
-        let now = inlineLane.blockingNow
+        let now = lane.blockingNow
         let (isSlow, starts) = lock.withLock {
             receiving.acknowledgementIsDue()
             return watch.look(at: now)
@@ -102,14 +102,14 @@ extension Link {
     }
 
     private func relieveReading(of sequence: UInt64) {
-        guard case .needsThread = inlineLane.relieve(sequence) else { return }
+        guard case .needsThread = lane.relieve(sequence) else { return }
         let (stream, reader) = lock.withLock { (self.stream, self.reader) }
         do {
-            guard let stream, let reader else { return inlineLane.threadIsMissing() }
+            guard let stream, let reader else { return lane.threadIsMissing() }
             try PlatformThread.start(name: "link \(peerName)") { self.relieve(stream, with: reader) }
         } catch {
             // Everything waits for the handlers, and the next look tries again.
-            inlineLane.threadIsMissing()
+            lane.threadIsMissing()
         }
     }
 }

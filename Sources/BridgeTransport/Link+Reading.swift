@@ -25,8 +25,8 @@ extension Link {
                 finishReading(end, stream)
                 return
             case .handedOver:
-                inlineLane.workOff()
-                guard let next = inlineLane.waitForTurn() else { return }
+                lane.workOff()
+                guard let next = lane.waitForTurn() else { return }
                 turn = next
                 reader.leaveFrame()
             }
@@ -35,7 +35,7 @@ extension Link {
 
     /// What a further thread does: it takes over the reading whenever the other is in slow handlers.
     func relieve(_ stream: any ByteStream, with reader: FrameReader) {
-        guard let turn = inlineLane.waitForTurn() else { return }
+        guard let turn = lane.waitForTurn() else { return }
         reader.leaveFrame()
         read(stream, with: reader, turn: turn)
     }
@@ -105,7 +105,7 @@ extension Link {
         do {
             while let frame = try reader.next() {
                 if let end = try frameReceived(frame, for: delegate, behind: &last) { return .ended(end) }
-                if inlineLane.isLost(turn) { return .handedOver }
+                if lane.isLost(turn) { return .handedOver }
                 reader.finishFrame()
                 if reader.decoder.limit != limits.frameBytes, lock.withLock({ receiving.isEstablished }) {
                     reader.decoder.limit = limits.frameBytes
@@ -114,7 +114,7 @@ extension Link {
             return nil
         } catch {
             let text = String(describing: error)
-            guard inlineLane.isLost(turn) else { return .ended(violated(text)) }
+            guard lane.isLost(turn) else { return .ended(violated(text)) }
             // Another thread reads by now: it finds what has arrived so far, and then this.
             let stream = lock.withLock {
                 ending.breakOff(text)
@@ -236,7 +236,7 @@ extension Link {
         act(on: urgency)
         if let settled { for body in settled { body() } }
         let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
-        inlineLane.eventArrived(sequence)
+        lane.eventArrived(sequence)
         let disposition: EventDisposition
         do {
             disposition = try delegate.link(self, received: head, payload: payload)
@@ -356,7 +356,7 @@ extension Link {
         stream.close()
         lock.withLock { self.delegate }?.linkWasReadToEnd(self, end)
         // What has arrived is handled before anything of the next incarnation can be.
-        inlineLane.close()
+        lane.close()
         // A peer that broke the protocol is not asked for more.
         if peerMemory.isTakenOver, let memory = stream.memory, end != .closed, !end.isViolation {
             takeOver(from: memory)
@@ -381,7 +381,17 @@ extension Link {
     /// The identity and causes of an event that the peer sent.
     ///
     /// Only on the thread that reads: it has set by whom events are offered, and no other thread does.
-    package func context(of head: EventHead) -> EventContext? { parties.received(head) }
+    ///
+    /// - Parameter peer: ``peerSource``.
+    package func context(of head: EventHead, from peer: consuming EventSource) -> EventContext {
+        if let number = head.plainNumber { return head.plainContext(number, from: peer) }
+        return head.context(from: peer, to: parties.own)
+    }
+
+    /// Who offers the peer's events; nil before the handshake.
+    ///
+    /// Only on the thread that reads.
+    package var peerSource: EventSource? { parties.peer }
 
     /// The identity and causes of an event that this side sent.
     package func sentContext(of head: EventHead) -> EventContext { lock.withLock { sending.context(of: head) } }

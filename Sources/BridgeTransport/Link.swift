@@ -39,7 +39,7 @@ package final class Link: @unchecked Sendable {
     /// The page on which this side notes for its host what it is at; set before the reading thread begins.
     @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
     /// Where the inline handlers of the peer's events run.
-    let inlineLane = LinkLane()
+    package let lane = LinkLane()
     @exclusivity(unchecked) weak var delegate: (any LinkDelegate)?
 
     /// Whether the peer speaks in lines: see `LinesStream`.
@@ -109,7 +109,7 @@ package final class Link: @unchecked Sendable {
             )
             if let memory { sharedHead = sending.share(memory) }
         }
-        inlineLane.head = sharedHead
+        lane.head = sharedHead
         lastRead.store(MonotonicClock.now(), ordering: .relaxed)
         let reader = FrameReader(limit: limits.handshakeFrameBytes)
         lock.withLock { self.reader = reader }
@@ -185,15 +185,12 @@ package final class Link: @unchecked Sendable {
     // MARK: - State
 
     /// The number, of those that this side gives to names, of the event whose inline handlers run; 0 if none do.
-    package var nameInHand: UInt64 { inlineLane.nameNow }
+    package var nameInHand: UInt64 { lane.nameNow }
 
     /// Notes whose event is handled next, by the number of its name.
     ///
     /// On the reading thread.
-    package func tookInHand(name: UInt64) { inlineLane.arrivedName = name }
-
-    /// Where the inline handlers of the peer's events are to run.
-    package var lane: any InlineLane { inlineLane }
+    package func tookInHand(name: UInt64) { lane.arrivedName = name }
 
     /// How long the reading thread has waited for the peer, in nanoseconds; nil while it is busy with what it read.
     package func silence(at now: UInt64) -> UInt64? {

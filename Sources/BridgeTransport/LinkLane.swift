@@ -10,7 +10,7 @@ import Synchronization
 /// takes long, another thread takes over the reading, so that acknowledgements, answers and events for others go on;
 /// what has handlers in the lane queues behind the slow one. The slow thread works that queue off, gives the lane up
 /// when it is empty, and then waits to take over the reading in its turn: two threads at the most.
-final class LinkLane: InlineLane, @unchecked Sendable {
+package final class LinkLane: InlineLane, @unchecked Sendable {
     // Sendable: guarded by `lock`, but for what only the reading thread or only the lane's owner touches, as said
     // there.
 
@@ -83,13 +83,13 @@ final class LinkLane: InlineLane, @unchecked Sendable {
         if !isHandedOver.load(ordering: .acquiring) { touch() }
     }
 
-    func touch() {
+    package func touch() {
         if isTouched { return }
         isTouched = true
         head?.opened(arrived)
     }
 
-    func enter() -> Bool {
+    package func enter() -> Bool {
         // Only this thread can take the lane, so what is free stays free.
         if isHandedOver.load(ordering: .acquiring) { return false }
         touch()
@@ -97,7 +97,7 @@ final class LinkLane: InlineLane, @unchecked Sendable {
         return true
     }
 
-    func leave() {
+    package func leave() {
         head?.handlingFinished(handledNow)
         currentName.store(0, ordering: .relaxed)
         let isHandedOver = current.exchange(0, ordering: .acquiringAndReleasing) & Self.handedOverBit != 0
@@ -105,7 +105,7 @@ final class LinkLane: InlineLane, @unchecked Sendable {
         if isHandedOver { lock.withLock {} }
     }
 
-    func append(_ work: @escaping @Sendable () -> Void) {
+    package func append(_ work: @escaping @Sendable () -> Void) {
         let isQueued = lock.withLock {
             guard isHandedOver.load(ordering: .relaxed) else { return false }
             queue.append(Waiting(sequence: arrived, name: arrivedName, work: work))

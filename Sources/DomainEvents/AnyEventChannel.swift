@@ -72,7 +72,7 @@ package class AnyEventChannel: @unchecked Sendable {
     func currentRoutes() -> Routes? {
         var address = current.load(ordering: .sequentiallyConsistent)
         if address == 0 { return nil }
-        let slot = DeliveryThread.current.slot
+        let slot = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.slot }
         while true {
             slot.pointee.borrowed.store(address, ordering: .sequentiallyConsistent)
             let now = current.load(ordering: .sequentiallyConsistent)

@@ -170,8 +170,10 @@ extension EventChannel {
             let event = try read()
             // Mostly so, and then nothing counts references: those to a publisher are dear, as there are weak ones too.
             if lane?.enter() ?? true {
-                let failure = DeliveryThread.current.collectFailures(context: context) { thread in
-                    call(routes, event, on: thread, from: publisher)
+                let failure = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
+                    thread.collectFailures(context: context) { thread in
+                        call(routes, event, on: thread, from: publisher)
+                    }
                 }
                 lane?.leave()
                 return failure.map { .failed($0) } ?? .handled(handlers: routes.inlineCount)

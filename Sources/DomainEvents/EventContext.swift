@@ -51,8 +51,9 @@ public struct EventContext: Sendable {
     /// The context of the event that the calling handler, synchronous or asynchronous, is handling; nil outside
     /// handlers.
     public static var current: EventContext? {
-        let thread = DeliveryThread.current
-        return (thread.isDelivering ? thread.resolvedContext() : nil) ?? handledByTask
+        DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
+            thread.isDelivering ? thread.resolvedContext() : nil
+        } ?? handledByTask
     }
 
     /// Set around asynchronous handlers, which may change threads.

@@ -10,18 +10,24 @@ extension EventPublisher {
     /// - Returns: The event's identity, once it lies in every outbox that wants it.
     @discardableResult
     public func send<E: DomainEvent>(_ event: E) async throws -> EventID {
+        if openTransactions.load(ordering: .relaxed) != 0, let id = try sendInTransaction(event) { return id }
+        if let id = try sendNow(event) { return id }
+        return try await sendWhenRoom(event, to: channel(of: E.self))
+    }
+
+    /// Holds an event until the calling task's transaction is saved.
+    ///
+    /// - Returns: The event's identity; nil if there is no such transaction, and then nothing was published.
+    private func sendInTransaction<E: DomainEvent>(_ event: E) throws(DeliveryError) -> EventID? {
+        guard let transaction = Transaction.current(of: self) else { return nil }
         let channel = channel(of: E.self)
-        if openTransactions.load(ordering: .relaxed) != 0, let transaction = Transaction.current(of: self) {
-            let context = makeContext(causedBy: EventContext.current)
-            if channel.currentRoutes() == nil { try refuseAfterShutdown(channel.name, context) }
-            let publish = { [self] in
-                guard let routes = channel.currentRoutes() else { return }
-                _ = channel.publish(event, context: context, to: routes, from: self, intake: .announced)
-            }
-            if transaction.hold(publish) { return context.id }
+        let context = makeContext(causedBy: EventContext.current)
+        if channel.currentRoutes() == nil { try refuseAfterShutdown(channel.name, context) }
+        let publish = { [self] in
+            guard let routes = channel.currentRoutes() else { return }
+            _ = channel.publish(event, context: context, to: routes, from: self, intake: .announced)
         }
-        if let id = try sendNow(event, to: channel) { return id }
-        return try await sendWhenRoom(event, to: channel)
+        return transaction.hold(publish) ? context.id : nil
     }
 
     /// Apart from ``send(_:)``, so that this takes no memory for what mostly is not needed.
@@ -42,6 +48,21 @@ extension EventPublisher {
     /// Publishes an event if nobody has to wait for room: mostly so, and then nothing of it is asynchronous.
     ///
     /// - Returns: The event's identity; nil if room is to be waited for, and then nothing was published.
+    private func sendNow<E: DomainEvent>(_ event: E) throws(DeliveryError) -> EventID? {
+        guard let found = channels.channel(for: UInt(bitPattern: ObjectIdentifier(E.self).hashKey)) else {
+            return try sendNow(event, to: channel(of: E.self))
+        }
+        // The publisher owns its channels; the table maps a type's own identity to the channel that was made for it.
+        let sent: Result<EventID?, DeliveryError> = found._withUnsafeGuaranteedRef { found in
+            do throws(DeliveryError) {
+                return .success(try sendNow(event, to: unsafeDowncast(found, to: EventChannel<E>.self)))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try sent.get()
+    }
+
     private func sendNow<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) throws(DeliveryError) -> EventID? {
         let cause = EventContext.current
         guard let routes = channel.currentRoutes() else {
@@ -51,7 +72,7 @@ extension EventPublisher {
         }
         // Every handler returns, and so makes room at last: none of them waits for any.
         var intake = Intake.thrown
-        if cause == nil, !DeliveryThread.current.isDelivering {
+        if cause == nil, !DeliveryThread.unmanaged._withUnsafeGuaranteedRef({ $0.isDelivering }) {
             guard routes.deferred.isEmpty, routes.links.isEmpty else { return nil }
             if routes.forwarders.count == 1 {
                 intake = .awaited

@@ -91,7 +91,7 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
     }
 
     private func read(_ payload: UnsafeRawBufferPointer) throws -> E {
-        let event = try PayloadScratch.current.decode(payload, by: coder)
+        let event = try PayloadScratch.decode(payload, by: coder)
         do {
             try event.validate()
         } catch {

@@ -71,7 +71,8 @@ extension EventRouter {
 
     /// A peer has published what it may not: one that is gone cannot be told, and cannot tell others.
     package func eventWasForbidden(_ head: EventHead, over link: Link, because text: String) {
-        guard link.wasReadToEnd, let name = name(of: head.name), let context = link.context(of: head) else { return }
+        guard link.wasReadToEnd, let name = name(of: head.name), let peer = link.peerSource else { return }
+        let context = link.context(of: head, from: peer)
         reports.publish(
             EventRefused(
                 event: name,

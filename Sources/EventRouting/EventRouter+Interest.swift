@@ -107,12 +107,12 @@ extension EventRouter: InterestObserver {
                 let targets = routes.filter {
                     $0.wants(entry.name, isSelfReport: isSelfReport) && entry.passage.reaches($0)
                 }
-                entry.setTargets(targets, isSelfReport: isSelfReport, reports: reports)
+                let fanout = entry.setTargets(targets, isSelfReport: isSelfReport, reports: reports)
                 let isForwarded = !targets.isEmpty || isTapped(entry.name)
                 publisher.setForwarding(
                     of: entry.name,
                     by: self,
-                    to: isForwarded ? NamedForwarder(entry, of: self) : nil
+                    to: isForwarded ? NamedForwarder(entry, to: fanout, of: self) : nil
                 )
             }
             if let entry = entries.first(where: \.isTrace) { updateTrace(entry) }

@@ -213,7 +213,7 @@ package final class EventRouter: @unchecked Sendable {
         return known ?? named(name)
     }
 
-    func named(_ number: UInt64) -> NamedEvents? { numbers[number] }
+    func named(_ number: UInt64) -> NamedEvents? { numbers[number]?.takeUnretainedValue() }
 
     var allNames: [String] { tableLock.withLock { namesByNumber }.map(\.name) }
 
@@ -234,21 +234,31 @@ package final class EventRouter: @unchecked Sendable {
         from route: Route,
         over link: Link
     ) throws -> EventDisposition {
-        let entry: NamedEvents?
         switch head.name {
         case .number(let number):
-            entry = named(number)
-            guard entry != nil else {
+            guard let entry = numbers[number] else {
                 throw LinkViolation("event \(head.sequence) has name number \(number), which nobody gave out")
             }
-        case .text(let name): entry = try named(name, broughtBy: route)
+            return entry._withUnsafeGuaranteedRef { eventReceived($0, head, payload: payload, from: route, over: link) }
+        case .text(let name):
+            guard let entry = try named(name, broughtBy: route) else {
+                throw LinkViolation("more than \(Self.maximumNames) event names are in use")
+            }
+            return eventReceived(entry, head, payload: payload, from: route, over: link)
         }
-        guard let entry else {
-            throw LinkViolation("more than \(Self.maximumNames) event names are in use")
-        }
+    }
+
+    private func eventReceived(
+        _ entry: NamedEvents,
+        _ head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        from route: Route,
+        over link: Link
+    ) -> EventDisposition {
         ensureTargets(of: entry)
         if entry.passage != .open, let refusal = entry.passage.refusal(of: entry.name, from: route) { return refusal }
-        guard let context = link.context(of: head) else { return .handled }
+        guard let peer = link.peerSource else { return .handled }
+        let context = link.context(of: head, from: peer)
         return dispatch(entry, head, payload: payload, context: context, from: route, over: link)
     }
 
@@ -263,6 +273,9 @@ package final class EventRouter: @unchecked Sendable {
         let fanout = entry.fanout
         let arrival = trace.start(of: entry)
         link.tookInHand(name: entry.number)
+        if arrival == 0, tap == nil, let receiver = fanout.receiver, !fanout.isWanted(otherThan: route) {
+            return handOver(payload, of: entry, to: receiver, head, context, from: route, over: link)
+        }
         tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: route.peerName))
         var sent: NamedEvents.Sent?
         var beginning: UInt64 = 0
@@ -293,6 +306,28 @@ package final class EventRouter: @unchecked Sendable {
         // No window slows a peer that is gone: what it has left behind waits here, and its events are settled.
         for target in crowded { takeOverGate.wait(route, for: target) }
         return settled(outcome, entry, head, payload, context, sent, from: route, over: link)
+    }
+
+    /// Hands an event that no other peer wants, and no trace or tap is to see, to the subscribers here.
+    private func handOver(
+        _ payload: UnsafeRawBufferPointer,
+        of entry: NamedEvents,
+        to receiver: any EventReceiver,
+        _ head: EventHead,
+        _ context: EventContext,
+        from route: Route,
+        over link: Link
+    ) -> EventDisposition {
+        let outcome = receiver.receive(payload, context: context, lane: link.lane) { _ in
+            true
+        } completion: { handlers in
+            settlement(of: head, context, nil, from: route, over: link).completion(
+                handlers: handlers,
+                refused: refusedLater(entry, payload: payload, context: context)
+            )
+        }
+        if case .handled(let count) = outcome, count > 0, !head.wantsReceipt { return .handled }
+        return settled(outcome, entry, head, payload, context, nil, from: route, over: link)
     }
 
     /// Passes an event on to the other peers that want it.

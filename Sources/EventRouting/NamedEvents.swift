@@ -25,21 +25,23 @@ final class NamedEvents: @unchecked Sendable {
         /// Which of them get an event; nil if all do.
         let pooled: PooledTargets?
         let receiver: (any EventReceiver)?
-        /// The ``PayloadCoder`` of the type with this name, once that is known: there is one at the most.
-        fileprivate let coder: (any AnyObject & Sendable)?
+        /// The only one of them, if nothing but its outbox is between an event and the line; nil otherwise.
+        ///
+        /// One of ``targets``, which hold it.
+        let sole: Unmanaged<Route>?
 
-        init(
-            targets: [Route],
-            attached: [Route],
-            pooled: PooledTargets?,
-            receiver: (any EventReceiver)?,
-            coder: (any AnyObject & Sendable)?
-        ) {
+        init(targets: [Route], attached: [Route], pooled: PooledTargets?, receiver: (any EventReceiver)?) {
             self.targets = targets
             self.attached = attached
             self.pooled = pooled
             self.receiver = receiver
-            self.coder = coder
+            sole = pooled == nil ? Self.sole(among: targets, attached).map { .passUnretained($0) } : nil
+        }
+
+        /// The only peer that gets an event, if nothing but its outbox is between the event and the line.
+        fileprivate static func sole(among targets: [Route], _ attached: [Route]) -> Route? {
+            guard targets.count == 1, attached.isEmpty, !targets[0].hasPolicies else { return nil }
+            return targets[0]
         }
 
         /// Whether a peer other than this one wants the events.
@@ -76,19 +78,20 @@ final class NamedEvents: @unchecked Sendable {
     private let wasTargeted = Atomic<Bool>(false)
 
     private let lock = Lock()
-    @exclusivity(unchecked) private var current = Fanout(
-        targets: [],
-        attached: [],
-        pooled: nil,
-        receiver: nil,
-        coder: nil
-    )
+    @exclusivity(unchecked) private var current = Fanout(targets: [], attached: [], pooled: nil, receiver: nil)
+    /// The ``PayloadCoder`` of the type with this name, which this owns; nil before that type is known: there is one at
+    /// the most.
+    private let coder = Atomic<UnsafeRawPointer?>(nil)
 
     init(name: String, number: UInt64, passage: ControlNames.Passage) {
         self.name = name
         self.number = number
         self.passage = passage
         isTrace = name == EventsTraced.eventName
+    }
+
+    deinit {
+        if let coder = coder.load(ordering: .acquiring) { Unmanaged<AnyObject>.fromOpaque(coder).release() }
     }
 
     var fanout: Fanout { lock.withLock { current } }
@@ -98,20 +101,18 @@ final class NamedEvents: @unchecked Sendable {
     /// Whether ``setTargets(_:isSelfReport:reports:)`` has been called.
     var hasTargets: Bool { wasTargeted.load(ordering: .acquiring) }
 
-    func setTargets(_ routes: [Route], isSelfReport: Bool, reports: ReportLine) {
+    /// - Returns: Who gets the events from now on.
+    func setTargets(_ routes: [Route], isSelfReport: Bool, reports: ReportLine) -> Fanout {
         let targets = routes.filter { !$0.isAttached }
         let attached = routes.filter(\.isAttached)
         let pooled = PooledTargets(targets, name: name, isSelfReport: isSelfReport, reports: reports)
-        lock.withLock {
-            current = Fanout(
-                targets: targets,
-                attached: attached,
-                pooled: pooled,
-                receiver: current.receiver,
-                coder: current.coder
-            )
+        let fanout = lock.withLock {
+            let made = Fanout(targets: targets, attached: attached, pooled: pooled, receiver: current.receiver)
+            current = made
+            return made
         }
         wasTargeted.store(true, ordering: .releasing)
+        return fanout
     }
 
     /// Hands the events to the subscribers of a channel from now on.
@@ -119,7 +120,7 @@ final class NamedEvents: @unchecked Sendable {
         func open<E: DomainEvent>(_ type: E.Type) -> any EventReceiver {
             // A channel's `eventType` is the type that it was made for.
             let channel = unsafeDowncast(channel, to: EventChannel<E>.self)
-            return TypedReceiver(channel: channel, coder: coder(of: type, in: fanout), publisher: publisher)
+            return withCoder(of: type) { TypedReceiver(channel: channel, coder: $0, publisher: publisher) }
         }
         let receiver = open(channel.eventType)
         lock.withLock {
@@ -127,35 +128,38 @@ final class NamedEvents: @unchecked Sendable {
                 targets: current.targets,
                 attached: current.attached,
                 pooled: current.pooled,
-                receiver: receiver,
-                coder: current.coder
+                receiver: receiver
             )
         }
     }
 
-    /// How events of this type are encoded.
+    /// Calls `body` with what encodes events of this type, which is made once and kept as long as this.
     ///
     /// One type at the most has the name in a publisher, which sees to that.
-    private func coder<E: DomainEvent>(of type: E.Type, in fanout: Fanout) -> PayloadCoder<E> {
-        if let known = fanout.coder { return unsafeDowncast(known, to: PayloadCoder<E>.self) }
-        // Without the lock: a layout is its type's own code. Should two threads make one each, either does.
-        let made = PayloadCoder<E>()
-        lock.withLock {
-            current = Fanout(
-                targets: current.targets,
-                attached: current.attached,
-                pooled: current.pooled,
-                receiver: current.receiver,
-                coder: made
-            )
-        }
-        return made
+    private func withCoder<E: DomainEvent, R>(of type: E.Type, _ body: (PayloadCoder<E>) throws -> R) rethrows -> R {
+        let address = coder.load(ordering: .acquiring) ?? makeCoder(of: type)
+        return try Unmanaged<PayloadCoder<E>>.fromOpaque(address)._withUnsafeGuaranteedRef(body)
+    }
+
+    private func makeCoder<E: DomainEvent>(of type: E.Type) -> UnsafeRawPointer {
+        // Without the lock: a layout is its type's own code. Should two threads make one each, the first stays.
+        let made = Unmanaged.passRetained(PayloadCoder<E>())
+        let (isFirst, known) = coder.compareExchange(
+            expected: nil,
+            desired: UnsafeRawPointer(made.toOpaque()),
+            ordering: .acquiringAndReleasing
+        )
+        guard !isFirst, let known else { return UnsafeRawPointer(made.toOpaque()) }
+        made.release()
+        return known
     }
 
     // MARK: - Out
 
+    /// - Parameter fanout: who gets the events.
     func forward<E: DomainEvent>(
         _ event: E,
+        to fanout: Fanout,
         context: EventContext,
         intake: Intake,
         receipts: ReceiptLedger?,
@@ -169,46 +173,26 @@ final class NamedEvents: @unchecked Sendable {
         let start = router.trace.start(of: self)
         defer { if start != 0 { router.trace.recorder.note(.publish, of: name, context, from: start) } }
         do {
-            let fanout = fanout
-            let coder = coder(of: E.self, in: fanout)
-            return try PayloadScratch.current.withEncoded(event, by: coder) { payload in
-                let targets =
-                    refusal == nil
-                    ? fanout.pooled?.targets(of: event, payload, isPublished: true) ?? fanout.targets : []
-                let attached =
-                    passage == .answer ? passage.askers(context, among: fanout.attached) : fanout.attached
-                if let tap = router.tap {
-                    tap(PassingEvent(name: name, context: context, payload: payload, sender: nil))
-                }
-                switch intake {
-                case .awaited, .thrown:
-                    return sendToAll(
-                        payload,
-                        context: context,
-                        receipts: receipts,
-                        to: targets,
-                        attached: attached,
-                        ifThereIsRoom: intake == .awaited,
-                        held: &held,
-                        by: router
-                    )
-                case .announced:
-                    // One that is not taken there is tried again as any other, and told of.
-                    if let alone = alone(among: targets, attached, receipts, held),
-                        case .taken = alone.send(context, name: self, payload: payload, ifThereIsRoom: false)
+            return try withCoder(of: E.self) { coder in
+                try PayloadScratch.withEncoded(event, by: coder) { payload in
+                    if receipts == nil, held == nil, refusal == nil, router.tap == nil, let sole = fanout.sole,
+                        let sent = sole._withUnsafeGuaranteedRef({ send(payload, context, intake, to: $0) })
                     {
-                        return .taken
+                        return sent
                     }
-                    let sent = send(
+                    let targets =
+                        refusal == nil
+                        ? fanout.pooled?.targets(of: event, payload, isPublished: true) ?? fanout.targets : []
+                    return forward(
                         payload,
-                        context: context,
-                        wantsReceipt: false,
+                        context,
+                        intake,
+                        receipts,
                         to: targets,
-                        attached: attached,
+                        fanout.attached,
                         held: &held,
                         by: router
                     )
-                    return sent.losses.first.map { .failed($0.error) } ?? .taken
                 }
             }
         } catch {
@@ -222,17 +206,63 @@ final class NamedEvents: @unchecked Sendable {
         }
     }
 
-    /// The only peer that gets an event, if nothing but its outbox is between the event and the line.
-    private func alone(
-        among targets: [Route],
-        _ attached: [Route],
+    /// Into the outbox of the only peer that gets an event.
+    ///
+    /// - Returns: Nil if that has to be tried again, and told of, as with any other event.
+    private func send(
+        _ payload: UnsafeRawBufferPointer,
+        _ context: EventContext,
+        _ intake: Intake,
+        to sole: Route
+    ) -> Forwarded? {
+        let sent = sole.send(context, name: self, payload: payload, ifThereIsRoom: intake == .awaited)
+        if intake == .announced { if case .taken? = sent { return sent } else { return nil } }
+        return sent
+    }
+
+    private func forward(
+        _ payload: UnsafeRawBufferPointer,
+        _ context: EventContext,
+        _ intake: Intake,
         _ receipts: ReceiptLedger?,
-        _ held: [any HeldEvent]?
-    ) -> Route? {
-        guard targets.count == 1, attached.isEmpty, receipts == nil, held == nil, !targets[0].hasPolicies else {
-            return nil
+        to targets: [Route],
+        _ everyAttached: [Route],
+        held: inout [any HeldEvent]?,
+        by router: EventRouter
+    ) -> Forwarded {
+        let attached = passage == .answer ? passage.askers(context, among: everyAttached) : everyAttached
+        if let tap = router.tap {
+            tap(PassingEvent(name: name, context: context, payload: payload, sender: nil))
         }
-        return targets[0]
+        switch intake {
+        case .awaited, .thrown:
+            return sendToAll(
+                payload,
+                context: context,
+                receipts: receipts,
+                to: targets,
+                attached: attached,
+                ifThereIsRoom: intake == .awaited,
+                held: &held,
+                by: router
+            )
+        case .announced:
+            if receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached),
+                let sent = send(payload, context, intake, to: alone)
+            {
+                return sent
+            }
+            let sent = send(
+                payload,
+                context: context,
+                wantsReceipt: false,
+                to: targets,
+                attached: attached,
+                held: &held,
+                by: router
+            )
+            return sent.losses.first.map { .failed($0.error) } ?? .taken
+        }
     }
 
     private func refused(
@@ -286,7 +316,7 @@ final class NamedEvents: @unchecked Sendable {
         held: inout [any HeldEvent]?,
         by router: EventRouter
     ) -> Forwarded {
-        if let alone = alone(among: targets, attached, receipts, held) {
+        if receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached) {
             let sent = alone.send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
             if let sent { return sent }
             return sendToThoseWhoStay(
@@ -488,9 +518,10 @@ final class NamedEvents: @unchecked Sendable {
     private func targets<E: DomainEvent>(of event: E) -> [Route] {
         let fanout = fanout
         guard let pooled = fanout.pooled else { return fanout.targets }
-        let coder = coder(of: E.self, in: fanout)
-        let found = try? PayloadScratch.current.withEncoded(event, by: coder) { payload in
-            pooled.targets(of: event, payload, isPublished: false)
+        let found = try? withCoder(of: E.self) { coder in
+            try PayloadScratch.withEncoded(event, by: coder) { payload in
+                pooled.targets(of: event, payload, isPublished: false)
+            }
         }
         // What cannot be encoded is refused when it is published.
         return found ?? []

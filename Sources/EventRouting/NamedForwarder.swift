@@ -8,10 +8,13 @@ import DomainEvents
 /// such thread.
 final class NamedForwarder: EventForwarder {
     private let entry: NamedEvents
+    /// Who gets the events: whoever changes that gives the publisher another forwarder.
+    private let fanout: NamedEvents.Fanout
     private let router: EventRouter
 
-    init(_ entry: NamedEvents, of router: EventRouter) {
+    init(_ entry: NamedEvents, to fanout: NamedEvents.Fanout, of router: EventRouter) {
         self.entry = entry
+        self.fanout = fanout
         self.router = router
     }
 
@@ -22,7 +25,15 @@ final class NamedForwarder: EventForwarder {
         receipts: ReceiptLedger?,
         held: inout [any HeldEvent]?
     ) -> Forwarded {
-        entry.forward(event, context: context, intake: intake, receipts: receipts, held: &held, by: router)
+        entry.forward(
+            event,
+            to: fanout,
+            context: context,
+            intake: intake,
+            receipts: receipts,
+            held: &held,
+            by: router
+        )
     }
 
     var hasRoom: Bool { entry.hasRoom }

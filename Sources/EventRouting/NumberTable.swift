@@ -28,9 +28,9 @@ final class NumberTable: @unchecked Sendable {
         count.store(position + 1, ordering: .releasing)
     }
 
-    /// The entry with this number, counted from 1; nil if nobody gave it out.
-    subscript(number: UInt64) -> NamedEvents? {
+    /// The entry with this number, counted from 1, which lives as long as the table; nil if nobody gave it out.
+    subscript(number: UInt64) -> Unmanaged<NamedEvents>? {
         guard number > 0, number <= UInt64(count.load(ordering: .acquiring)) else { return nil }
-        return entries[Int(number) - 1]
+        return .passUnretained(entries[Int(number) - 1])
     }
 }

@@ -19,15 +19,31 @@ final class PayloadScratch {
 
     private static let slot = ThreadSpecific<PayloadScratch>()
 
-    static var current: PayloadScratch {
-        if let existing = slot.value { return existing }
+    /// The calling thread's, which lives as long as the thread does.
+    private static var current: Unmanaged<PayloadScratch> {
+        if let existing = slot.unmanagedValue { return existing }
         let made = PayloadScratch()
         slot.value = made
-        return made
+        return .passUnretained(made)
     }
 
     /// Encodes an event and calls `body` with its bytes, which are valid during the call only.
-    func withEncoded<E: DomainEvent, R>(
+    static func withEncoded<E: DomainEvent, R>(
+        _ event: E,
+        by coder: PayloadCoder<E>,
+        _ body: (UnsafeRawBufferPointer) -> R
+    ) throws -> R {
+        try current._withUnsafeGuaranteedRef { try $0.withEncoded(event, by: coder, body) }
+    }
+
+    /// Makes an event of its payload.
+    ///
+    /// - Throws: `CBORError`.
+    static func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws -> E {
+        try current._withUnsafeGuaranteedRef { try $0.decode(payload, by: coder) }
+    }
+
+    private func withEncoded<E: DomainEvent, R>(
         _ event: E,
         by coder: PayloadCoder<E>,
         _ body: (UnsafeRawBufferPointer) -> R
@@ -42,7 +58,7 @@ final class PayloadScratch {
         return body(buffer.bytes)
     }
 
-    func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws(CBORError) -> E {
+    private func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws -> E {
         guard !isDecoding else { return try coder.decode(payload, with: CBORDecoder()) }
         isDecoding = true
         defer { isDecoding = false }

@@ -27,9 +27,9 @@ package final class Route: @unchecked Sendable {
     package var pool: RoutePool?
     @exclusivity(unchecked) var counts = RouteCounts()
     /// Notes how events get on, if somebody wants to know.
-    private var recorder: SpanRecorder?
+    @exclusivity(unchecked) private var recorder: SpanRecorder?
     /// Whether no event leaves for the peer for now, whichever link is the present one.
-    var isPaused = false
+    @exclusivity(unchecked) var isPaused = false
     /// Whether the peer runs, or is started without anybody else's end: see ``setStartsByItself(_:)``.
     var startsByItself = true
     /// Those who wait for room with what others have left for the peer, by who waits: called when it is paused, or does
@@ -190,6 +190,23 @@ package final class Route: @unchecked Sendable {
     /// With the lock held.
     private func hasLeftNow(_ name: String) -> Bool { leftNames?.contains(name) ?? false }
 
+    /// What becomes of an event that is for the peer.
+    private enum Taker {
+        case link(Link)
+        /// Such events go to others now.
+        case left
+        /// Nothing is taken for the peer, for a reason.
+        case closed(String)
+    }
+
+    private func taker(of name: String) -> Taker {
+        lock.withLock {
+            // Also if it is down for good by now.
+            if hasLeftNow(name) { return .left }
+            return closure.map { .closed($0.reason) } ?? .link(current)
+        }
+    }
+
     /// Begins to note how events get on, or ceases to.
     ///
     /// - Parameter recorder: nil to cease.
@@ -244,10 +261,12 @@ package final class Route: @unchecked Sendable {
         ifThereIsRoom: Bool
     ) throws(DeliveryError) -> Link.Reserving {
         while true {
-            let (link, closed, hasLeft) = lock.withLock { (current, closure?.reason, hasLeftNow(name)) }
-            // Also if it is down for good by now.
-            if hasLeft { return .refused(.left) }
-            if let closed { throw unavailable(name, closed) }
+            let link: Link
+            switch taker(of: name) {
+            case .link(let present): link = present
+            case .left: return .refused(.left)
+            case .closed(let reason): throw unavailable(name, reason)
+            }
             let kept = link.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom)
             switch kept {
             case .reserved, .refused(.crowded): return kept
@@ -311,15 +330,16 @@ package final class Route: @unchecked Sendable {
         payload: UnsafeRawBufferPointer
     ) throws(DeliveryError) -> Place? {
         while true {
-            let (link, closed, hasLeft) = lock.withLock { (current, closure?.reason, hasLeftNow(name)) }
-            if hasLeft {
+            let link: Link
+            switch taker(of: name) {
+            case .link(let present): link = present
+            case .left:
                 reservation?.cancel()
                 return nil
-            }
-            if let closed {
+            case .closed(let reason):
                 reservation?.cancel()
                 countRejected()
-                throw unavailable(name, closed)
+                throw unavailable(name, reason)
             }
             var displaced: [Displaced] = []
             let outcome = link.enqueue(
@@ -363,22 +383,24 @@ package final class Route: @unchecked Sendable {
         ifThereIsRoom: Bool
     ) -> Forwarded? {
         while true {
-            let (link, closed, hasLeft) = lock.withLock { (current, closure?.reason, hasLeftNow(name.name)) }
-            if hasLeft { return nil }
-            if let closed { return .failed(unavailable(name.name, closed)) }
-            let outcome = link.send(
-                context,
-                name: name.name,
-                number: name.number,
-                payload: payload,
-                ifThereIsRoom: ifThereIsRoom
-            )
-            switch outcome {
-            case .accepted: return .taken
-            case .crowded: return .awaitsRoom
+            switch taker(of: name.name) {
             case .left: return nil
-            case .ended where isRenewed: renew(after: link)
-            default: return .failed(refusal(of: name.name, outcome))
+            case .closed(let reason): return .failed(unavailable(name.name, reason))
+            case .link(let link):
+                let outcome = link.send(
+                    context,
+                    name: name.name,
+                    number: name.number,
+                    payload: payload,
+                    ifThereIsRoom: ifThereIsRoom
+                )
+                switch outcome {
+                case .accepted: return .taken
+                case .crowded: return .awaitsRoom
+                case .left: return nil
+                case .ended where isRenewed: renew(after: link)
+                default: return .failed(refusal(of: name.name, outcome))
+                }
             }
         }
     }

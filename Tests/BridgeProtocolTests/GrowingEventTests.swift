@@ -89,7 +89,7 @@ struct GrowingEventTests {
     private func read<Written: DomainEvent, Read: DomainEvent>(
         _ written: Written,
         as type: Read.Type
-    ) throws(CBORError) -> Read {
+    ) throws -> Read {
         let buffer = CBORBuffer()
         #expect(throws: Never.self) { try PayloadCoder<Written>().encode(written, into: buffer, with: CBOREncoder()) }
         return try PayloadCoder<Read>().decode(buffer.bytes, with: CBORDecoder())
@@ -100,7 +100,7 @@ struct GrowingEventTests {
             _ = try read(written, as: type)
             return nil
         } catch {
-            return error.sentenceOfValue
+            return (error as? CBORError)?.sentenceOfValue ?? "\(error)"
         }
     }
 

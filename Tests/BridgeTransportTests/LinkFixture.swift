@@ -44,7 +44,7 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
     func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
         let event = Event(
             sequence: head.sequence.asWritten,
-            number: link.context(of: head)?.id.number ?? 0,
+            number: link.peerSource.map { link.context(of: head, from: $0).id.number } ?? 0,
             name: head.name,
             attempt: head.attempt.asWritten,
             payload: Array(payload)

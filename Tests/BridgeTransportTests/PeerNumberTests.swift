@@ -129,7 +129,7 @@ struct PeerNumberTests {
         let pair = try LinkPair(.memory)
         var head = EventHead(sequence: 1, id: .sender(number: 1), nanosecondsSinceEpoch: 1, name: .text("a"))
         head.attempt = UntrustedNumber(number)
-        let context = try #require(pair.host.context(of: head))
+        let context = pair.host.context(of: head, from: try #require(pair.host.peerSource))
         #expect(context.attempt == Int(min(number, UInt64(UInt32.max))))
         #expect(!context.attempt.addingReportingOverflow(1).overflow)
         pair.shutDown()
