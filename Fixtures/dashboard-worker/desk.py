@@ -1,4 +1,4 @@
-"""The control events: how the host and its workers are, and the restart of a worker.
+"""The control events: how the host, its workers and its dead letters are, and the commands about them.
 
 They are answered to attached clients alone, over the host's control socket (docs/reference/control-socket.md). The
 configuration lets this worker attach with `control: true`. Clients speak frames: docs/reference/wire-protocol.md.
@@ -10,9 +10,14 @@ import time
 import cbor
 
 HELLO, WELCOME, REJECT, INTEREST, READY, EVENT, ACKNOWLEDGE, REFUSE, GOODBYE = 0, 1, 2, 3, 4, 8, 9, 10, 15
-REPORTED, ANSWERED = 1, 2
+REPORTED, ANSWERED, LETTERS, SETTLED = 1, 2, 3, 4
 # The numbers by which the host names what it answers.
-ANSWERS = [[REPORTED, "BridgeStatusReported"], [ANSWERED, "CommandAnswered"]]
+ANSWERS = [
+    [REPORTED, "BridgeStatusReported"],
+    [ANSWERED, "CommandAnswered"],
+    [LETTERS, "DeadLettersReported"],
+    [SETTLED, "DeadLetterSettled"],
+]
 # The option of an event that names its cause.
 CAUSE = 2
 WINDOW_BYTES, WINDOW_EVENTS, LARGEST_FRAME = 1 << 20, 4096, 16 << 20
@@ -32,7 +37,7 @@ class Desk:
         self.link = None
 
     async def watch(self, report, trouble):
-        """Tells `report` each second how the host is, and `trouble` why that is not known."""
+        """Tells `report` each second how the host and its dead letters are, and `trouble` why that is not known."""
         while True:
             try:
                 self.link = await asyncio.wait_for(Link.attached(self.path), PATIENCE)
@@ -40,7 +45,8 @@ class Desk:
                 try:
                     while True:
                         answer = await self.link.ask("BridgeStatusRequested", {}, PATIENCE)
-                        report(answer["report"])
+                        letters = await self.link.ask("DeadLettersRequested", {"after": 0}, PATIENCE)
+                        report(answer["report"], letters["letters"], letters["isComplete"])
                         await asyncio.sleep(INTERVAL)
                 finally:
                     reading.cancel()
@@ -56,10 +62,23 @@ class Desk:
 
     async def restart(self, worker):
         """Returns when the worker is ready again: None, or why it is not."""
+        answer = await self._command("WorkerRestartRequested", {"worker": worker})
+        return answer.get("refusal")
+
+    async def redeliver(self, letter):
+        """Returns what it came to: `DeadLetterOutcome` of BridgeControl."""
+        answer = await self._command("DeadLetterRedeliveryRequested", {"letter": letter})
+        return answer["outcome"]
+
+    async def discard(self, letter):
+        """Returns what it came to."""
+        answer = await self._command("DeadLetterDiscardRequested", {"letter": letter})
+        return answer["outcome"]
+
+    async def _command(self, name, payload):
         if self.link is None:
             raise DeskError("there is no link to the control socket")
-        answer = await self.link.ask("WorkerRestartRequested", {"worker": worker}, COMMAND_PATIENCE)
-        return answer.get("refusal")
+        return await self.link.ask(name, payload, COMMAND_PATIENCE)
 
 
 class Link:

@@ -124,6 +124,7 @@ class Mischief:
         for origin in ("http://evil.example", "null", f"https://{own}", f"http://{own}.evil.example"):
             yield request(path="/events", fields=["Origin: " + origin]), REFUSED
             yield self.command("/publish", {"type": "Forged"}, ["Origin: " + origin]), REFUSED
+            yield self.command("/dead-letters/1/redeliver", {}, ["Origin: " + origin]), REFUSED
         # Paths.
         unknown = "/" + self.word(40)
         for path in ("/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/worker.py", "/events/", unknown, "/%00"):
@@ -147,7 +148,11 @@ class Mischief:
         ):  # fmt: skip
             yield self.command("/publish", {"type": "Forged"}, authorization=wrong), REFUSED
             yield self.command("/workers/dashboard/restart", {}, authorization=wrong), REFUSED
+            yield self.command("/dead-letters/1/discard", {}, authorization=wrong), REFUSED
         yield self.command("/publish", {"type": "Forged"}, kind="text/plain"), REFUSED
+        yield self.command("/dead-letters/1/redeliver", {}, kind="text/plain"), REFUSED
+        for method in ("GET", "HEAD", "DELETE"):
+            yield request(method, "/dead-letters/1/discard"), REFUSED
         # Behind the token: what the host would end the worker for.
         for body in (
             b"", b"{", b"[]", b"7", b'"x"', b"null", b"{}", b'{"type": 7}', b'{"type": ""}', b'{"type": "*"}',
@@ -162,6 +167,10 @@ class Mischief:
             yield self.command("/publish", body), REFUSED
         for worker in ("nobody", "%00", "a" * 500, "%ff%fe", "..%2f..", "%F0%9F%92%A9", "%1b%5b2J"):
             yield self.command(f"/workers/{worker}/restart", {}), REFUSED
+        # Letters that no host has: it counts from 1.
+        for letter in ("0", "-1", "1e3", "0x1", "", "%31", "9" * 18, "9" * 400, "\u0661", "1/..", "1%00"):
+            for action in ("redeliver", "discard", "show", ""):
+                yield self.command(f"/dead-letters/{letter}/{action}", {}), REFUSED
 
     def command(self, path, body, fields=(), authorization=None, kind="application/json"):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()

@@ -20,7 +20,7 @@ REPORTS = {
     "DeadLetterEvicted": "a dead letter was evicted",
 }
 
-TAIL, HISTORY, LETTERS, CAUSES = 200, 50, 50, 4096
+TAIL, HISTORY, CAUSES = 200, 50, 4096
 # Names and flows that are told apart; what comes beyond counts in the sum alone.
 FLOWS = 500
 # How many events of one moment the page is told of.
@@ -42,7 +42,8 @@ class Picture:
         self.published, self.handled = Flows(), Flows()
         self.letter_counts = collections.Counter()
         self.tail = collections.deque(maxlen=TAIL)
-        self.letters = collections.deque(maxlen=LETTERS)
+        # What the host has put aside, the oldest of it, and whether that is all.
+        self.letters, self.has_all_letters = [], True
         self.histories = {}
         self.names_by_id = collections.OrderedDict()
         self.news, self.left_out = [], 0
@@ -62,9 +63,10 @@ class Picture:
         elif kind == "refuse":
             self._note(self.name, f"its event was refused: {message.get('text')}", None)
 
-    def reported(self, report):
-        """The host has said how it is."""
+    def reported(self, report, letters, has_all_letters):
+        """The host has said how it is, and what it has put aside."""
         self.report, self.trouble = report, None
+        self.letters, self.has_all_letters = [shown_letter(letter) for letter in letters], has_all_letters
         names = {worker["name"] for worker in report["workers"]}
         for name in [name for name in self.histories if name not in names]:
             del self.histories[name]
@@ -72,6 +74,7 @@ class Picture:
     def troubled(self, why):
         """How the host is cannot be known, and why."""
         self.report, self.trouble = None, why
+        self.letters, self.has_all_letters = [], True
 
     def _passed(self, event, size):
         self.events += 1
@@ -99,10 +102,6 @@ class Picture:
         worker = data.get("worker", "")
         if name == "EventDeadLettered":
             self.letter_counts[worker] += 1
-            letter = {key: data.get(key) for key in ("letter", "event", "id", "worker", "cause", "attempts")}
-            letter["time"] = event["time"]
-            letter["reasons"] = shortened("; ".join(data.get("reasons") or []))
-            self.letters.append(letter)
         self._note(worker, REPORTS[name].format_map(Fields(data)), event["time"])
 
     def _note(self, worker, text, moment):
@@ -143,7 +142,8 @@ class Picture:
             "clients": report.get("clients", []),
             "published": self.published.shown(),
             "handled": self.handled.shown(),
-            "letters": list(self.letters),
+            "letters": self.letters,
+            "hasAllLetters": self.has_all_letters,
             "events": self.events,
             "gaps": self.gaps,
         }
@@ -185,6 +185,14 @@ class Fields(dict):
 
 def shortened(text):
     return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
+
+
+def shown_letter(letter):
+    """What the page shows of a dead letter."""
+    shown = {key: letter[key] for key in ("letter", "event", "id", "worker", "cause", "attempts")}
+    shown["milliseconds"] = letter["nanosecondsSinceEpoch"] // 1_000_000
+    shown["reasons"] = shortened("; ".join(letter["reasons"]))
+    return shown
 
 
 def shown_worker(worker, letters):

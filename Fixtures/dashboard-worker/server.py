@@ -24,6 +24,8 @@ REASONS = {
 }  # fmt: skip
 
 RESTART = re.compile(r"/workers/([^/]+)/restart")
+# Numbers of the host have 64 bits, of which 18 digits are enough.
+LETTER = re.compile(r"/dead-letters/([0-9]{1,18})/(redeliver|discard)")
 
 
 class Server:
@@ -77,7 +79,8 @@ class Server:
     async def _answer(self, request):
         """A status, a type and a body."""
         restart = RESTART.fullmatch(request.path)
-        is_command = restart is not None or request.path == "/publish"
+        letter = LETTER.fullmatch(request.path)
+        is_command = restart is not None or letter is not None or request.path == "/publish"
         if not is_command and request.path not in ("/", "/events", "/metrics"):
             raise Refusal(404, "there is no such page")
         if request.method not in (("POST",) if is_command else ("GET", "HEAD")):
@@ -86,6 +89,8 @@ class Server:
             self.guard.check_command(request)
             if restart is not None:
                 return await self._restart(urllib.parse.unquote(restart.group(1), errors="replace"))
+            if letter is not None:
+                return await self._settle(int(letter.group(1)), letter.group(2))
             return await self._publish(*publication.parsed(request.body))
         if request.path == "/metrics":
             text = metrics.text(self.picture, self.listeners)
@@ -95,15 +100,18 @@ class Server:
         return 200, "text/html; charset=utf-8", self.page.body
 
     async def _restart(self, worker):
-        try:
-            refusal = await self.desk.restart(worker)
-        except DeskError as error:
-            raise Refusal(503, str(error)) from error
-        except asyncio.TimeoutError as error:
-            raise Refusal(504, "the host has not answered in time; the command may be done yet") from error
+        refusal = await answered(self.desk.restart(worker))
         if refusal is not None:
             raise Refusal(409, refusal)
         return 200, "application/json", said(restarted=worker)
+
+    async def _settle(self, letter, action):
+        outcome = await answered(self.desk.redeliver(letter) if action == "redeliver" else self.desk.discard(letter))
+        if outcome["kind"] == "unknown":
+            raise Refusal(404, f"there is no dead letter {letter}")
+        if outcome["kind"] == "refused":
+            raise Refusal(409, outcome.get("refusal") or "it was refused")
+        return 200, "application/json", said(letter=letter, outcome=outcome["kind"], worker=outcome.get("worker"))
 
     async def _publish(self, name, data):
         try:
@@ -151,6 +159,16 @@ class Server:
             fields["WWW-Authenticate"] = "Bearer"
         lines = [f"HTTP/1.1 {status} {REASONS[status]}", *(f"{name}: {value}" for name, value in fields.items())]
         return "\r\n".join([*lines, "", ""]).encode()
+
+
+async def answered(asked):
+    """What the host answers to a command."""
+    try:
+        return await asked
+    except DeskError as error:
+        raise Refusal(503, str(error)) from error
+    except asyncio.TimeoutError as error:
+        raise Refusal(504, "the host has not answered in time; the command may be done yet") from error
 
 
 def said(**fields):

@@ -13,6 +13,8 @@ struct DashboardTests {
     /// Runs `body` while a supervisor has the dashboard and another worker.
     private func withDashboard(
         token: String = "",
+        misbehaviour: String = "none",
+        status: CInt = 0,
         _ body: (Workspace, RunningProgram) async throws -> Void
     ) async throws {
         let workspace = try Workspace()
@@ -21,7 +23,10 @@ struct DashboardTests {
               arguments: ["--socket", "run/page", "--control", "run/s"],
               environment: { DASHBOARD_TOKEN: "\(token)" }, handshake: "4m", shutdown: { grace: "4m" } },
             """
-        let bridge = Workspace.bridge().replacingOccurrences(of: "workers: [", with: "workers: [\n\(dashboard)")
+        let bridge = Workspace.bridge(misbehaviour).replacingOccurrences(
+            of: "workers: [",
+            with: "workers: [\n\(dashboard)"
+        )
         try workspace.write("bridge.json5", bridge)
         let supervisor = workspace.start("run", "bridge.json5", "--format", "json")
         for name in ["worker", "dashboard"] {
@@ -32,7 +37,7 @@ struct DashboardTests {
         _ = try #require(await supervisor.line(with: "has attached"), "\(supervisor.lines)")
         try await body(workspace, supervisor)
         supervisor.terminate()
-        #expect(try await supervisor.result().status == .exited(code: 0))
+        #expect(try await supervisor.result().status == .exited(code: status))
     }
 
     /// A request whose answer comes line by line.
@@ -125,6 +130,33 @@ struct DashboardTests {
             let published = try await post("/publish", event, token: Self.token, in: workspace).all()
             #expect(published.first == "HTTP/1.1 202 Accepted")
             #expect(await supervisor.line { $0.contains("WorkDone") && $0.contains("\"number\":8") } != nil)
+        }
+    }
+
+    @Test("offers a dead letter again and throws it away, with the token")
+    func deadLetters() async throws {
+        try await withDashboard(token: Self.token, misbehaviour: "throw-on:bad", status: 75) { workspace, _ in
+            let stream = try get("/events", in: workspace)
+            let event = #"{"type": "WorkRequested", "data": {"number": 9, "text": "bad"}}"#
+            let published = try await post("/publish", event, token: Self.token, in: workspace).all()
+            #expect(published.first == "HTTP/1.1 202 Accepted")
+            let told = try #require(await stream.line { $0.contains("\"letters\": [{\"letter\": 1, ") })
+            #expect(told.contains("is refused on purpose"))
+            for wrong in [nil, "token-of-other-tests"] {
+                let refused = try await post("/dead-letters/1/redeliver", token: wrong, in: workspace).all()
+                #expect(refused.first == "HTTP/1.1 401 Unauthorized")
+            }
+            let redelivered = try await post("/dead-letters/1/redeliver", token: Self.token, in: workspace).all()
+            #expect(redelivered.last == #"{"letter": 1, "outcome": "accepted", "worker": "worker"}"#)
+            // The worker has refused it again.
+            _ = try #require(await stream.line { $0.contains("\"letters\": [{\"letter\": 2, ") })
+            let discarded = try await post("/dead-letters/2/discard", token: Self.token, in: workspace).all()
+            #expect(discarded.last == #"{"letter": 2, "outcome": "discarded", "worker": "worker"}"#)
+            _ = try #require(await stream.line { $0.contains("\"letters\": [], ") })
+            for path in ["/dead-letters/2/discard", "/dead-letters/2/show", "/dead-letters/x/discard"] {
+                let unknown = try await post(path, token: Self.token, in: workspace).all()
+                #expect(unknown.first == "HTTP/1.1 404 Not Found")
+            }
         }
     }
 
