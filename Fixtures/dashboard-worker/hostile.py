@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Requests that mean no good, to a dashboard that runs: `hostile.py PORT` or `hostile.py SOCKET`.
 
-Ends with 1 if the dashboard dies, keeps descriptors, stops answering, or does what it has to refuse. With its token in
-DASHBOARD_TOKEN the bodies are hostile behind the token as well.
+Ends with 1 if the dashboard dies, keeps descriptors, tasks or threads, stops answering, or does what it has to refuse.
+With its token in DASHBOARD_TOKEN the bodies are hostile behind the token as well.
 """
 
 import argparse
@@ -19,6 +19,8 @@ import time
 # Seconds: for one answer, and for the dashboard to be as it was.
 PATIENCE, RECOVERY = 20, 30
 REFUSED = range(400, 600)
+STARTED = "process_start_time_seconds"
+KEPT = ("process_open_fds", "event_bridge_dashboard_tasks", "event_bridge_dashboard_threads")
 
 
 class Target:
@@ -53,8 +55,10 @@ class Target:
         return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body
 
     def metrics(self):
-        answer = self.answer(self.request(path="/metrics"))
-        return dict(re.findall(rb"^(process_\w+) (\S+)$", answer, re.MULTILINE))
+        """When the dashboard was started, and what it has open or under way."""
+        answer = self.answer(self.request(path="/metrics")).decode()
+        found = re.findall(rf"^({STARTED}|{'|'.join(KEPT)}) (\S+)$", answer, re.MULTILINE)
+        return {name: float(value) for name, value in found}
 
 
 def received(stream):
@@ -228,12 +232,17 @@ def attack(target, token, rounds, seed):
     return statuses
 
 
+def is_as_before(after, before):
+    # It may have been at something of its own before.
+    return after[STARTED] == before[STARTED] and all(after[name] <= before[name] for name in KEPT)
+
+
 def recovered(target, before):
-    """The metrics once there are as many descriptors as before; the last ones if there never are."""
+    """The metrics once nothing is kept; the last ones if something always is."""
     end = time.monotonic() + RECOVERY
     while True:
         after = target.metrics()
-        if after.get(b"process_open_fds") == before[b"process_open_fds"] or time.monotonic() > end:
+        if is_as_before(after, before) or time.monotonic() > end:
             return after
         # The dashboard closes what was left half open when its time is up.
         time.sleep(0.1)
@@ -247,13 +256,15 @@ def main():
     chosen = parser.parse_args()
     target = Target(chosen.address)
     before = target.metrics()
+    if not before.keys() >= {STARTED, *KEPT}:
+        sys.exit(f"hostile: there is no dashboard: {before}")
     token = os.environ.get("DASHBOARD_TOKEN", "no token at all")
     statuses = attack(target, token, chosen.rounds, chosen.seed)
     after = recovered(target, before)
-    if after != before:
+    if not is_as_before(after, before):
         sys.exit(f"hostile: before {before}, afterwards {after}")
     told = ", ".join(f"{count} with {number or 'no answer'}" for number, count in sorted(statuses.items()))
-    print(f"{sum(statuses.values())} requests of seed {chosen.seed}: {told}; descriptors as before")
+    print(f"{sum(statuses.values())} requests of seed {chosen.seed}: {told}; descriptors, tasks and threads as before")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 What `supervisor metrics` shows as well has the same name here.
 """
 
+import asyncio
 import os
+import threading
 
 TOTALS = (
     ("offered", "Events that were to be sent."),
@@ -67,6 +69,9 @@ def text(picture, listeners):
     family("dashboard_listeners", "gauge", "Open streams of server-sent events.", [({}, len(listeners))])
     family("dashboard_slow_listeners_total", "counter", "Streams that were closed as their readers were too slow.",
            [({}, listeners.slow)])
+    family("dashboard_tasks", "gauge", "What the dashboard does at once, this answer among it.",
+           [({}, len(asyncio.all_tasks()))])
+    family("dashboard_threads", "gauge", "Threads of the dashboard.", [({}, threading.active_count())])
     family("process_open_fds", "gauge", "Open descriptors of the dashboard.", [({}, len(os.listdir("/dev/fd")) - 1)])
     family("process_start_time_seconds", "gauge", "Start of the dashboard, since 1970.", [({}, picture.started)])
     return "\n".join(lines) + "\n"

@@ -170,7 +170,10 @@ struct DashboardTests {
                 environment: ["DASHBOARD_TOKEN": Self.token]
             )
             #expect(result.status == .exited(code: 0), "\(result.errors)")
-            #expect(result.output.last?.hasSuffix("descriptors as before") == true, "\(result.output)")
+            #expect(
+                result.output.last?.hasSuffix("descriptors, tasks and threads as before") == true,
+                "\(result.output)"
+            )
         }
     }
 }
