@@ -8,11 +8,14 @@ BACKLOG = 64
 
 
 class PortAddress:
-    """127.0.0.1 and a port."""
+    """127.0.0.1 and a port; 0 is any that is free, and known when there is a listener."""
 
     def __init__(self, port):
         self.port = port
-        self.hosts = [f"{host}:{port}" for host in ("127.0.0.1", "localhost")]
+
+    @property
+    def hosts(self):
+        return [f"{host}:{self.port}" for host in ("127.0.0.1", "localhost")]
 
     def __str__(self):
         return f"http://127.0.0.1:{self.port}/"
@@ -23,6 +26,7 @@ class PortAddress:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("127.0.0.1", self.port))
             listener.listen(BACKLOG)
+            self.port = listener.getsockname()[1]
         except BaseException:
             listener.close()
             raise

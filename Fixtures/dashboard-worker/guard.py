@@ -11,10 +11,14 @@ SHORTEST_TOKEN = 16
 class Guard:
     """Knows by which names the page is reached, and the token if there is one."""
 
-    def __init__(self, hosts, token):
+    def __init__(self, token):
+        self.hosts = self.origins = frozenset()
+        self.token = digest(token) if token else None
+
+    def admit(self, hosts):
+        """From now on the page is reached by these names."""
         self.hosts = frozenset(hosts)
         self.origins = frozenset(f"http://{host}" for host in hosts)
-        self.token = digest(token) if token else None
 
     def check(self, request):
         """Refuses what another site may have sent by way of a browser."""

@@ -38,7 +38,9 @@ class Server:
 
     async def open(self, address):
         """Listens; OSError if the address is taken."""
-        return await asyncio.start_server(self._connected, sock=address.listener(), limit=LARGEST_HEAD)
+        listener = address.listener()
+        self.guard.admit(address.hosts)
+        return await asyncio.start_server(self._connected, sock=listener, limit=LARGEST_HEAD)
 
     async def _connected(self, reader, writer):
         self.connections += 1

@@ -24,7 +24,7 @@ TICK, TICKS, RETRY = 0.25, 4, 0.25
 
 def options():
     parser = argparse.ArgumentParser(description="A live page of the host that starts this worker.")
-    parser.add_argument("--port", type=int, default=8765, help="of 127.0.0.1; 8765 if it is left out")
+    parser.add_argument("--port", type=int, default=8765, help="of 127.0.0.1; 0 is any that is free")
     parser.add_argument("--socket", metavar="PATH", help="serve on this Unix socket, and on no port")
     parser.add_argument("--control", metavar="PATH", default="run/supervisor.sock", help="the host's control socket")
     return parser.parse_args()
@@ -35,7 +35,9 @@ async def listen(server, address):
     is_told = False
     while True:
         try:
-            return await server.open(address)
+            serving = await server.open(address)
+            print(f"the page is at {address}", file=sys.stderr, flush=True)
+            return serving
         except OSError as error:
             if not is_told:
                 print(f"{address} cannot be served yet: {error}", file=sys.stderr, flush=True)
@@ -68,7 +70,7 @@ async def main():
     bridge = Bridge.inherited()
     address = SocketAddress(chosen.socket) if chosen.socket else PortAddress(chosen.port)
     picture, listeners, desk = Picture(bridge.name), Listeners(), Desk(chosen.control)
-    server = Server(Page(), Guard(address.hosts, token), picture, listeners, desk, bridge)
+    server = Server(Page(), Guard(token), picture, listeners, desk, bridge)
     await bridge.greet(["*", *REPORTS], publishes=None if token else [])
     listening = asyncio.ensure_future(listen(server, address))
     # One that is free is served before the worker is ready.

@@ -146,3 +146,10 @@ extension SupervisorConfiguration {
         package var box: Box?
     }
 }
+
+extension SupervisorConfiguration.Worker {
+    /// A worker of which everything else is as it is without a word in the file.
+    package init(_ name: String, running executable: String) {
+        self.init(name: name, executable: executable)
+    }
+}

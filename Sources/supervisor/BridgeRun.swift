@@ -157,6 +157,7 @@ struct BridgeRun {
             outcome: outcome,
             lines: lines,
             inputName: options.input?.name ?? "",
+            isOnlooker: options.isOnlooker,
             isClient: { name in bridge.clients.contains { $0.client == name } },
             statesChanged: {
                 service?.stateChanged()
@@ -170,7 +171,8 @@ struct BridgeRun {
     private func endIfNoWorkerIsLeft() {
         // Those that come may not have begun yet when those that go have ended, and one that was stopped by a command
         // may be wanted again.
-        guard !reloads.isUnderWay, !bridge.hasStoppedWorkers, outcome.noWorkerIsLeft(of: bridge.status) else { return }
+        guard !reloads.isUnderWay, !bridge.hasStoppedWorkers else { return }
+        guard outcome.noWorkerIsLeft(of: bridge.status.filter { !options.isOnlooker($0.name) }) else { return }
         endings.continuation.yield(.noWorkerLeft)
     }
 
@@ -239,12 +241,18 @@ struct BridgeRun {
     // MARK: - End
 
     private func reportLeftovers() {
-        for (worker, events) in bridge.leftovers {
+        for (worker, events) in bridge.leftovers where !options.isOnlooker(worker) {
             outcome.eventsWereNotHandled()
             let count = events == 1 ? "1 event" : "\(events) events"
             diagnostics.say("\(count) for worker \"\(worker)\" left unhandled", .error)
         }
     }
+}
+
+extension RunOptions {
+    /// Whether this is the worker that the command line adds.
+    @Sendable
+    fileprivate func isOnlooker(_ worker: String) -> Bool { dashboard != nil && worker == Dashboard.name }
 }
 
 extension ChildState {

@@ -9,6 +9,8 @@ struct ConfigurationReload: Sendable {
     /// What the supervisor was started with.
     let started: SupervisorConfiguration
     let options: RunOptions
+    /// The worker that the command line adds to those of the configuration.
+    let dashboard: Dashboard?
     let bridge: BridgeHost
     let diagnostics: Diagnostics
 
@@ -43,7 +45,7 @@ struct ConfigurationReload: Sendable {
     /// What the file says now, if all of it can be done.
     private func load() throws(ReloadRefused) -> SupervisorConfiguration {
         let file = options.configuration
-        let wanted: SupervisorConfiguration
+        var wanted: SupervisorConfiguration
         do throws(SupervisorConfigurationError) {
             // Unlike at the start there is something that goes on without it: a program that is missing is a mistake.
             let programs = ProgramSearch(configuration: file, missing: nil)
@@ -54,11 +56,14 @@ struct ConfigurationReload: Sendable {
                 sentences: error.description.split(separator: "\n").map(String.init)
             )
         }
+        let mistake = dashboard?.mistake(in: wanted)
+        if let dashboard, mistake == nil { wanted = dashboard.added(to: wanted) }
         var started = started
         // The command line's is the one that is served.
         if options.control != nil { started.control = wanted.control }
         let mistakes =
-            wanted.changesOfWhatStays(from: started) + bridge.mistakes(inApplying: wanted.workerSpecifications)
+            [mistake].compactMap(\.self) + wanted.changesOfWhatStays(from: started)
+            + bridge.mistakes(inApplying: wanted.workerSpecifications)
         guard mistakes.isEmpty else {
             throw ReloadRefused(kind: .mistaken, sentences: mistakes.map { "\(file): \($0)" })
         }

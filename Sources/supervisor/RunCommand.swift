@@ -20,9 +20,15 @@ struct RunCommand {
     }
 
     private func run(_ diagnostics: Diagnostics, _ passed: ControlSocket?) async throws -> ProgramStatus {
-        let configuration = try loadConfiguration(diagnostics)
-        let control = try controlSocket(configuration, passed)
+        var configuration = try loadConfiguration(diagnostics)
+        var control = try controlSocket(configuration, passed)
         let input = try openInput()
+        let needsSocket = control == nil && options.dashboard != nil
+        let directory = needsSocket ? try PrivateDirectory.make(named: "supervisor") : nil
+        defer { directory?.remove() }
+        if let directory { control = ControlSocket("\(directory.path)/control") }
+        let dashboard = try dashboard(at: control, configuration)
+        if let dashboard { configuration = dashboard.added(to: configuration) }
         let events = try LineOutput(.standardOutput, name: "events", turns: .standardOutput) { failure in
             // A reader that has seen enough is no news.
             if !failure.hasNoReader { diagnostics.say(Self.sentence(of: failure), .error) }
@@ -43,6 +49,7 @@ struct RunCommand {
             reload: ConfigurationReload(
                 started: configuration,
                 options: options,
+                dashboard: dashboard,
                 bridge: bridge,
                 diagnostics: diagnostics
             )
@@ -142,6 +149,19 @@ struct RunCommand {
             description: TerminalText.harmless(
                 "\(place): found \(path), but the service manager has made the socket \(passed.path); expected the same, or none"
             )
+        )
+    }
+
+    private func dashboard(
+        at control: ControlSocket?,
+        _ configuration: SupervisorConfiguration
+    ) throws(RunFailure) -> Dashboard? {
+        guard let port = options.dashboard, let control else { return nil }
+        let dashboard = try Dashboard(port: port, control: control.path)
+        guard let mistake = dashboard.mistake(in: configuration) else { return dashboard }
+        throw RunFailure(
+            status: .configuration,
+            description: TerminalText.harmless("\(options.configuration): \(mistake)")
         )
     }
 

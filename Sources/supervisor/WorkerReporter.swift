@@ -36,6 +36,8 @@ struct WorkerReporter: Sendable {
     let outcome: RunOutcome
     let lines: InputLines
     let inputName: String
+    /// Whether this is the name of a worker that leaves nothing undone, whatever it misses.
+    let isOnlooker: @Sendable (String) -> Bool
     /// Whether this is the name of an attached client.
     let isClient: @Sendable (String) -> Bool
     /// Called when a worker has become ready or has ended.
@@ -275,6 +277,7 @@ struct WorkerReporter: Sendable {
     }
 
     private func dropped(_ event: EventsDropped, reporter: String?) {
+        guard !isOnlooker(event.link) else { return }
         outcome.eventsWereNotHandled()
         let place = reporter.map { "in \($0), " } ?? ""
         let events = event.count == 1 ? "1 event" : "\(event.count) events"

@@ -72,6 +72,8 @@ final class RunningProgram: @unchecked Sendable {
 
     func kill() { lock.withLock { program }?.kill() }
 
+    func hangUp() { lock.withLock { program }?.hangUp() }
+
     /// Ends its input, and waits for its end.
     func result() async throws -> SupervisorProgram.Result {
         lock.withLock { program }?.finishInput("")

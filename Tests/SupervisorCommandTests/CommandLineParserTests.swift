@@ -40,6 +40,23 @@ struct CommandLineParserTests {
         )
     }
 
+    @Test("takes a number behind --dashboard as its port, and nothing else")
+    func readsDashboard() throws {
+        var options = RunOptions(configuration: "bridge.json5")
+        options.dashboard = 8_765
+        #expect(try parse("run bridge.json5 --dashboard") == .run(options))
+        #expect(try parse("run --dashboard bridge.json5") == .run(options))
+        options.dashboard = 0
+        #expect(try parse("run --dashboard 0 bridge.json5") == .run(options))
+        #expect(try parse("run bridge.json5 --dashboard=0") == .run(options))
+        options.isStrict = true
+        #expect(try parse("run bridge.json5 --dashboard 0 --strict") == .run(options))
+        for wrong in ["--dashboard 65536", "--dashboard=page", "--dashboard=-1"] {
+            let said = try #require(mistake("run bridge.json5 \(wrong)"))
+            #expect(said.hasSuffix("after --dashboard, expected a port from 0 to 65535"), "\(said)")
+        }
+    }
+
     @Test("takes what follows -- as it is")
     func endsOptions() throws {
         #expect(try parse("run -- --strict") == .run(RunOptions(configuration: "--strict")))

@@ -30,7 +30,7 @@ enum CommandLineParser {
     ) throws(UsageError) -> Invocation {
         let operand = given.operands.first ?? ""
         switch name {
-        case .run: return .run(RunOptions(given, configuration: operand))
+        case .run: return .run(try RunOptions(given, configuration: operand))
         case .check: return .check(configuration: operand)
         case .graph:
             let format = given.values["--format"].flatMap(GraphFormat.init) ?? .mermaid
@@ -82,13 +82,19 @@ enum CommandLineParser {
 }
 
 extension RunOptions {
-    fileprivate init(_ given: SubcommandArguments, configuration: String) {
+    fileprivate init(_ given: SubcommandArguments, configuration: String) throws(UsageError) {
         self.init(configuration: configuration)
         input = given.values["--input"].map { $0 == "-" ? .standardInput : .file($0) }
         format = given.values["--format"].flatMap(Format.init) ?? .text
         exitsWhenIdle = given.flags.contains("--exit-when-idle")
         isStrict = given.flags.contains("--strict")
         control = given.values["--control"]
+        guard let port = given.values["--dashboard"] else { return }
+        dashboard = UInt16(port)
+        guard dashboard != nil else {
+            let found = "found \(ShownValue.text(port)) after --dashboard"
+            throw UsageError(description: "\(found), expected \(Dashboard.expectedPort)", topic: .run)
+        }
     }
 }
 

@@ -65,7 +65,10 @@ extension CompletionScript {
     }
 
     private static func bashOption(_ option: Subcommand.Option) -> String? {
-        option.value.map { "                    \(option.name)) after=1; \(bashValues($0.values)) ;;" }
+        // What may be left out is offered nothing; what may follow is.
+        option.value.flatMap { value in
+            value.usual == nil ? "                    \(option.name)) after=1; \(bashValues(value.values)) ;;" : nil
+        }
     }
 
     /// No subcommand has two operands that a shell could know.
@@ -89,7 +92,9 @@ extension CompletionScript {
         let summaries = Subcommand.all.map { "            \(quoted("\($0.name.rawValue):\($0.summary)"))" }
         let cases = Subcommand.all.map { subcommand in
             let options = subcommand.options.map { option in
-                let value = option.value.map { ":\($0.placeholder):\(zshValues($0.values))" } ?? ""
+                let value =
+                    option.value.map { "\($0.usual == nil ? ":" : "::")\($0.placeholder):\(zshValues($0.values))" }
+                    ?? ""
                 return quoted("\(option.name)[\(zshText(option.summary))]\(value)")
             }
             let operands = subcommand.operands.enumerated().map { index, operand in
@@ -149,7 +154,7 @@ extension CompletionScript {
             lines.append("complete -c supervisor -n __fish_use_subcommand -a \(name) -d \(quoted(subcommand.summary))")
             let condition = "complete -c supervisor -n '__fish_seen_subcommand_from \(name)'"
             for option in subcommand.options {
-                let value = option.value.map { " -r \(fishValues($0.values))" } ?? ""
+                let value = option.value.map { $0.usual == nil ? " -r \(fishValues($0.values))" : "" } ?? ""
                 lines.append("\(condition) -l \(option.name.dropFirst(2))\(value) -d \(quoted(option.summary))")
             }
             lines.append("\(condition) -l help -d 'tell how it is used'")

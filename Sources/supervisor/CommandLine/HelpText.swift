@@ -4,7 +4,7 @@ enum HelpText {
     static func text(_ topic: Subcommand.Name?) -> String {
         guard let topic else { return program }
         let subcommand = Subcommand.named(topic)
-        var parts = [subcommand.purpose, "Usage:\n  \(subcommand.usage)"]
+        var parts = [subcommand.purpose, "Usage:\n\(usageLines(of: subcommand))"]
         if !subcommand.options.isEmpty {
             parts.append("Options:\n" + subcommand.options.map(lines).joined(separator: "\n"))
         }
@@ -35,11 +35,23 @@ enum HelpText {
             """
     }
 
+    /// How long a line may be.
+    private static let width = 120
+
     /// Where the explanations begin.
     private static let column = 23
 
+    private static func usageLines(of subcommand: Subcommand) -> String {
+        var lines = [" "]
+        for word in subcommand.usageWords {
+            if lines[lines.count - 1].count + 1 + word.count > width { lines.append(String(repeating: " ", count: 5)) }
+            lines[lines.count - 1] += " " + word
+        }
+        return lines.joined(separator: "\n")
+    }
+
     private static func lines(of option: Subcommand.Option) -> String {
-        let head = "  \(option.name)\(option.value.map { " \($0.placeholder)" } ?? "")"
+        let head = "  \(option.name)\(option.value.map { " \($0.usage)" } ?? "")"
         let indent = String(repeating: " ", count: column)
         // A name that leaves no room has a line of its own.
         let first = head.count < column ? padded(head, to: column) : "\(head)\n\(indent)"

@@ -57,6 +57,8 @@ struct RunOptions: Sendable, Hashable {
     var isStrict = false
     /// Where others attach; nil for what the configuration says.
     var control: String?
+    /// The port of the dashboard, 0 for any that is free; nil to do without.
+    var dashboard: UInt16?
 }
 
 /// What `supervisor status` was told.

@@ -81,6 +81,19 @@ extension Subcommand {
                     "it is made in a directory that is its user's alone, and that is made if it is missing"
                 ]
             ),
+            Option(
+                name: "--dashboard",
+                value: Option.Value(
+                    placeholder: "PORT",
+                    expected: Dashboard.expectedPort,
+                    values: .text,
+                    usual: "\(Dashboard.usualPort)"
+                ),
+                summary: "add a worker that shows the run as a live page, at this port of 127.0.0.1;",
+                details: [
+                    "\(Dashboard.usualPort) if it is left out, any that is free if it is 0; standard error tells where it is"
+                ]
+            ),
         ],
         details: [
             """

@@ -56,6 +56,13 @@ struct Subcommand: Sendable {
             let placeholder: String
             let expected: String
             let values: Values
+            /// What it is where it is left out; nil if it may not be.
+            ///
+            /// Only a number that follows is taken for it then.
+            var usual: String?
+
+            /// As it stands in the usage, with its brackets.
+            var usage: String { usual == nil ? placeholder : "[\(placeholder)]" }
         }
 
         /// With its two dashes.
@@ -84,13 +91,16 @@ struct Subcommand: Sendable {
     var statuses: [(status: ProgramStatus, lines: [String])] = []
 
     /// How it is written, in a line.
-    var usage: String {
+    var usage: String { usageWords.joined(separator: " ") }
+
+    /// What its usage may be broken between.
+    var usageWords: [String] {
         var words = ["supervisor \(name.rawValue)"]
         words += operands.map(\.usage)
         words += options.map { option in
-            let word = "\(option.name)\(option.value.map { " \($0.placeholder)" } ?? "")"
+            let word = "\(option.name)\(option.value.map { " \($0.usage)" } ?? "")"
             return option.isRequired ? word : "[\(word)]"
         }
-        return words.joined(separator: " ")
+        return words
     }
 }

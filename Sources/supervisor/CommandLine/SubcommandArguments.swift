@@ -57,12 +57,18 @@ struct SubcommandArguments: Sendable {
             flags.insert(name)
             return
         }
-        guard let text = given ?? words.popFirst() else {
+        guard let text = given ?? Self.text(of: value, from: &words) else {
             throw error("found nothing after \(name), expected \(value.expected)")
         }
         guard !text.isEmpty else { throw error("found nothing as the value of \(name), expected \(value.expected)") }
         let what = String(name.drop { $0 == "-" })
         values[name] = try checked(text, among: value.values, what, expected: value.expected)
+    }
+
+    private static func text(of value: Subcommand.Option.Value, from words: inout ArraySlice<String>) -> String? {
+        guard let usual = value.usual else { return words.popFirst() }
+        let isNumber = words.first?.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+        return isNumber ? words.popFirst() : usual
     }
 
     private func checked(_ words: [String]) throws(UsageError) -> [String] {

@@ -1,0 +1,86 @@
+import BridgePlatform
+import DomainEvents
+import SupervisorConfiguration
+
+/// The worker that `supervisor run --dashboard` adds to those of the configuration: a live page of the run.
+///
+/// It only looks on. What it misses leaves nothing undone, and a run that has no other worker left ends.
+struct Dashboard: Sendable {
+    static let name = "dashboard"
+
+    /// Where it is if no port is given.
+    static let usualPort: UInt16 = 8_765
+
+    static let expectedPort = "a port from 0 to \(UInt16.max)"
+
+    /// With which the page takes commands; of the supervisor's own environment.
+    private static let tokenVariable = "DASHBOARD_TOKEN"
+
+    private static let program = "dashboard-worker/worker.py"
+
+    private let port: UInt16
+    private let control: String
+    private let executable: String
+    private let token: String?
+
+    /// - Parameters:
+    ///   - port: of this machine; 0 for any that is free.
+    ///   - control: the path of the run's control socket.
+    init(port: UInt16, control: String) throws(RunFailure) {
+        self.port = port
+        self.control = control
+        executable = try Self.executable(supervisorDirectory: (try? CurrentProcess.executableDirectory()) ?? ".")
+        token = CurrentProcess.environment(Self.tokenVariable)
+    }
+
+    /// Finds the program beside the supervisor, in what is installed with it, or in the checkout that it was built in.
+    private static func executable(supervisorDirectory directory: String) throws(RunFailure) -> String {
+        let parents = directory.split(separator: "/", omittingEmptySubsequences: true)
+        func path(_ levels: Int, _ rest: String) -> String {
+            (parents.dropLast(levels).map(String.init) + [rest]).map { "/\($0)" }.joined()
+        }
+        var candidates = [path(0, program), path(1, "share/event-bridge/\(program)")]
+        // As `.build/x86_64-unknown-linux-gnu/debug`. Elsewhere a directory that far up may be anyone's.
+        if parents.count >= 3, parents[parents.count - 3].hasPrefix(".build") {
+            candidates.append(path(3, "Fixtures/\(program)"))
+        }
+        if let found = candidates.first(where: CurrentProcess.isExecutableFile) { return found }
+        throw RunFailure(
+            status: .configuration,
+            description: TerminalText.harmless(
+                "--dashboard: the program of the dashboard is not there; looked for \(candidates.joined(separator: ", then "))"
+            )
+        )
+    }
+
+    /// Why it cannot be added to this configuration, as a sentence; nil if it can.
+    func mistake(in configuration: SupervisorConfiguration) -> String? {
+        guard configuration.workers.contains(where: { $0.name == Self.name }) else { return nil }
+        return """
+            worker "\(Self.name)": found a worker of the name that --dashboard takes; expected another name, \
+            or no --dashboard
+            """
+    }
+
+    /// The configuration with this worker behind its own.
+    func added(to configuration: SupervisorConfiguration) -> SupervisorConfiguration {
+        var configuration = configuration
+        configuration.workers.append(worker(of: configuration.strategy))
+        return configuration
+    }
+
+    private func worker(of strategy: SupervisorConfiguration.Strategy) -> SupervisorConfiguration.Worker {
+        var worker = SupervisorConfiguration.Worker(Self.name, running: executable)
+        worker.arguments = ["--port", "\(port)", "--control", control]
+        worker.allowsControl = true
+        worker.publishes = token == nil ? [] : nil
+        worker.environment = token.map { [Self.tokenVariable: $0] } ?? [:]
+        // A page that is slower than the events misses some, and slows no publisher.
+        worker.limits.overflow = ["*": .dropOldest]
+        // A machine that is busy is no reason to do without the page.
+        worker.handshake = .seconds(60)
+        // Its end would be that of all others.
+        if strategy == .oneForAll { worker.restart = .temporary }
+        return worker
+    }
+}
