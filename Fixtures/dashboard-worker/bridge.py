@@ -41,6 +41,9 @@ class Bridge:
         async with self.writing:
             await asyncio.get_running_loop().sock_sendall(self.stream, line)
 
+    async def change_interest(self, wants, unwants):
+        await self.say({"bridge": "interest", "wants": wants, "unwants": unwants})
+
     async def publish(self, name, data):
         await self.say({"specversion": "1.0", "type": name, "data": data})
 

@@ -115,14 +115,19 @@ class Link:
         if self.writer.is_closing():
             raise DeskError("the host has ended the link")
         await asyncio.wait_for(self.is_told_interest.wait(), seconds)
-        self.sent += 1
-        number = self.sent
-        answer = self.pending[number] = asyncio.get_running_loop().create_future()
+        answer = asyncio.get_running_loop().create_future()
+        number = self.publish(name, payload)
+        self.pending[number] = answer
         try:
-            self._write([EVENT, number, None, time.time_ns(), name, None, payload])
             return await asyncio.wait_for(answer, seconds)
         finally:
             self.pending.pop(number, None)
+
+    def publish(self, name, payload):
+        """The number of the event on this link."""
+        self.sent += 1
+        self._write([EVENT, self.sent, None, time.time_ns(), name, None, payload])
+        return self.sent
 
     async def read(self):
         """Takes what comes, until the end of the link, which ends all that is asked as well."""

@@ -60,7 +60,7 @@ def text(picture, listeners):
         family(f"worker_events_{name}_total", "counter", about, samples)
     family("dashboard_host_reachable", "gauge", "Whether the host answers at its control socket: 1 if so.",
            [({}, int(picture.report is not None))])
-    family("dashboard_events_total", "counter", "Events that the dashboard has seen, by name and origin.",
+    family("dashboard_events_total", "counter", "Events that have passed, by name and origin; of a flood an estimate.",
            [({"type": name, "source": source}, count) for source, name, count, _ in picture.published.shown()])
     family("dashboard_missed_events_total", "counter", "Events that the dashboard was too slow for.",
            [({}, picture.gaps)])

@@ -38,8 +38,14 @@ class Picture:
         self.report, self.trouble = None, "the host was not asked yet"
         self.started = time.time()
         self.events = self.gaps = 0
+        # Of this second: whether it is the sample of a flood, and by origin how many events it has.
+        self.is_sampled, self.taken = False, collections.Counter()
+        # By worker, how many events it had published when the last second was over.
+        self.offered = {}
+        # By origin, what a look at a flood has shown.
+        self.shares = {}
         # (source, name) -> how many came from there; (name, worker) -> how many the worker has answered with another.
-        self.published, self.handled = Flows(), Flows()
+        self.published, self.handled = self.flows = Flows(0), Flows(1)
         self.letter_counts = collections.Counter()
         self.tail = collections.deque(maxlen=TAIL)
         # What the host has put aside, the oldest of it, and whether that is all.
@@ -50,14 +56,18 @@ class Picture:
 
     # MARK: What comes
 
+    @staticmethod
+    def is_passing(message):
+        """Whether it is an event that passes between others."""
+        return "bridge" not in message and message["type"] not in REPORTS
+
     def told(self, message, size):
         """The host has sent an event, a gap, or what needs no attention."""
         kind = message.get("bridge")
-        if kind is None:
-            if message["type"] in REPORTS:
-                self._reported(message)
-            else:
-                self._passed(message, size)
+        if self.is_passing(message):
+            self._passed(message, size)
+        elif kind is None:
+            self._reported(message)
         elif kind == "gap":
             self.gaps += message["count"]
         elif kind == "refuse":
@@ -79,6 +89,7 @@ class Picture:
     def _passed(self, event, size):
         self.events += 1
         name, source = event["type"], event["source"]
+        self.taken[source] += 1
         self.published.add((source, name))
         cause = self.names_by_id.get(event.get("causationid"))
         if cause is not None:
@@ -127,10 +138,38 @@ class Picture:
         self.news, self.left_out = [], 0
         return news
 
-    def turn_second(self):
-        """A second or so has passed: rates are those of the time since the last call."""
-        self.published.measure()
-        self.handled.measure()
+    def turn_second(self, looked):
+        """A second or so has passed; of a flood the last look at it was so many seconds long, otherwise it is None.
+
+        Rates are those of the time since the last call.
+        """
+        self.is_sampled = looked is not None
+        published = {worker["name"]: worker["received"]["offered"] for worker in (self.report or {}).get("workers", [])}
+        if not self.is_sampled:
+            self.shares = {}
+        else:
+            for source, taken in self.taken.items():
+                self.shares[source] = Share(taken / looked, *(flows.shares(source, taken) for flows in self.flows))
+            for source, share in self.shares.items():
+                self._estimate(source, share, published.get(source))
+        # Without an answer of the host in this second its next one counts for both.
+        self.offered.update(published)
+        self.taken.clear()
+        for flows in self.flows:
+            flows.measure()
+
+    def _estimate(self, source, share, known):
+        """Counts what a source has published besides what was taken of it: as the host says, or at the same rate."""
+        before = self.offered.get(source)
+        if known is None or before is None or known < before:
+            events = share.rate * self.published.elapsed
+        else:
+            events = known - before
+        left = events - self.taken[source]
+        if left > 0:
+            self.events += round(left)
+            self.published.add_shares(share.published, left)
+            self.handled.add_shares(share.handled, left)
 
     def now(self):
         """The state as the page draws it, without the tail."""
@@ -146,6 +185,7 @@ class Picture:
             "hasAllLetters": self.has_all_letters,
             "events": self.events,
             "gaps": self.gaps,
+            "isSampled": self.is_sampled,
         }
 
     def whole(self):
@@ -154,10 +194,15 @@ class Picture:
         return dict(self.now(), tail=list(self.tail), histories=histories)
 
 
+Share = collections.namedtuple("Share", "rate published handled")
+
+
 class Flows:
     """Counts of pairs, and how fast each grows."""
 
-    def __init__(self):
+    def __init__(self, place):
+        # Where in a pair the worker stands that has published.
+        self.place = place
         self.counts = {}
         self.before, self.rates, self.measured = {}, {}, time.monotonic()
 
@@ -165,11 +210,24 @@ class Flows:
         if pair in self.counts or len(self.counts) < FLOWS:
             self.counts[pair] = self.counts.get(pair, 0) + 1
 
+    def shares(self, source, taken):
+        """How much of what was taken of a source each of its pairs has had since the last measurement."""
+        own = [pair for pair in self.counts if pair[self.place] == source]
+        return {pair: (self.counts[pair] - self.before.get(pair, 0)) / taken for pair in own}
+
+    def add_shares(self, shares, events):
+        for pair, share in shares.items():
+            self.counts[pair] += round(share * events)
+
+    @property
+    def elapsed(self):
+        """Seconds since the last measurement."""
+        return max(time.monotonic() - self.measured, 0.001)
+
     def measure(self):
-        now = time.monotonic()
-        elapsed = max(now - self.measured, 0.001)
+        elapsed = self.elapsed
         self.rates = {pair: (count - self.before.get(pair, 0)) / elapsed for pair, count in self.counts.items()}
-        self.before, self.measured = dict(self.counts), now
+        self.before, self.measured = dict(self.counts), time.monotonic()
 
     def shown(self):
         """Each as `[from, to, count, events a second]`."""

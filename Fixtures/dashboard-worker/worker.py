@@ -15,6 +15,7 @@ from guard import SHORTEST_TOKEN, Guard
 from listeners import Listeners
 from page import Page
 from picture import REPORTS, Picture
+from sampling import EVERYTHING, MOST, Sampling
 from server import Server
 
 # Seconds: between what the page is told of events, how many of these make one of its pictures, and until a taken
@@ -27,6 +28,8 @@ def options():
     parser.add_argument("--port", type=int, default=8765, help="of 127.0.0.1; 0 is any that is free")
     parser.add_argument("--socket", metavar="PATH", help="serve on this Unix socket, and on no port")
     parser.add_argument("--control", metavar="PATH", default="run/supervisor.sock", help="the host's control socket")
+    parser.add_argument("--most", type=int, metavar="COUNT", default=MOST,
+                        help=f"events of a quarter of a second, of more a sample; {MOST} unless given")  # fmt: skip
     return parser.parse_args()
 
 
@@ -45,21 +48,23 @@ async def listen(server, address):
             await asyncio.sleep(RETRY)
 
 
-async def tell(picture, listeners):
+async def tell(picture, listeners, sampling):
     """Tells the open pages what has happened, a few times a second."""
     while True:
         for _ in range(TICKS):
             await asyncio.sleep(TICK)
+            sampling.turn_tick()
             news = picture.take_news()
             if news is not None:
                 listeners.tell("news", news)
-        picture.turn_second()
+        picture.turn_second(await sampling.turn_second())
         listeners.tell("now", picture.now())
 
 
-async def follow(bridge, picture):
+async def follow(bridge, picture, sampling):
     async for message, size in bridge.messages():
-        picture.told(message, size)
+        if not picture.is_passing(message) or await sampling.takes():
+            picture.told(message, size)
 
 
 async def main():
@@ -70,8 +75,9 @@ async def main():
     bridge = Bridge.inherited()
     address = SocketAddress(chosen.socket) if chosen.socket else PortAddress(chosen.port)
     picture, listeners, desk = Picture(bridge.name), Listeners(), Desk(chosen.control)
+    sampling = Sampling(bridge, chosen.most)
     server = Server(Page(), Guard(token), picture, listeners, desk, bridge)
-    await bridge.greet(["*", *REPORTS], publishes=None if token else [])
+    await bridge.greet([EVERYTHING, *REPORTS], publishes=None if token else [])
     listening = asyncio.ensure_future(listen(server, address))
     # One that is free is served before the worker is ready.
     await asyncio.wait([listening], timeout=RETRY)
@@ -79,8 +85,8 @@ async def main():
     tasks = [
         listening,
         asyncio.ensure_future(desk.watch(picture.reported, picture.troubled)),
-        asyncio.ensure_future(tell(picture, listeners)),
-        asyncio.ensure_future(follow(bridge, picture)),
+        asyncio.ensure_future(tell(picture, listeners, sampling)),
+        asyncio.ensure_future(follow(bridge, picture, sampling)),
     ]
     # The host ends the worker's life; whatever else fails ends it as well.
     done, _ = await asyncio.wait(tasks[1:], return_when=asyncio.FIRST_COMPLETED)

@@ -15,12 +15,13 @@ struct DashboardTests {
         token: String = "",
         misbehaviour: String = "none",
         status: CInt = 0,
+        most: Int = 1_000_000,
         _ body: (Workspace, RunningProgram) async throws -> Void
     ) async throws {
         let workspace = try Workspace()
         let dashboard = """
             { name: "dashboard", executable: "\(Self.fixtures)/dashboard-worker/worker.py", control: true,
-              arguments: ["--socket", "run/page", "--control", "run/s"],
+              arguments: ["--socket", "run/page", "--control", "run/s", "--most", "\(most)"],
               environment: { DASHBOARD_TOKEN: "\(token)" }, handshake: "4m", shutdown: { grace: "4m" } },
             """
         let bridge = Workspace.bridge(misbehaviour).replacingOccurrences(
@@ -156,6 +157,27 @@ struct DashboardTests {
             for path in ["/dead-letters/2/discard", "/dead-letters/2/show", "/dead-letters/x/discard"] {
                 let unknown = try await post(path, token: Self.token, in: workspace).all()
                 #expect(unknown.first == "HTTP/1.1 404 Not Found")
+            }
+        }
+    }
+
+    @Test("takes a sample of a flood, and all events again when it is over")
+    func flood() async throws {
+        try await withDashboard(misbehaviour: "flood", most: 20) { workspace, _ in
+            let stream = try get("/events", in: workspace)
+            _ = try #require(await stream.line { $0.contains("\"trouble\": null") })
+            for (number, text) in [(2_000, "many"), (1, "one more")] {
+                let published = try await SupervisorProgram.run(
+                    ["publish", "--control", "run/s", "WorkRequested", #"{"number": \#(number), "text": "\#(text)"}"#],
+                    in: workspace.path
+                )
+                #expect(published.status == .exited(code: 0), "\(published.errors)")
+                _ = try #require(await stream.line { $0.contains("\"type\": \"WorkDone\"") && $0.contains(text) })
+                guard number > 1 else { continue }
+                let sampled = try #require(await stream.line { $0.contains("\"isSampled\": true") })
+                #expect(sampled.contains("[\"worker\", \"WorkDone\", "))
+                // It has wanted all events again for a second.
+                _ = try #require(await stream.line { $0.contains("\"isSampled\": false") })
             }
         }
     }
