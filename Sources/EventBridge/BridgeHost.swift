@@ -130,11 +130,18 @@ public final class BridgeHost: Sendable {
         desk = attached.map { [core] attached in ControlDesk(core, attached) }
     }
 
-    /// Kills the workers of a bridge that was not shut down.
-    deinit { abandon() }
+    /// Kills the workers of a bridge that was not shut down, and says on standard error what they had not handled.
+    deinit {
+        if phase.end(), let loss = ShutdownReport(core.leftovers).loss {
+            // It waits for no reader: the last reference may be let go of on any thread.
+            _ = UnwaitedOutput(UnwaitedOutput.standardErrorNumber).write(Array("\(loss)\n".utf8)[...])
+        }
+        abandon()
+    }
 
-    /// Ends everything at once, without a word to the workers.
+    /// Ends everything at once, without a word to anything.
     package func abandon() {
+        _ = phase.end()
         attached?.close()
         core.abandon()
     }

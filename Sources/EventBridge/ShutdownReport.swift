@@ -14,6 +14,13 @@ public struct ShutdownReport: Sendable, Hashable {
     /// Whether every accepted event was handled.
     public var isComplete: Bool { leftovers.isEmpty }
 
+    /// What a bridge without a shutdown has lost, as a sentence; nil if that is nothing.
+    var loss: String? {
+        if isComplete { return nil }
+        let parts = leftovers.map { "\($0.events == 1 ? "1 event" : "\($0.events) events") for \"\($0.worker)\"" }
+        return "a bridge was released without a shutdown; not handled: \(parts.joined(separator: ", "))"
+    }
+
     init(_ leftovers: [(worker: String, events: Int)]) {
         self.leftovers = leftovers.map { Leftover(worker: $0.worker, events: $0.events) }
     }

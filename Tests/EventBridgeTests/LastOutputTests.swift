@@ -134,6 +134,8 @@ struct UnclaimedOutputTests {
 
     private func close(_ descriptor: consuming FileDescriptor) {}
 
+    private static func close(_ number: CInt) { _ = FileDescriptor(owning: number) }
+
     private func text(in descriptor: SharedDescriptor) throws -> String {
         try FileDescriptor.setNonBlocking(descriptor.rawValue)
         var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 1 << 17))
@@ -161,6 +163,24 @@ struct UnclaimedOutputTests {
         #expect(try text(in: reading) == "[w] again\n")
         withExtendedLifetime(writing) {}
         poller.stop()
+    }
+
+    @Test("beside it stands what a bridge has lost that is released without a shutdown", .timeLimit(.minutes(5)))
+    func released() async throws {
+        let worker = faulty("slow:600s", subscribes: [WorkRequested.self])
+        var bridge: BridgeHost? = try BridgeHost(publisher: publisher, workers: [worker])
+        try await bridge?.start()
+        for number in Int64(1)...2 { publisher.publish(WorkRequested(number: number, text: "")) }
+        let pipe = try FileDescriptor.pipe()
+        let (reading, writing) = (SharedDescriptor(pipe.reading), SharedDescriptor(pipe.writing))
+        let own = dup(STDERR_FILENO)
+        try #require(own >= 0 && dup2(writing.rawValue, STDERR_FILENO) == STDERR_FILENO)
+        bridge = nil
+        dup2(own, STDERR_FILENO)
+        Self.close(own)
+        let lost = "a bridge was released without a shutdown; not handled: 2 events for \"faulty\"\n"
+        #expect(try text(in: reading).contains(lost))
+        withExtendedLifetime(writing) {}
     }
 
     @Test("waits for no reader, and begins a line anew behind one that was cut", .timeLimit(.minutes(1)))

@@ -38,7 +38,7 @@ enum ManualPage {
         ]
         if !subcommand.options.isEmpty {
             let options = subcommand.options.map { option in
-                let value = option.value.map { " \(italic($0.placeholder))" } ?? ""
+                let value = option.value.map { " \(italic($0.usage))" } ?? ""
                 return tagged("\(bold(option.name))\(value)", [option.summary] + option.details)
             }
             sections.append(("OPTIONS", options.joined(separator: "\n")))

@@ -86,7 +86,14 @@ struct RequestCommand {
                     fate = (error as? DeliveryError)?.progress.map { .underWay($0) } ?? .unsent
                 // One that does not say what it handles may answer all the same.
                 case .nobodySubscribed where known.contains { $0.hasBytes(of: options.name) }: fate = .unconfirmed
-                default: return .failure(PublishFailure(error, of: options.name, among: known).asRunFailure)
+                default:
+                    let failure = PublishFailure(
+                        error,
+                        of: options.name,
+                        among: known,
+                        idElsewhere: client.idElsewhere
+                    )
+                    return .failure(failure.asRunFailure)
                 }
             case .hostLost(let reason):
                 let sentence = "\(reason); whether \(options.name) \(id) was handled is not known"
