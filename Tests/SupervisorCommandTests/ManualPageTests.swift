@@ -25,7 +25,7 @@ struct ManualPageTests {
         #expect(page.contains("\n.SH SYNOPSIS\n\(subcommand.usage)\n"))
         #expect(page.contains("\n.SH DESCRIPTION\n\(subcommand.purpose)\n"))
         for option in subcommand.options {
-            let value = option.value.map { " \($0.placeholder)" } ?? ""
+            let value = option.value.map { " \($0.usage)" } ?? ""
             let lines = [option.summary] + option.details
             #expect(page.contains("\n.TP\n\(option.name)\(value)\n\(lines.joined(separator: "\n"))\n"))
         }
