@@ -3,7 +3,7 @@
 /// Pure: what has happened comes in, with the time, and what is to be done comes out.
 struct AttachmentStateMachine: Sendable {
     enum Phase: Sendable, Hashable {
-        /// The first attempt: whoever has asked for it is told how it ends.
+        /// The first attempt: the caller is told how it ends.
         case connecting
         case attached
         /// The link has ended, at this time; it is tried again.

@@ -4,9 +4,9 @@ import DomainEvents
 /// What a client can ask of the host itself: how it is, and that workers are started, stopped, started anew and sent
 /// signals.
 ///
-/// A host answers only those who are attached to it, and its own process. Each command is done once or not at all: one
-/// that was on its way when the link ended is not done when it arrives over the next link. So whoever is told that the
-/// link has ended asks how things are.
+/// A host answers only the clients that are attached to it, and its own process. Each command is done once or not at
+/// all: a command that was on its way when the link ended is not done when it arrives over the next link. So a caller
+/// that is told that the link has ended asks how things are.
 extension BridgeClient {
     /// How the host and its workers are.
     ///
@@ -63,14 +63,14 @@ extension BridgeClient {
         try await command(WorkerSignalRequested(worker: worker, signal: signal), within: limit)
     }
 
-    /// Stops a worker and returns when it is down; it stays so until somebody asks for its restart.
+    /// Stops a worker and returns when it is down; it stays so until its restart is asked for.
     ///
     /// What becomes of its events meanwhile is what `BridgeHost.stop(_:)` says.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
     ///   - limit: how long it waits for that. The command is not taken back after it.
-    /// - Throws: ``BridgeClientError``, `refused` with the reason if there is no such worker, or if somebody has
-    ///   started it again meanwhile; `CancellationError` if the task is cancelled, which takes nothing back.
+    /// - Throws: ``BridgeClientError``, `refused` with the reason if there is no such worker, or if it was started
+    ///   again meanwhile; `CancellationError` if the task is cancelled, which takes nothing back.
     public func stop(_ worker: String, within limit: Duration = .seconds(600)) async throws {
         try await command(WorkerStopRequested(worker: worker), within: limit)
     }
@@ -111,7 +111,7 @@ extension BridgeClient {
             while let step = try await group.next() {
                 switch step {
                 case .taken?: isTaken = true
-                // Its goodbye may come before the receipt; any other end says nothing of a command that nobody has
+                // Its goodbye may come before the receipt; any other end says nothing of a command that was not
                 // acknowledged.
                 case .ended(let ended)? where isTaken || ended.isOrderly: return
                 case .ended(let ended)?: throw ended.error

@@ -53,7 +53,7 @@ public final class BridgeClient: Sendable {
 
     /// - Parameters:
     ///   - wantsEverything: whether every event is asked for that is no report of a process about itself.
-    ///   - watchedNames: events that are asked for besides, reports among them, though nobody may subscribe to them.
+    ///   - watchedNames: events that are asked for besides, reports among them, even without a subscriber here.
     ///   - way: connects to the host; nil for the socket at `path`.
     ///   - tap: sees every event that passes.
     ///   - gapTap: is told of events that did not come, in their place.

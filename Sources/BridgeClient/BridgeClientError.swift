@@ -11,7 +11,7 @@ public import Foundation
 public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// Nobody listens at the path, or this user may not go there.
+        /// No process listens at the path, or this user may not go there.
         case unreachable
         /// Another user listens there.
         case notTrusted

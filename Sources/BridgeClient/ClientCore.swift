@@ -90,8 +90,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
     }
 
-    /// The host calls itself by this name; a publisher that nobody has named does so too, and the two must not be mixed
-    /// up in receipts.
+    /// The host calls itself by this name; a publisher that was given no name does so too, and the two must not be
+    /// mixed up in receipts.
     private static let hostName = "host"
 
     private static func peerName(beside own: String) -> String { own == hostName ? "attached host" : hostName }
@@ -128,8 +128,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     /// Brings the end of the present link, and then ends.
     ///
-    /// - Throws: If there is no link: what is asked then would lie in the outbox, and be done when nobody expects it
-    ///   any more.
+    /// - Throws: If there is no link: what is asked then would lie in the outbox, and be done when the caller expects
+    ///   it no longer.
     func linkEnds() throws(BridgeClientError) -> AsyncStream<EndedLink> {
         let (stream, continuation) = AsyncStream.makeStream(of: EndedLink.self)
         let number: UInt64? = lock.withLock {
@@ -354,7 +354,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         guard isFirst else { return }
         route.releaseEvents(over: link)
         handle(.attached(hostIncarnation: incarnation))
-        // Whoever is told that the host is back is told before its events come.
+        // Subscribers are told that the host is back before its events come.
         router.reports.whenPassed { link.send(.ready) }
     }
 

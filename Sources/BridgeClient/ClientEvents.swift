@@ -15,8 +15,8 @@ public struct HostLost: DomainEvent, SelfReport {
 
 /// A client is attached again, after its link to the host had ended.
 ///
-/// Events that were published in between have not come, and will not: nobody kept them for this client. How many there
-/// were nobody knows. Whoever shows a state asks for it anew.
+/// Events that were published in between have not come, and will not: they were not kept for this client. How many
+/// there were is not known. A program that shows a state asks for it anew.
 public struct HostRegained: DomainEvent, SelfReport {
     /// The host's control socket.
     public let path: String

@@ -31,8 +31,8 @@ struct HostSocket: WayToHost {
             }
             throw BridgeClientError(.unreachable, "no host is to be had at \(path): \(error)")
         }
-        // The events are for this user's host, and for nobody else who has put a socket there; the superuser can read
-        // them anyway.
+        // The events are for this user's host, and for no other user that has put a socket there; the superuser can
+        // read them anyway.
         guard user == CurrentProcess.user || user == Self.superuser else {
             throw BridgeClientError(.notTrusted, "the socket \(path) is served by user \(user)")
         }

@@ -12,7 +12,7 @@ public struct BridgeReport: Sendable, Hashable, Codable {
     public var uptimeMilliseconds: UInt64
     /// Whether it is at its end and takes nothing new.
     public var isStopping: Bool
-    /// How much memory of its process lies in RAM, in bytes; nil where nobody says.
+    /// How much memory of its process lies in RAM, in bytes; nil where that is not known.
     public var residentBytes: UInt64?
     /// The workers, in the order of their specifications.
     public var workers: [WorkerReport]

@@ -1,9 +1,9 @@
 public import DomainEvents
 
-/// Somebody wants to know how a host and its workers are.
+/// The sender wants to know how a host and its workers are.
 ///
-/// The host answers each with a ``BridgeStatusReported`` that only the one who has asked gets. Ask with `request`, or
-/// with `BridgeClient.status(within:)`.
+/// The host answers each with a ``BridgeStatusReported`` that only the sender gets. Ask with `request`, or with
+/// `BridgeClient.status(within:)`.
 public struct BridgeStatusRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the question.
     public init() {}

@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// A worker is to finish what it has and to stay down until somebody asks for its restart.
+/// A worker is to finish what it has and to stay down until its restart is asked for.
 ///
 /// The host answers with a ``CommandAnswered`` when the worker is down.
 public struct WorkerStopRequested: DomainEvent, SelfReport, Hashable {
@@ -59,8 +59,8 @@ public struct WorkerRestartRequested: DomainEvent, SelfReport, Hashable {
 /// The program that has the host is to stop everything and to end.
 ///
 /// The host itself does nothing about it: the program that it is a part of subscribes to it, as `supervisor run` does.
-/// Where nobody subscribes, whoever asks with `deliver` is told so. Nobody answers it; the end of the link is the
-/// answer.
+/// Where nothing subscribes, a sender that asks with `deliver` is told so. No event answers it; the end of the link is
+/// the answer.
 public struct BridgeStopRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the command.
     public init() {}
@@ -85,7 +85,7 @@ public struct CommandAnswered: DomainEvent, SelfReport, Hashable {
 
 /// The names of the events of this module, by who sends them.
 package enum ControlEventNames {
-    /// From whoever is attached to the host, and from nobody else.
+    /// From the clients that are attached to the host, and from no other peer.
     package static let commands = EventName.set([
         BridgeStatusRequested.eventName, WorkerStopRequested.eventName, WorkerRestartRequested.eventName,
         WorkerStartRequested.eventName, WorkerSignalRequested.eventName, BridgeStopRequested.eventName,

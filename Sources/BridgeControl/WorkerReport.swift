@@ -26,7 +26,7 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     public var lastExit: String?
     /// How often it has broken the protocol or a limit.
     public var violations: UInt64
-    /// How much memory of its process lies in RAM, in bytes; nil if there is no process, or nobody says.
+    /// How much memory of its process lies in RAM, in bytes; nil if there is no process, or that is not known.
     public var residentBytes: UInt64?
     /// What its box is without, as the system lacks it, each as a sentence; nil if nothing, or from a host that does
     /// not say.
@@ -107,7 +107,7 @@ public struct EventTotals: Sendable, Hashable, Codable {
     /// All 0.
     public init() {}
 
-    /// Events that were taken and need nobody's attention any more.
+    /// Events that were taken and need no attention any more.
     public var settled: UInt64 {
         let open = rejected.addingReportingOverflow(waiting)
         return open.overflow || open.partialValue > offered ? 0 : offered - open.partialValue

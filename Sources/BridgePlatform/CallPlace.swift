@@ -3,7 +3,7 @@ import CBridgePlatform
 /// Where the calling thread stands.
 package enum CallPlace {
     /// The functions that the thread is in, innermost first, without those of the modules named and of Swift's own
-    /// libraries; empty where nobody knows them.
+    /// libraries; empty where they are not known.
     ///
     /// Costs some hundred microseconds, and memory.
     package static func functions(outside modules: [String], atMost limit: Int) -> [String] {

@@ -9,9 +9,9 @@ package import Darwin
 
 /// A process that this one has started: it can be signalled, and its end is noticed and its status taken exactly once.
 ///
-/// Signals reach this very process or nobody: on Linux they go through a pidfd, never to a number that the kernel may
-/// have given to somebody else. Somebody must ask for the exit with `onExit` or `waitForExit`; a child for which nobody
-/// does stays in the process table as long as this process lives.
+/// Signals reach this very process or none: on Linux they go through a pidfd, never to a number that the kernel may
+/// have given to another process. The caller must ask for the exit with `onExit` or `waitForExit`; a child whose exit
+/// is not asked for stays in the process table as long as this process lives.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class ChildProcess: @unchecked Sendable {
@@ -35,7 +35,7 @@ package final class ChildProcess: @unchecked Sendable {
         }
         let error = SystemError.current("watching the new process \(process)")
         if error.code != ESRCH {
-            // Without a handle it cannot be looked after. Nobody has reaped it, so its number is still its own.
+            // Without a handle it cannot be looked after. It has not been reaped, so its number is still its own.
             kill(-process, SIGKILL)
             kill(process, SIGKILL)
             _ = retryingInterrupted { waitpid(process, nil, 0) }
@@ -117,7 +117,7 @@ package final class ChildProcess: @unchecked Sendable {
 
     /// Sends a signal to all processes of the child's group.
     ///
-    /// - Returns: `false` when the child's exit has been noticed, or nobody is left in the group.
+    /// - Returns: `false` when the child's exit has been noticed, or no process is left in the group.
     @discardableResult
     package func signalGroup(_ signal: CInt) throws(SystemError) -> Bool {
         try lock.withLock { () throws(SystemError) in
@@ -186,7 +186,7 @@ package final class ChildProcess: @unchecked Sendable {
                 return exit
             }
             if first.state == cbp_exit_still_running { return nil }
-            // The zombie keeps its number from being given away, so that this can hit nobody else.
+            // The zombie keeps its number from being given away, so that this can hit no other process.
             if killsGroupOnExit { kill(-processIdentifier, SIGKILL) }
             let last = look(at: handle, reaping: true)
             exit = last.map { ChildExit($0) } ?? ChildExit(status: .reapedElsewhere, resourceUse: nil)

@@ -18,7 +18,7 @@ extension CurrentProcess {
     package static let noSuchFile = ENOENT
 
     /// Puts the null device where one of the three standard streams is closed, so that nothing which is opened later
-    /// gets its number and is written to by whoever means the stream.
+    /// gets its number and is written to by code that means the stream.
     ///
     /// What is written there is swallowed; to read from there stays an error. To be called before anything is opened.
     package static func fillStandardStreams() {

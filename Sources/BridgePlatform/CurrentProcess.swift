@@ -52,7 +52,7 @@ package enum CurrentProcess {
         _exit(code)
     }
 
-    /// Stops all threads of this process, as SIGSTOP from elsewhere does, until somebody continues it.
+    /// Stops all threads of this process, as SIGSTOP from elsewhere does, until it is continued.
     package static func stop() {
         raise(SIGSTOP)
     }
@@ -70,7 +70,7 @@ package enum CurrentProcess {
         #endif
     }
 
-    /// How much memory of this process lies in RAM now, in bytes; nil where nobody says.
+    /// How much memory of this process lies in RAM now, in bytes; nil where the system does not say.
     package static func residentBytes() -> Int? { OperatingSystem.residentBytes(of: identifier) }
 
     /// Lets the C library give memory back to the system that is freed beyond a mebibyte, in each of its arenas.
@@ -98,14 +98,14 @@ package enum CurrentProcess {
 
     private static let softDescriptorLimit = Atomic<Int>(-1)
 
-    /// How many bytes of the heap are in use; nil where nobody counts them, as under a sanitizer.
+    /// How many bytes of the heap are in use; nil where they are not counted, as under a sanitizer.
     package static func heapBytesInUse() -> Int? {
         let count = cbp_heap_bytes_in_use()
         return count > 0 ? Int(clamping: count) : nil
     }
 
-    /// How many descriptors this process has open, Dispatch's timers left out: it opens one for each clock when
-    /// somebody first sleeps, and keeps it.
+    /// How many descriptors this process has open, Dispatch's timers left out: Dispatch opens one for each clock at the
+    /// first sleep, and keeps it.
     ///
     /// Nothing here opens such timers.
     package static func openDescriptorCount() throws(SystemError) -> Int {

@@ -11,7 +11,7 @@ package enum CurrentThread {
     /// - Parameter turn: says which one, of those that the thread may use.
     package static func stayOnOneProcessor(turn: UInt64) { cbp_thread_stay_on_one_processor(turn) }
 
-    /// What it is called; on Linux the first 15 bytes, and the program's name where nobody has said anything.
+    /// What it is called; on Linux the first 15 bytes, and the program's name where none was set.
     package static var name: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
             guard let start = buffer.baseAddress, cbp_thread_name(start, buffer.count) == 0 else { return "" }

@@ -11,7 +11,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// The number, for calls made while the owner lives.
     package let rawValue: CInt
 
-    /// Takes over `rawValue`, which nobody else may close from now on.
+    /// Takes over `rawValue`, which no other code may close from now on.
     package init(owning rawValue: CInt) {
         self.rawValue = rawValue
     }
@@ -82,7 +82,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         package let writing: FileDescriptor
     }
 
-    /// Two new descriptors, owned by nobody yet, from a call that fills in an array of two.
+    /// Two new descriptors, without an owner yet, from a call that fills in an array of two.
     static func makePair(
         _ operation: StaticString,
         _ make: (UnsafeMutablePointer<CInt>) -> CInt
@@ -121,7 +121,7 @@ package final class SharedDescriptor: Sendable {
 }
 
 private func closeOnce(_ number: CInt) {
-    // Not repeated after EINTR: Linux has let go of the number by then, and it may already be somebody else's.
+    // Not repeated after EINTR: Linux has let go of the number by then, and it may already belong to another owner.
     #if canImport(Glibc)
     _ = Glibc.close(number)
     #else

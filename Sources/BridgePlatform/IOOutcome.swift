@@ -11,7 +11,7 @@ package enum IOOutcome: Equatable, Sendable {
     /// The peer has closed its end, or has died.
     case endOfStream
 
-    /// The peer has passed descriptors along, which nobody has asked for and which were not installed.
+    /// The peer has passed descriptors along, which were not asked for and were not installed.
     case descriptorsPassed
 
     case failed(SystemError)

@@ -30,11 +30,11 @@ struct LaunchedSpawn {
         case report(Report)
         /// The program has begun.
         case end
-        /// Whether it has begun nobody knows.
+        /// It is not known whether the program has begun.
         case nothing(CInt)
     }
 
-    /// A launcher takes a millisecond; one that somebody has stopped must not stop all starts for ever.
+    /// A launcher takes a millisecond; one that was stopped must not hold up all starts for ever.
     private static let patienceMilliseconds: CInt = 60_000
 
     private let asked: SpawnRequest

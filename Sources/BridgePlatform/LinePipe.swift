@@ -53,7 +53,8 @@ package final class LinePipe: @unchecked Sendable {
 
     /// Reads from `readingEnd` until all writers have closed their ends, then calls `onEnd`.
     ///
-    /// Both closures are called on the poller's thread. The capture lives until its end even if nobody keeps it.
+    /// Both closures are called on the poller's thread. The capture lives until its end even if the caller does not
+    /// keep it.
     package static func capture(
         _ readingEnd: consuming FileDescriptor,
         on poller: Poller,

@@ -43,7 +43,7 @@ package final class LockFile: Sendable {
 
     /// The process that has signed; nil if none has, or it lives no more.
     ///
-    /// Whoever has just taken the lock has not signed yet.
+    /// A process that has just taken the lock has not signed yet.
     package func signer() -> pid_t? {
         let text = withUnsafeTemporaryAllocation(byteCount: 32, alignment: 1) { buffer in
             let count = retryingInterrupted { pread(descriptor.rawValue, buffer.baseAddress, buffer.count, 0) }

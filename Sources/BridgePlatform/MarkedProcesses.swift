@@ -8,9 +8,9 @@ package import Darwin
 
 /// Finds processes by a mark in the environment that they were started with, and kills them.
 ///
-/// A process that leaves its process group, as daemons do, is nobody's child any more and in nobody's list. But it has
-/// the environment of the one that has started it, unless that was changed on purpose. Only processes of the same user
-/// can be found, and only on Linux, where /proc shows them.
+/// A process that leaves its process group, as daemons do, is no child of the bridge's processes any more and in no
+/// list of theirs. But it has the environment of the process that has started it, unless that was changed on purpose.
+/// Only processes of the same user can be found, and only on Linux, where /proc shows them.
 package enum MarkedProcesses {
     /// A mark of all that one bridge starts; each worker adds a number of its own.
     package struct Mark: Sendable, Equatable {
@@ -18,7 +18,7 @@ package enum MarkedProcesses {
 
         private let text: String
 
-        /// A mark that nobody else has.
+        /// A mark that no other bridge has.
         package init() {
             let digits = String(randomUInt64(), radix: 16)
             text = String(repeating: "0", count: 16 - digits.count) + digits

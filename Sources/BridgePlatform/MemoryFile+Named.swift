@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Memory that outlives whoever writes it, under a name: a process that is killed leaves behind all that it had stored.
+/// Memory with a name that outlives its writer: a process that is killed leaves behind all that it had stored.
 extension MemoryFile {
     /// Makes a file of `byteCount` bytes, all 0, and maps it.
     ///

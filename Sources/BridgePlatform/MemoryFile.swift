@@ -6,14 +6,14 @@ import Glibc
 import Darwin
 #endif
 
-/// A file without a name that lives as long as somebody holds it, for memory that two processes share.
+/// A file without a name that lives as long as a process holds it, for memory that two processes share.
 ///
-/// It takes memory only where it was written. On Linux nobody can change its size any more, so that a mapping of it is
-/// safe to touch whatever the other process does; on Darwin there is no such seal.
+/// It takes memory only where it was written. On Linux no process can change its size any more, so that a mapping of it
+/// is safe to touch whatever the other process does; on Darwin there is no such seal.
 package final class MemoryFile: Sendable {
     private let file: FileDescriptor
     package let byteCount: Int
-    /// The only mapping through which the file can be written; nil if everybody can make one.
+    /// The only mapping through which the file can be written; nil if every process can make one.
     package let soleMapping: MemoryMapping?
 
     private init(_ file: consuming FileDescriptor, byteCount: Int, soleMapping: MemoryMapping? = nil) {
@@ -30,8 +30,8 @@ package final class MemoryFile: Sendable {
         return MemoryFile(FileDescriptor(owning: number), byteCount: byteCount)
     }
 
-    /// A new file of `byteCount` bytes, all 0, that can be written through ``soleMapping`` and by nobody who gets its
-    /// descriptor.
+    /// A new file of `byteCount` bytes, all 0, that can be written through ``soleMapping``, and by no process that gets
+    /// its descriptor.
     package static func makeForReaders(byteCount: Int) throws(SystemError) -> MemoryFile {
         var address: UnsafeMutableRawPointer?
         let number = try SystemError.check("making a memory file of \(byteCount) bytes for readers") {
@@ -85,7 +85,7 @@ package final class MemoryFile: Sendable {
 
 /// A memory file in this process's address space.
 ///
-/// `@unchecked Sendable`: who may touch which of the bytes is up to those who share them.
+/// `@unchecked Sendable`: its users settle which of the bytes each of them may touch.
 package final class MemoryMapping: @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
 
@@ -97,7 +97,7 @@ package final class MemoryMapping: @unchecked Sendable {
         if let address = bytes.baseAddress { _ = cbp_memory_file_unmap(address, bytes.count) }
     }
 
-    /// Copies bytes that somebody else may be changing meanwhile; `range` lies within the file.
+    /// Copies bytes that another process may be changing meanwhile; `range` lies within the file.
     package func copy(_ range: Range<Int>, into buffer: UnsafeMutableRawBufferPointer) {
         guard let source = bytes.baseAddress, let target = buffer.baseAddress, range.lowerBound >= 0,
             range.upperBound <= bytes.count, range.count <= buffer.count

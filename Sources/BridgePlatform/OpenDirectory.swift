@@ -6,7 +6,8 @@ import Glibc
 import Darwin
 #endif
 
-/// A directory that is held open: what is asked of it cannot be led elsewhere by somebody who renames things meanwhile.
+/// A directory that is held open: another process that renames things meanwhile cannot lead elsewhere what is asked of
+/// it.
 ///
 /// Names are those of its own entries, without slashes. No symbolic link is followed. Any thread may use it.
 package final class OpenDirectory: Sendable {
@@ -85,7 +86,7 @@ package final class OpenDirectory: Sendable {
     /// Opens a file to lock it, which is made if there is none.
     package func openLock(_ name: String) throws(SystemError) -> LockFile {
         let number = try SystemError.check("opening the lock file \(name)") {
-            // Not waiting: somebody may have put a pipe there.
+            // Without waiting: another process may have put a pipe there.
             openat(descriptor.rawValue, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         }
         return LockFile(FileDescriptor(owning: number), name: name)

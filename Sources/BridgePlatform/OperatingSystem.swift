@@ -28,7 +28,8 @@ package enum OperatingSystem {
         return stat(path, &status) == 0 ? FileStatus(status) : nil
     }
 
-    /// How much memory of a process lies in RAM now, in bytes; nil if there is no such process, or nobody says.
+    /// How much memory of a process lies in RAM now, in bytes; nil if there is no such process, or the system does not
+    /// say.
     package static func residentBytes(of process: pid_t) -> Int? {
         let count = cbp_resident_bytes(process)
         return count > 0 ? Int(clamping: count) : nil

@@ -31,7 +31,7 @@ package final class PlatformThread: Sendable {
         if case .thread(let handle) = handle, claim() { _ = cbp_thread_detach(handle) }
     }
 
-    /// Starts a thread that nobody waits for.
+    /// Starts a thread whose end is not waited for.
     ///
     /// - Parameters:
     ///   - name: shown by debuggers and `top`; Linux keeps its first 15 bytes.

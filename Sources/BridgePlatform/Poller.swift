@@ -6,11 +6,11 @@ import Glibc
 import Darwin
 #endif
 
-/// One thread that waits for descriptors, deadlines and work, and calls those who asked.
+/// One thread that waits for descriptors, deadlines and work, and calls what was registered for them.
 ///
 /// Each turn first handles what the descriptors have, then the timers that were due when the turn began, then the
 /// work given to `perform`. Descriptors come first so that after a gap, such as a stopped process, an answer that
-/// lies in a socket is read before the timer that would have missed it. No lock is held while somebody is called.
+/// lies in a socket is read before the timer that would have missed it. No lock is held during a call.
 ///
 /// A handler that takes long delays all others. The thread keeps the poller alive until `stop()`.
 ///
@@ -91,7 +91,8 @@ package final class Poller: @unchecked Sendable {
     /// Calls `handler` on the poller's thread whenever `descriptor` has what `interest` asks for.
     ///
     /// The descriptor must stay open until the registration has been cancelled, and can be registered once. The
-    /// registration lasts until then even if nobody keeps it. The handler may be called before this returns.
+    /// registration lasts until then even if the caller does not keep it. The handler may be called before this
+    /// returns.
     package func register(
         _ descriptor: CInt,
         interest: Interest,
@@ -205,7 +206,7 @@ package final class Poller: @unchecked Sendable {
         ending?.join()
     }
 
-    /// Whether the caller must wake the thread: it sleeps, and nobody has sent a wake-up yet.
+    /// Whether the caller must wake the thread: it sleeps, and no wake-up was sent yet.
     private func claimWakeUp() -> Bool {
         if sleepsUntil == nil || isWakeUpSent { return false }
         isWakeUpSent = true
@@ -270,7 +271,7 @@ extension Poller {
     }
 
     private func call(_ token: UInt64, _ readiness: Readiness) {
-        // Looked up by token: a registration cancelled earlier in this turn is not found, whoever owns its number now.
+        // Looked up by token: a registration cancelled earlier in this turn is not found, whatever has its number now.
         let handler: Handler? = lock.withLock {
             guard let registration = registrations[token] else { return nil }
             callee = registration

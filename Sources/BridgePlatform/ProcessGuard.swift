@@ -9,15 +9,15 @@ import Darwin
 /// A process that outlives this one by a moment, to kill what the processes started here have left in their groups.
 ///
 /// The kernel can end a child with its parent, but not a child's children. The guard is a `bridge-launcher` of its own:
-/// each launcher tells it of its process group before its program begins, so that there is no moment in which somebody
-/// could be left behind unknown. It ends with this object; then there must be nobody left.
+/// each launcher tells it of its process group before its program begins, so that there is no moment in which a process
+/// could be left behind unknown. It ends with this object; then no process may be left.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class ProcessGuard: @unchecked Sendable {
     /// The guard's number for its end of the connection.
     private static let connection: CInt = 3
 
-    /// An end that takes longer is helped along: somebody else holds the connection, and there is nothing left to
+    /// An end that takes longer is helped along: another process holds the connection, and there is nothing left to
     /// guard.
     private static let endNanoseconds: UInt64 = 1_000_000_000
 
@@ -34,7 +34,7 @@ package final class ProcessGuard: @unchecked Sendable {
     }
 
     deinit {
-        // Closed before anybody waits for the end that this brings about.
+        // Closed before any thread waits for the end that this brings about.
         connection = nil
         guard isAlive, let child else { return }
         // Without the thread it stays in the process table as long as this process lives.
@@ -65,14 +65,14 @@ package final class ProcessGuard: @unchecked Sendable {
         return result
     }
 
-    /// The descriptor for `SpawnRequest.Launcher`, open as long as somebody holds it; `nil` if the guard has gone.
+    /// The descriptor for `SpawnRequest.Launcher`, open as long as it is held; `nil` if the guard has gone.
     package var descriptor: SharedDescriptor? {
         lock.withLock { isAlive ? connection : nil }
     }
 
     /// Ends the guard, and returns when it has ended.
     ///
-    /// Nobody may be left whom it guards.
+    /// No process that it guards may be left.
     package func end(on poller: Poller) async {
         let kill = poller.schedule(after: Self.endNanoseconds) { [self] in
             _ = try? lock.withLock { child }?.signal(SIGKILL)

@@ -8,7 +8,7 @@ import Darwin
 
 /// Whether a debugger, or another tracer, holds a process: then it may stand still for as long as a person thinks.
 package enum ProcessTracing {
-    /// Whether the process is traced; false also if nobody can tell.
+    /// Whether the process is traced; false also if that cannot be told.
     package static func isTraced(_ process: Int32) -> Bool {
         #if os(Linux)
         guard let file = try? SystemFile.open(reading: "/proc/\(process)/status"),

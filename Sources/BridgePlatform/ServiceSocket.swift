@@ -16,7 +16,7 @@ package struct ServiceSocket: Sendable, Hashable {
     private static let patience: CInt = 1_000
 
     /// - Parameter name: the value of `NOTIFY_SOCKET`; nil if there is none.
-    /// - Returns: nil if nobody asks, or by means that are not for us (`vsock:`).
+    /// - Returns: nil if no manager asks, or it asks by means that are not for us (`vsock:`).
     package init?(name: String?) {
         guard let name, name.hasPrefix("/") || name.hasPrefix("@"), name.utf8.count > 1,
             name.utf8.count <= UnixSocket.maximumPathLength

@@ -64,7 +64,7 @@ package final class SignalSource: @unchecked Sendable {
         end(caught: signals)
     }
 
-    /// Turns writing to a pipe or socket that nobody reads from a deadly signal into an error, in the whole process.
+    /// Turns writing to a pipe or socket without a reader from a deadly signal into an error, in the whole process.
     package static func ignoreBrokenPipes() {
         signal(SIGPIPE, SIG_IGN)
     }

@@ -11,7 +11,7 @@ import Darwin
 package struct SpawnBox: Equatable, Sendable {
     /// A limit of the operating system, by the number that the launcher has for it.
     package enum Limit: Int32, CaseIterable, Sendable {
-        /// Bytes that can be written and are shared with nobody.
+        /// Bytes that can be written and are shared with no other process.
         case memory
         case processorSeconds
         case openFiles

@@ -9,7 +9,7 @@ package final class StopRequests: @unchecked Sendable {
     /// To `supervisor run`, which is no terminal's, the last means to read the configuration again.
     package static let signals = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
 
-    /// Nobody asks twice as quickly.
+    /// No request follows another as quickly.
     ///
     /// Programs such as `timeout` send the signal to the process and to its group, in one go.
     package static let distance: UInt64 = 100_000_000

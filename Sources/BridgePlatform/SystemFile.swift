@@ -56,8 +56,8 @@ package final class SystemFile: Sendable {
         return (columns, rows)
     }
 
-    /// Calls `body` on the poller's thread when nobody reads any more what is written; only of a pipe that can be known
-    /// beforehand.
+    /// Calls `body` on the poller's thread when no process reads any more what is written; only of a pipe can that be
+    /// known beforehand.
     ///
     /// - Returns: What keeps this up; nil if it is no pipe.
     package func whenReaderGoes(on poller: Poller, _ body: @escaping @Sendable () -> Void) -> Poller.Registration? {
@@ -67,7 +67,7 @@ package final class SystemFile: Sendable {
         return try? poller.register(number, interest: .readable) { _ in body() }
     }
 
-    /// Which file among all it is; nil where nobody says.
+    /// Which file among all it is; nil where the system does not say.
     package var identity: FileStatus.Identity? {
         var status = stat()
         return fstat(number, &status) == 0 ? FileStatus(status).identity : nil
@@ -85,7 +85,7 @@ package final class SystemFile: Sendable {
                 }
                 switch errno {
                 case EINTR: continue
-                // Somebody who shares the terminal may have switched it to not waiting.
+                // Another process that shares the terminal may have switched it to not waiting.
                 case EAGAIN: waitUntilReady(number, for: POLLIN)
                 default:
                     failure = errno
@@ -146,7 +146,7 @@ package final class SystemFile: Sendable {
 package struct SystemFileError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
     package let isDirectory: Bool
-    /// Whether nobody reads any more what is written.
+    /// Whether no process reads any more what is written.
     package let hasNoReader: Bool
     /// Whether there is no room now, which there may be later.
     package let hasNoRoom: Bool

@@ -6,12 +6,13 @@ package import Glibc
 package import Darwin
 #endif
 
-/// Sockets with a name in the file system, step by step, for those who look at what there is between the steps.
+/// Sockets with a name in the file system, step by step, for callers that look at what there is between the steps.
 extension UnixSocket {
-    /// A socket that is connected to nobody.
+    /// A socket that is not connected.
     package static func unconnected() throws(SystemError) -> FileDescriptor { try create() }
 
-    /// Creates a socket file at `path`, which must not exist; nobody can connect before ``startListening(_:backlog:)``.
+    /// Creates a socket file at `path`, which must not exist; no process can connect before
+    /// ``startListening(_:backlog:)``.
     ///
     /// Where the system lets us, its permissions are this user's alone from the first moment.
     package static func bind(to path: String) throws(SystemError) -> FileDescriptor {
@@ -45,14 +46,14 @@ extension UnixSocket {
         return socket
     }
 
-    /// Who listens at a path.
+    /// Which process listens at a path.
     package enum Listener: Equatable, Sendable {
         case nobody
         /// Its number, where it is known.
         case process(pid_t?)
     }
 
-    /// Looks whether somebody accepts connections at `path`, without waiting for it to do so.
+    /// Looks whether a process accepts connections at `path`, without waiting for it to do so.
     package static func listener(at path: String) throws(SystemError) -> Listener {
         try checkPath(path)
         let socket = try create()

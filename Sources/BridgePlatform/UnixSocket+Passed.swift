@@ -6,9 +6,9 @@ import Glibc
 import Darwin
 #endif
 
-/// Sockets that somebody else has made.
+/// Sockets that another process has made.
 extension UnixSocket {
-    /// What a descriptor is, as far as it matters for who accepts connections from it.
+    /// What a descriptor is, as far as it matters for accepting connections from it.
     package enum Kind: Equatable, Sendable {
         /// Connections of a stream can be accepted; the path is nil if it has no name in the file system.
         case listening(path: String?)
@@ -21,7 +21,7 @@ extension UnixSocket {
         case notOpen
     }
 
-    /// Looks at a descriptor that somebody has passed.
+    /// Looks at a descriptor that another process has passed.
     package static func kind(of number: CInt) throws(SystemError) -> Kind {
         guard FileDescriptor.isOpen(number) else { return .notOpen }
         guard FileDescriptor.isSocket(number) else { return .noSocket }

@@ -83,7 +83,7 @@ package enum UnixSocket {
         shutdown(socket, CInt(SHUT_WR)) == 0
     }
 
-    /// Ends the connection in both directions and wakes whoever waits in it; the number stays taken.
+    /// Ends the connection in both directions and wakes the threads that wait in it; the number stays taken.
     ///
     /// - Returns: `false` when the connection had ended already.
     @discardableResult
@@ -101,7 +101,7 @@ package enum UnixSocket {
             let name = "using the socket path \(path) of \(length) bytes, where \(maximumPathLength) are allowed,"
             throw SystemError(code: ENAMETOOLONG, operation: name)
         }
-        // An empty path binds to a name that nobody chose, and one with a NUL would be cut there.
+        // An empty path binds to a name that the caller did not choose, and one with a NUL would be cut there.
         if path.isEmpty || path.utf8.contains(0) {
             throw SystemError(code: EINVAL, operation: "using a socket path that is empty or contains NUL")
         }

@@ -30,7 +30,7 @@ package struct EventHead: Sendable, Hashable {
     package var traceparent: String?
     /// Events of the same origin with a lower number will not come again.
     package var settledBelow: UntrustedNumber?
-    /// Whether somebody waits to hear from every process what became of the event.
+    /// Whether the event's publisher waits to hear from every process what became of it.
     package var wantsReceipt = false
 
     package init(sequence: UInt64, id: WireID, nanosecondsSinceEpoch: UInt64, name: WireName) {

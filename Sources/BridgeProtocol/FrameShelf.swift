@@ -1,6 +1,6 @@
 /// Memory in which a host's large events lie, and which its worker reads.
 ///
-/// Nobody looks for anything there but what a placed frame names: it has no head and no trail.
+/// Nothing is looked for there but what a placed frame names: the memory has no head and no trail.
 final class FrameShelf {
     private let slots: SlotTable
 

@@ -6,7 +6,7 @@ package enum HostHandshake {
         case reject(Reject)
     }
 
-    /// - Parameter cookie: what its process was started with; nil for a client, which nobody here has started.
+    /// - Parameter cookie: what its process was started with; nil for a client, which the host has not started.
     package static func helloReceived(_ hello: Hello, expecting cookie: String?) -> Outcome {
         guard let version = ProtocolVersion.common(hello.versions) else {
             let own = ProtocolVersion.supported

@@ -5,10 +5,10 @@ import DomainEvents
 package struct LinkLimits: Sendable, Hashable {
     /// The largest frame body, in bytes.
     ///
-    /// 16 MiB: large enough for documents, small enough that one frame harms nobody.
+    /// 16 MiB: large enough for documents, small enough that one frame does no harm.
     package var frameBytes = 16 << 20
 
-    /// The largest frame body before the handshake is done: nobody needs much to say who they are.
+    /// The largest frame body before the handshake is done: no peer needs much to say who it is.
     package var handshakeFrameBytes = 64 << 10
 
     /// What a peer may have written and not yet seen acknowledged, in charged bytes.
@@ -29,7 +29,7 @@ package struct LinkLimits: Sendable, Hashable {
     /// How many event names a peer may want at once.
     package var interestNames = 16_384
 
-    /// How many event names a peer may bring that nobody here knew, published or wanted.
+    /// How many event names a peer may bring that were not known, published or wanted here.
     package var newEventNames = Int.max
 
     /// How many control messages a peer may send in a second beside those that answer events; `nil` for any number.

@@ -162,7 +162,7 @@ package struct Refusal: Sendable, Hashable {
 /// What one process says of an event whose publisher waits to hear it; passed on to the process that offered the event.
 package struct Receipt: Sendable, Hashable {
     package enum Outcome: UInt64, Sendable, CaseIterable {
-        /// Every handler has returned; if there was none, nobody there wanted it.
+        /// Every handler has returned; if there was none, nothing there wanted it.
         case handled = 0
         /// It could not be decoded, is invalid, or a handler threw.
         case refused = 1

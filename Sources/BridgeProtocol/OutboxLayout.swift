@@ -18,7 +18,7 @@ package enum OutboxLayout {
         package static let mark = 0
         /// The offset of the chunk that holds the oldest event; 0 for none.
         package static let firstChunk = 8
-        /// The newest event whose frame somebody began to write.
+        /// The newest event whose frame the worker began to write.
         package static let begun = 16
         /// The newest event whose frame is whole: as sequences count from 1, also how many there were.
         package static let accepted = 24

@@ -7,7 +7,7 @@ package protocol OutboxMemory: AnyObject, Sendable {
     func giveBack(_ range: Range<Int>)
 }
 
-/// The same memory from the host's side: it is copied, never looked at in place, as somebody may still be writing to
+/// The same memory from the host's side: it is copied, never looked at in place, as a process may still be writing to
 /// it.
 package protocol OutboxSource: AnyObject, Sendable {
     var byteCount: Int { get }

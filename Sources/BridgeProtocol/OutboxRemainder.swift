@@ -9,9 +9,9 @@ package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible 
 
 /// Finds in a dead worker's shared outbox the events that it had accepted and the host has not received.
 ///
-/// What lies there is what any peer could have sent, and somebody may still be writing to it: every byte is copied once
-/// and looked at in the copy; no number is believed that the file's length does not bear out; and no more is read than
-/// the file is long, or than a worker may keep.
+/// What lies there is what any peer could have sent, and a process may still be writing to it: every byte is copied
+/// once and looked at in the copy; no number is believed that the file's length does not bear out; and no more is read
+/// than the file is long, or than a worker may keep.
 package struct OutboxRemainder: ~Copyable {
     private let source: any OutboxSource
     private let state: OutboxState

@@ -3,7 +3,7 @@
 /// The numbers are the worker's word and no more than that.
 package struct OutboxState: Sendable {
     package let firstChunk: UntrustedNumber
-    /// The newest event whose frame somebody began to write.
+    /// The newest event whose frame the worker began to write.
     package let begun: UntrustedNumber
     /// The newest event whose frame is whole.
     package let accepted: UntrustedNumber
@@ -12,7 +12,7 @@ package struct OutboxState: Sendable {
     private let handlingFinished: UntrustedNumber
     private let open: [UInt64]
 
-    /// Nil if nobody uses the memory as an outbox: its worker keeps its frames to itself.
+    /// Nil if the memory is not used as an outbox: its worker keeps its frames to itself.
     package init?(_ source: some OutboxSource) {
         let words = [UInt64](unsafeUninitializedCapacity: OutboxLayout.headBytes / 8) { buffer, count in
             count = source.copy(at: 0, into: UnsafeMutableRawBufferPointer(buffer)) / 8

@@ -46,7 +46,7 @@ package struct ArrivalStateMachine: Sendable {
         self.patience = patience
     }
 
-    /// When time has passed that somebody was given; nil if nobody waits.
+    /// When the first of the waiting connections has had its time; nil if none waits.
     package var nextDeadline: UInt64? { waiting.first?.deadline }
 
     package var count: Int { waiting.count }
@@ -58,7 +58,7 @@ package struct ArrivalStateMachine: Sendable {
         case .connected(let connection):
             failures = 0
             let (deadline, isBeyondTime) = now.addingReportingOverflow(patience)
-            // Who has just come is no candidate: nobody could have heard it.
+            // The connection that has just come is no candidate: it could not have been heard yet.
             let longest = waiting.firstIndex { !$0.hasSpoken } ?? waiting.startIndex
             waiting.append((connection, isBeyondTime ? .max : deadline, false))
             guard waiting.count > maximum else { return [] }
@@ -77,7 +77,7 @@ package struct ArrivalStateMachine: Sendable {
         }
     }
 
-    /// How long nobody is accepted after that has failed, in nanoseconds: longer each time, up to a second.
+    /// How long no connection is accepted after accepting has failed, in nanoseconds: longer each time, up to a second.
     package mutating func acceptingFailed() -> UInt64 {
         defer { failures += 1 }
         return min(50_000_000 << min(failures, 5), 1_000_000_000)

@@ -82,9 +82,9 @@ final class FrameCopies: @unchecked Sendable {
     }
 }
 
-/// This process's own copy of an event's frame; its memory is used again when nobody holds it any more.
+/// This process's own copy of an event's frame; its memory is used again when nothing holds the copy any more.
 final class FrameCopy: @unchecked Sendable {
-    // Sendable: written by who has just made it, and only read after that.
+    // Sendable: written by the thread that has just made it, and only read after that.
     private let buffer: UnsafeMutableRawBufferPointer
     private let count: Int
     private let home: FrameCopies

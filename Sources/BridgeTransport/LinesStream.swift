@@ -15,7 +15,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     private let limits: LinkLimits
 
     private let lock = Lock()
-    /// Told when the worker may go on, or nobody waits for that any more.
+    /// Told when the worker may go on, or when that is not waited for any more.
     private let changed: Condition
     private var translator: LinesTranslator
     private var found: StreamFinding?
@@ -161,8 +161,8 @@ final class LinesStream: ByteStream, @unchecked Sendable {
         }
         switch sendLines() {
         case .wouldBlock:
-            // All but its last byte: whoever writes comes back with that when there is room, and the batch is written
-            // when its lines are.
+            // All but its last byte: the writer comes back with that when there is room, and the batch is written when
+            // its lines are.
             unreported = 1
             return count > 1 ? .transferred(count - 1) : .wouldBlock
         case .some(let outcome): return outcome

@@ -98,7 +98,7 @@ extension Link {
 
     /// Acts on every whole frame in the buffer.
     private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
-        // Whoever acts on what comes lives as long as the link, unless it is torn down.
+        // The delegate acts on what comes. It lives as long as the link, unless that is torn down.
         guard let delegate else { return .ended(.closed) }
         var last = Handled()
         defer { settle(&last) }
@@ -352,7 +352,7 @@ extension Link {
 
     private func finishReading(_ end: LinkEnd, _ stream: any ByteStream) {
         stopWriting()
-        // Whoever still holds the other end is not the peer that this link was made for, or has no more to say.
+        // A process that still holds the other end is not the peer that this link was made for, or has no more to say.
         stream.close()
         lock.withLock { self.delegate }?.linkWasReadToEnd(self, end)
         // What has arrived is handled before anything of the next incarnation can be.
@@ -362,7 +362,7 @@ extension Link {
             takeOver(from: memory)
         }
         let (woken, tellUnconfirmed, delegate) = lock.withLock {
-            // Nobody can know what of it has arrived, and it is not to arrive twice.
+            // It cannot be known what of it has arrived, and it is not to arrive twice.
             wasSettled(sending.settleUnconfirmed())
             ending.ended(end)
             // The socket goes as soon as the last writer has let go of it, and the shared memory, however long the link

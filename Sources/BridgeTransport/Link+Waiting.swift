@@ -7,7 +7,7 @@ import Locks
 extension Link {
     // MARK: - Room
 
-    /// Whether the outbox is below the limit where waiting begins, or nobody waits who publishes events of this name.
+    /// Whether the outbox is below the limit where waiting begins, or publishers of events of this name do not wait.
     package func hasRoom(for name: String) -> Bool {
         limits.overflow.policy(of: name) != .wait || lock.withLock { isBeyondWaiting || hasRoomNow }
     }
@@ -17,7 +17,7 @@ extension Link {
     /// With the lock held.
     private var isBeyondWaiting: Bool { ending.hasEnded || closed != nil }
 
-    /// Not for whoever comes while others wait.
+    /// None for a sender that comes while others wait.
     ///
     /// With the lock held.
     var hasRoomNow: Bool { sending.keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }
@@ -54,8 +54,8 @@ extension Link {
 
     /// Returns when the outbox is below its limit and it is the caller's turn, or when the link has ended.
     ///
-    /// Turns are given in the order of waiting, so that whoever has waited takes the room before whoever comes just
-    /// then.
+    /// Turns are given in the order of waiting, so that a caller that has waited takes the room before one that comes
+    /// just then.
     ///
     /// - Parameter isWaiting: called if there is none, once the caller is among those who wait: for what may have
     ///   happened just before.

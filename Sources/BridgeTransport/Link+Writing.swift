@@ -55,7 +55,7 @@ extension Link {
                 isOver: ending.hasEnded
             )
         }
-        // Whoever publishes in a flood wakes nobody: events gather, and are looked for after a moment.
+        // A thread that publishes in a flood wakes no other: events gather, and are looked for after a moment.
         if let next { poller.schedule(after: next) { self.flushScheduled(after: next) } }
     }
 
@@ -101,8 +101,8 @@ extension Link {
         if isQueued { pump() }
     }
 
-    /// Reads what has arrived to its end and no further: the peer's process is known to be gone, whoever else holds its
-    /// socket.
+    /// Reads what has arrived to its end and no further: the peer's process is known to be gone, whichever other
+    /// process holds its socket.
     package func peerIsGone() {
         let stream = lock.withLock {
             ending.peerWent()
@@ -125,7 +125,7 @@ extension Link {
 
     // MARK: - The writer
 
-    /// Writes until nothing is left, the stream takes no more, or somebody else is at it already.
+    /// Writes until nothing is left, the stream takes no more, or another thread is at it already.
     package func pump() {
         lock.lock()
         pumpAndUnlock()

@@ -157,7 +157,7 @@ package final class Link: @unchecked Sendable {
     /// What the peer has left in the memory that it shared; nil before the link's end, and if there was none.
     package var takenOver: TakeOver? { lock.withLock { peerMemory.found } }
 
-    /// Whether nothing more comes over the stream: nobody waits for acknowledgements.
+    /// Whether nothing more comes over the stream: acknowledgements are not waited for.
     package var wasReadToEnd: Bool { lock.withLock { ending.isReadToEnd } }
 
     /// Whether the link has ended.

@@ -5,7 +5,7 @@ package import DomainEvents
 package enum EventDisposition {
     /// Every handler has returned.
     case handled
-    /// Nobody here wants it, and nobody that it could be passed on to.
+    /// Nothing here wants it, and no peer that it could be passed on to.
     case unwanted
     /// `Link.eventHandled(_:)` or `Link.refuse(_:)` will be called.
     case pending
@@ -46,9 +46,9 @@ package protocol LinkDelegate: AnyObject, Sendable {
     /// The peer refuses an event that this side sent; `payload` is valid during the call only.
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal)
 
-    /// These events have been written for a peer that acknowledges nothing, and somebody waits to hear of them.
+    /// These events have been written for a peer that acknowledges nothing, and a publisher waits to hear of them.
     ///
-    /// Other than the rest on whatever thread has written them.
+    /// Unlike the rest it is called on whatever thread has written them.
     func link(_ link: Link, leftUnconfirmed events: [EventID])
 
     /// The stream has nothing more to say. What the peer has left in memory may follow, once its process is gone.

@@ -42,8 +42,8 @@ package final class LinkLane: InlineLane, @unchecked Sendable {
     @exclusivity(unchecked) var head: OutboxHead?
     /// Whose turn it is to read: counts how often the reading was taken over.
     ///
-    /// Changed with the lock held, and read without it by whoever has just left the lane: as long as the reading is not
-    /// handed over nobody changes it, and after that ``leave()`` has waited for the change.
+    /// Changed with the lock held. The thread that has just left the lane reads it without the lock: as long as the
+    /// reading is not handed over no thread changes it, and after that ``leave()`` has waited for the change.
     @exclusivity(unchecked) private var turn = 0
 
     @exclusivity(unchecked) private var queue: [Waiting] = []
@@ -79,7 +79,7 @@ package final class LinkLane: InlineLane, @unchecked Sendable {
     func eventArrived(_ sequence: UInt64) {
         arrived = sequence
         isTouched = false
-        // Nobody can be suspected of what has not begun, and behind slow handlers it does not begin.
+        // An event that has not begun cannot be suspected, and behind slow handlers it does not begin.
         if !isHandedOver.load(ordering: .acquiring) { touch() }
     }
 
@@ -101,7 +101,7 @@ package final class LinkLane: InlineLane, @unchecked Sendable {
         head?.handlingFinished(handledNow)
         currentName.store(0, ordering: .relaxed)
         let isHandedOver = current.exchange(0, ordering: .acquiringAndReleasing) & Self.handedOverBit != 0
-        // Whoever has just taken the turn still holds the lock, and has not counted it yet.
+        // The thread that has just taken the turn still holds the lock, and has not counted it yet.
         if isHandedOver { lock.withLock {} }
     }
 
@@ -203,7 +203,7 @@ package final class LinkLane: InlineLane, @unchecked Sendable {
         return isTaken
     }
 
-    // MARK: - Whoever watches
+    // MARK: - The watching thread
 
     /// What is to be done about a handler that takes long.
     enum Relief {

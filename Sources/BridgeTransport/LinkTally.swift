@@ -8,7 +8,7 @@ package struct LinkTally: Sendable, Hashable {
     package var accepted: UInt64 = 0
     /// Sent, and acknowledged as handled.
     package var handled: UInt64 = 0
-    /// Sent, and acknowledged though nobody there wanted them.
+    /// Sent, and acknowledged though nothing there wanted them.
     package var unwanted: UInt64 = 0
     /// Sent to a peer that acknowledges nothing.
     package var unconfirmed: UInt64 = 0
@@ -28,7 +28,7 @@ package struct LinkTally: Sendable, Hashable {
     package var arrived: UInt64 = 0
     /// Arrived, and handled.
     package var arrivedHandled: UInt64 = 0
-    /// Arrived, and nobody here wanted them.
+    /// Arrived, and nothing here wanted them.
     package var arrivedUnwanted: UInt64 = 0
     /// Arrived, and refused here, or ended the link as it broke the protocol.
     package var arrivedRefused: UInt64 = 0

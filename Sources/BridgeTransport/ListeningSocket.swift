@@ -12,9 +12,9 @@ package protocol ListeningSocket: AnyObject, Sendable {
     /// Looks what is at the path now.
     func look() -> NamedSocket.Place
 
-    /// Makes the socket's file anew after somebody has removed it; who is connected already stays so.
+    /// Makes the socket's file anew after it was removed; peers that are connected already stay so.
     func recreate() throws(NamedSocketError)
 
-    /// Removes what was made here; nobody can connect any more.
+    /// Removes what was made here; no process can connect any more.
     func remove()
 }

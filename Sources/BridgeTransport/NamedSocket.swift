@@ -33,9 +33,9 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         /// This socket.
         case own
         case nothing
-        /// Somebody else's; it is left alone.
+        /// Another process's file; it is left alone.
         case foreign
-        /// Nobody can say for now, for want of descriptors or memory.
+        /// It cannot be said for now, for want of descriptors or memory.
         case unknown
     }
 
@@ -62,7 +62,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         do {
             bound = try Self.bind(path, name, in: there, user: user, backlog: backlog)
         } catch {
-            // Whoever cannot have the name leaves nothing behind. While the lock is held, its file is this process's.
+            // A process that cannot have the name leaves nothing behind. With the lock held, its file is this
+            // process's.
             try? there.directory.remove(claim.name)
             throw error
         }
@@ -88,7 +89,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         }
     }
 
-    /// Makes the socket's file anew after somebody has removed it; who is connected already stays so.
+    /// Makes the socket's file anew after it was removed; peers that are connected already stay so.
     ///
     /// What lies there meanwhile and is not ours is left alone. The new socket is another one: see ``socket``.
     package func recreate() throws(NamedSocketError) {
@@ -108,7 +109,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         if isLate { removeFiles() }
     }
 
-    /// Removes the socket's file and its lock, if they are still ours; nobody can connect any more.
+    /// Removes the socket's file and its lock, if they are still ours; no process can connect any more.
     package func remove() {
         let isFirst = lock.withLock {
             defer { isRemoved = true }
@@ -119,9 +120,9 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     private func removeFiles() {
         let (directory, claim, bound) = lock.withLock { (self.directory.directory, self.claim, self.bound) }
-        // In this order: whoever gets the lock next finds no socket of ours.
+        // In this order: the process that gets the lock next finds no socket of ours.
         for (name, identity) in [(name, bound.file), (claim.name, claim.identity)] {
-            // Best effort: the next one takes a leftover for what it is.
+            // Best effort: that process takes a leftover for what it is.
             if (try? directory.status(of: name))??.identity == identity { try? directory.remove(name) }
         }
     }
@@ -157,7 +158,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         backlog: CInt
     ) throws(NamedSocketError) -> Bound {
         try clear(path, name, in: there, user: user)
-        // By its path: no system binds within an opened directory. Whom the walk has let through, nobody else can swap.
+        // By its path: no system binds within an opened directory. No other user can swap what the walk has let
+        // through.
         let socket = try attempt(path) { () throws(SystemError) in
             SharedDescriptor(try UnixSocket.bind(to: path))
         }
@@ -190,8 +192,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         guard status.owner == user else {
             throw .unsafePath(path, why: "a socket of user \(status.owner) lies there")
         }
-        // The lock says that it is nobody's. A program that knows nothing of the lock may still serve it, or one whose
-        // lock was deleted.
+        // The lock says that no process serves it. A program that knows nothing of the lock, or whose lock was deleted,
+        // may still serve it.
         let listener = try attempt(path) { () throws(SystemError) in try UnixSocket.listener(at: path) }
         if case .process(let pid) = listener { throw .alreadyRunning(path, pid: pid) }
         try attempt(path) { () throws(SystemError) in try there.directory.remove(name) }

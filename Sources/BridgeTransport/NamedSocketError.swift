@@ -2,7 +2,7 @@ package import BridgePlatform
 
 /// Why there is no socket at a path.
 package enum NamedSocketError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// Somebody else could be, or is, behind what lies there; nothing of it was touched.
+    /// Another user or program could be, or is, behind what lies there; nothing of it was touched.
     case unsafePath(String, why: String)
     /// Another process serves this path, or is about to; its number where it is known.
     case alreadyRunning(String, pid: Int32?)

@@ -26,7 +26,7 @@ package final class PassedSocket: ListeningSocket {
         return try PassedSocket(owning: number, named: passed.names.first, user: user)
     }
 
-    /// Takes over a descriptor, which nobody else may close from now on; closed if it is not fit.
+    /// Takes over a descriptor, which no other code may close from now on; closed if it is not fit.
     ///
     /// - Parameter name: what the manager calls it.
     package init(owning number: CInt, named name: String?, user: UInt32 = CurrentProcess.user) throws(PassedSocketError)

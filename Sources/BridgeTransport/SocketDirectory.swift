@@ -1,10 +1,10 @@
 import BridgePlatform
 
-/// The directory of a named socket: it belongs to one user alone, and nobody else can put another in its place.
+/// The directory of a named socket: it belongs to one user alone, and no other user can put another in its place.
 ///
-/// Each directory on the way is opened from the one above it and judged when it is open. Its owner, and whoever may
-/// write in it, could swap what is below; so each belongs to this user or to the superuser, and is writable to others
-/// only if it is sticky, as `/tmp` is.
+/// Each directory on the way is opened from the one above it and judged when it is open. Its owner, and any user that
+/// may write in it, could swap what is below; so each belongs to this user or to the superuser, and is writable to
+/// others only if it is sticky, as `/tmp` is.
 struct SocketDirectory: Sendable {
     let directory: OpenDirectory
     let identity: FileStatus.Identity
@@ -102,7 +102,7 @@ private struct Walk {
         walked = place
     }
 
-    /// Systems have links of their own on the way, such as `/var/run`; nobody else's is followed.
+    /// Systems have links of their own on the way, such as `/var/run`; no other user's link is followed.
     private mutating func follow(_ step: Step, _ place: String, _ status: FileStatus) throws(NamedSocketError) {
         guard !step.isLast else { throw .unsafePath(socket, why: "\(place) is a symbolic link") }
         guard status.owner == Self.superuser else {

@@ -93,17 +93,17 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         lookLater()
     }
 
-    /// Accepts nobody any more, sends away who has said no hello, and removes the socket's file, if it is this
+    /// Accepts no connection any more, ends those that have said no hello, and removes the socket's file, if it is this
     /// process's.
     ///
-    /// Who is introduced is not touched. Does nothing the second time.
+    /// An introduced connection is not touched. Does nothing the second time.
     package func stop() {
         let registration = lock.withLock {
             isStopped = true
             defer { (self.registration, reserve) = (nil, nil) }
             return self.registration
         }
-        // From here on nobody is added.
+        // From here on no connection is added.
         registration?.cancel()
         let connections = lock.withLock {
             defer { self.connections = [:] }

@@ -33,7 +33,7 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// The lock holds without the number, which is for people: a full disk keeps nobody from serving.
+    /// The lock holds without the number, which is for people: a full disk keeps no process from serving.
     private static func sign(_ file: LockFile) throws(SystemError) {
         do throws(SystemError) {
             try file.sign()

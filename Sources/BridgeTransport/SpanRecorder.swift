@@ -3,10 +3,10 @@ package import DomainEvents
 import Locks
 import Synchronization
 
-/// Where a process notes on which part of its way an event was, while somebody wants to know.
+/// Where a process notes on which part of its way an event was, while a subscriber or a peer wants to know.
 ///
-/// Whoever is at an event asks ``isOn`` first, which costs a read of memory that nobody writes. Notes go into a buffer
-/// that never grows beyond its bound; what has no room is counted. Any threads; nothing is called out.
+/// A thread at an event asks ``isOn`` first, which costs a read of memory that no thread writes meanwhile. Notes go
+/// into a buffer that never grows beyond its bound; what has no room is counted. Any threads; nothing is called out.
 package final class SpanRecorder: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -48,7 +48,7 @@ package final class SpanRecorder: @unchecked Sendable {
         flag.store(isOn, ordering: .relaxed)
     }
 
-    /// Notes what the calling thread, or nobody, was at from `start` until now.
+    /// Notes what the calling thread, or no thread, was at from `start` until now.
     ///
     /// - Parameters:
     ///   - isOwn: whether it is the calling thread's time.

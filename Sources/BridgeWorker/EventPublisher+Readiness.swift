@@ -2,7 +2,7 @@ public import DomainEvents
 
 /// What a worker's code can say about its own readiness, through the publisher that it was given.
 ///
-/// Outside a worker, as in a program of one process or in a test, nobody waits to hear it, and nothing happens.
+/// Outside a worker, as in a program of one process or in a test, no host waits to hear it, and nothing happens.
 extension EventPublisher {
     /// Keeps this worker from counting as ready, though its body returns or calls `serve()`, until the hold is
     /// released.

@@ -3,7 +3,7 @@ import BridgeTransport
 import DomainEvents
 import Locks
 
-/// When a worker counts as ready: its body has said so, and nobody holds it back.
+/// When a worker counts as ready: its body has said so, and no hold keeps it back.
 extension WorkerSession {
     /// Whose worker a publisher belongs to; nil for one of no worker.
     static func of(_ publisher: EventPublisher) -> WorkerSession? { WorkerSessions.shared[publisher] }

@@ -42,7 +42,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private var end: End?
     private var endWaiters: [CheckedContinuation<End, Never>] = []
 
-    /// - Parameter tap: told of what arrives and of what leaves, for whoever watches.
+    /// - Parameter tap: told of what arrives and of what leaves, for a caller that watches.
     package init(
         name: String,
         cookie: String,
@@ -166,7 +166,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             let (router, route) = lock.withLock { (self.router, self.route) }
             guard let router, let route else { return }
             try router.interestReceived(interest, from: route, over: link)
-            // Before this, what the worker publishes would reach nobody.
+            // Before this, what the worker publishes would reach no other process.
             finishHandshake(.success(router.publisher))
         case .receipt(let receipt): lock.withLock { self.router }?.receiptReceived(receipt, over: link)
         case .drain: drain()

@@ -45,7 +45,7 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-// A load from a line that nobody writes: it costs what is measured nothing while nobody counts.
+// A load from a cache line that no thread writes: it costs what is measured nothing while nothing is counted.
 static inline void count_one(void) {
     if (__builtin_expect(atomic_load_explicit(&is_counting, memory_order_relaxed), 0))
         atomic_fetch_add_explicit(&total, 1, memory_order_relaxed);

@@ -1,9 +1,9 @@
 /// Reads `Decodable` values from CBOR in place: no tree is built, and text is copied only into the strings that the
 /// value keeps.
 ///
-/// The bytes are first checked whole (well-formed, UTF-8, no key twice, within the limits), so that a field that
-/// nobody asks for is refused like any other. Unknown keys are ignored, and a missing optional is nil. The object is
-/// meant to be kept; not thread-safe, but safe to use again from inside a value's `init(from:)`.
+/// The bytes are first checked whole (well-formed, UTF-8, no key twice, within the limits), so that a bad field is
+/// refused even if the value does not ask for it. Unknown keys are ignored, and a missing optional is nil. The object
+/// is meant to be kept; not thread-safe, but safe to use again from inside a value's `init(from:)`.
 package final class CBORDecoder {
     let limits: CBORLimits
     let session: DecodingSession

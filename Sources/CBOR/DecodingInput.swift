@@ -1,6 +1,6 @@
 /// The bytes of one decoding, and what has been found out about them on the way.
 ///
-/// No more than a pointer, which costs nothing to copy; whoever holds one sees to it that the session which owns the
+/// No more than a pointer, which costs nothing to copy; the holder of one sees to it that the session that owns the
 /// memory is there.
 struct DecodingInput: BitwiseCopyable {
     struct State {

@@ -69,8 +69,8 @@ final class DecodingSession {
 
     /// Lets go of the kept containers.
     ///
-    /// They refer to the session without being counted. If one of them is still used by somebody, which no ordinary
-    /// `init(from:)` brings about, the session stays for good: a leak rather than a reference to memory that is gone.
+    /// They refer to the session without being counted. If one of them is still in use, which no ordinary `init(from:)`
+    /// brings about, the session stays for good: a leak rather than a reference to memory that is gone.
     func retire() {
         guard let kept else { return }
         if !kept.areAllIdle { _ = Unmanaged.passRetained(self) }
@@ -89,7 +89,7 @@ final class DecodingSession {
 
     @inline(__always)
     func end() {
-        // Whoever kept a container reads nothing any more, rather than memory that is gone.
+        // A container that was kept reads nothing any more, rather than memory that is gone.
         input.state.pointee.base = UnsafeRawPointer(cursors)
         input.state.pointee.count = 0
         isBusy = false

@@ -14,7 +14,7 @@ final class EncodingSession {
     @exclusivity(unchecked) private(set) var isBusy = false
     @exclusivity(unchecked) private(set) var wasUsedOutOfOrder = false
 
-    /// The memory of the buffer that is being written, which whoever called the encoder keeps alive until `end()`.
+    /// The memory of the buffer that is being written; the caller of the encoder keeps it alive until `end()`.
     @exclusivity(unchecked) private(set) var output: UnsafeMutablePointer<CBORBuffer.Storage>
     /// What stands there before and after: containers and encoders that outlive their value find it empty.
     private let noOutput: UnsafeMutablePointer<CBORBuffer.Storage>
@@ -98,7 +98,7 @@ final class EncodingSession {
         if isUnusual, let misuse { throw misuse }
     }
 
-    /// Opens the map of a value whose entries somebody else writes, down to values that are encoded `inside: 0`.
+    /// Opens the map of a value whose entries the caller writes, down to values that are encoded `inside: 0`.
     func openRootMap() throws(CBORError) {
         let frame = frames + (try push(inside: -1, isValue: true)).index
         frame.pointee.kind = .map
@@ -268,7 +268,7 @@ final class EncodingSession {
                 _ = noteMisuse("a container was written while a value inside it was being encoded")
             }
             if frame.pointee.kind == .undecided {
-                // A super encoder that nobody has written to. If somebody does later, it is out of order.
+                // A super encoder that nothing was written to. Writing to it later is out of order.
                 output.pointee.append(0xA0)
             }
             patchHead(frame)

@@ -1,10 +1,10 @@
 /// The keyed containers of a session, kept from one value to the next.
 ///
 /// To make one costs an allocation and several look-ups of generic types in the Swift runtime: most of what it costs to
-/// code a small value. One that nobody but this table refers to any more is handed out again. It knows its place in the
-/// value only by its slot here, and the session writes the new place there.
+/// code a small value. One that only this table still refers to is handed out again. It knows its place in the value
+/// only by its slot here, and the session writes the new place there.
 ///
-/// The containers refer to their session. Whoever uses the session ends that circle by destroying the table.
+/// The containers refer to their session. The user of the session ends that circle by destroying the table.
 struct KeptContainers {
     private struct Slot {
         /// The container itself, which is no more than this reference; the first property, so that a slot's address is
@@ -32,12 +32,12 @@ struct KeptContainers {
         slots.deallocate()
     }
 
-    /// Whether nobody uses any of the containers.
+    /// Whether none of the containers is in use.
     var areAllIdle: Bool {
         (0..<KeptContainers.count).allSatisfy { slots[$0].box == nil || isIdle($0) }
     }
 
-    /// A slot whose container for this key type nobody uses, -1 if there is none.
+    /// A slot whose container for this key type is not in use, -1 if there is none.
     @inline(__always)
     func freeSlot(for key: ObjectIdentifier) -> Int {
         var slot = KeptContainers.home(of: key)

@@ -521,7 +521,7 @@ static void write_signal(int signal) {
     int writer = atomic_load(&signal_writers[signal]);
     if (writer > 0) {
         unsigned char byte = (unsigned char)signal;
-        // A full pipe means that thousands of the same signal wait already: one less tells nobody anything else.
+        // A full pipe means that thousands of the same signal wait already: one less changes nothing for the reader.
         ssize_t written = write(writer - 1, &byte, 1);
         (void)written;
     }
@@ -637,7 +637,7 @@ int cbp_process_open(int32_t pid) {
     EV_SET(&change, pid, EVFILT_PROC, EV_ADD, NOTE_EXIT, 0, NULL);
     if (kevent(queue, &change, 1, NULL, 0, NULL) == 0) return queue;
     if (errno == ESRCH) {
-        // It is dead already, and nobody will tell: make the queue readable by hand.
+        // It is dead already, and the kernel will not tell: make the queue readable by hand.
         struct kevent triggers[2];
         EV_SET(&triggers[0], 1, EVFILT_USER, EV_ADD, 0, 0, NULL);
         EV_SET(&triggers[1], 1, EVFILT_USER, 0, NOTE_TRIGGER, 0, NULL);
@@ -791,9 +791,9 @@ static enum bareness bareness_of(int32_t pid) {
 /// What a process has in its environment, read again while it has none only for a moment.
 static char *read_whole_environment(int32_t pid, size_t *length) {
     static const useconds_t pause = 500;
-    // A fifth of a second: longer, and somebody else would wait for one that is stuck.
+    // A fifth of a second: with more, the caller would wait too long for a process that is stuck.
     static const int most_pauses = 400;
-    // Between two looks the moment may be over, and the next one begin. Whoever has none each time has none.
+    // Between two looks the moment may be over, and the next one begin. A process that has none each time has none.
     static const int most_looks = 8;
     char *text = read_environment(pid, length);
     int pauses = 0, looks = 0;

@@ -5,8 +5,8 @@ public import Synchronization
 ///
 /// Publishing reads `current` without a lock and without counting a reference; it writes into its thread's
 /// ``DeliverySlot`` what it uses. A change puts new routes in the place of the old ones, and keeps those until no slot
-/// names them. Whoever was in them when they were replaced looks again when it leaves, so what a removed handler has
-/// captured is let go of as soon as no call uses it.
+/// names them. A thread that was in them when they were replaced looks again when it leaves, so what a removed handler
+/// has captured is let go of as soon as no call uses it.
 @usableFromInline
 package class AnyEventChannel: @unchecked Sendable {
     // Sendable: `current` is atomic, `routes` and `retired` are guarded by `lock`; routes themselves never change.
@@ -14,7 +14,7 @@ package class AnyEventChannel: @unchecked Sendable {
     @usableFromInline package let name: String
     package let eventType: any DomainEvent.Type
 
-    /// The address of `routes`; 0 if nobody gets the events.
+    /// The address of `routes`; 0 if nothing gets the events.
     @usableFromInline let current = Atomic<UInt>(0)
     /// Of `routes`; changed after `current`.
     private let isSubscribed = Atomic<Bool>(false)
@@ -68,7 +68,7 @@ package class AnyEventChannel: @unchecked Sendable {
 
     // MARK: - Reading
 
-    /// The routes as they are, with a reference of the caller's own; nil if nobody gets the events.
+    /// The routes as they are, with a reference of the caller's own; nil if nothing gets the events.
     func currentRoutes() -> Routes? {
         var address = current.load(ordering: .sequentiallyConsistent)
         if address == 0 { return nil }

@@ -14,7 +14,7 @@ final class Arrivals: Sendable {
         self.isWaiting.store(isWaiting, ordering: .relaxed)
     }
 
-    /// Looks for a moment whether something comes; whoever is told so looks again with the lock.
+    /// Looks for a moment whether something comes; a consumer that is told so looks again with the lock.
     func comeSoon() -> Bool {
         if let thread = Simulation.thread {
             thread.yield()

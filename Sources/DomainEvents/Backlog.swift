@@ -219,7 +219,7 @@ struct Backlog: ~Copyable {
         var chunk = filling
         if let full = chunk, full.pointee.capacity - full.pointee.used < size {
             chunk = nil
-            // With nothing alive in it, nobody would ever give it back.
+            // A chunk in which no place is in use would never be given back.
             if full.pointee.live == 0 {
                 full.deallocate()
                 filling = nil

@@ -11,7 +11,7 @@ public import Synchronization
 /// Handlers on the publishing thread set their marks in the thread's ``DeliverySlot``, which costs no traffic between
 /// threads; all others count here.
 ///
-/// Subscriptions hold the gate and not the subscriber: whoever has cancelled keeps nothing that the handler has
+/// Subscriptions hold the gate and not the subscriber: a cancelled subscription keeps nothing that the handler has
 /// captured.
 @usableFromInline
 package final class CallGate: @unchecked Sendable {
@@ -33,7 +33,7 @@ package final class CallGate: @unchecked Sendable {
 
     @inlinable var isClosed: Bool { state.load(ordering: .sequentiallyConsistent) & Self.closedBit != 0 }
 
-    /// Lets nobody in any more; false if it was closed already.
+    /// Lets no call in any more; false if it was closed already.
     func close() -> Bool {
         state.bitwiseOr(Self.closedBit, ordering: .sequentiallyConsistent).oldValue & Self.closedBit == 0
     }
@@ -80,7 +80,7 @@ package final class CallGate: @unchecked Sendable {
             && !DeliverySlots.contains(gate: address | DeliverySlot.isRunning)
     }
 
-    /// Called by whoever has left a call while the gate was awaited.
+    /// Called by the thread that has left a call while the gate was awaited.
     @usableFromInline
     func wakeWaiters() {
         let ready = lock.withLock {

@@ -34,8 +34,8 @@ final class DeferredPublish {
 
 /// Used places for events that handlers publish, so that publishing inside a handler takes no memory again and again.
 ///
-/// A list without a lock: taking takes the whole list, keeps its first place and puts back the rest, so nobody ever
-/// acts on a head that has come and gone meanwhile.
+/// A list without a lock: taking takes the whole list, keeps its first place and puts back the rest, so no thread
+/// ever acts on a head that has come and gone meanwhile.
 final class DeferredPublishPool: Sendable {
     private let head = Atomic<UInt>(0)
 

@@ -3,7 +3,7 @@ import Locks
 /// What is left to do for a subscriber after its lock was given back.
 struct AppendOutcome: OptionSet {
     let rawValue: UInt8
-    /// Somebody has to be told that there is work.
+    /// The subscriber has to be told that there is work.
     static let wake = AppendOutcome(rawValue: 1)
     /// The event will not be handled, or need not be waited for: its tracker is to be told.
     static let settled = AppendOutcome(rawValue: 2)
@@ -49,7 +49,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
 
     /// Takes a copy of the event.
     ///
-    /// Called with `lock` held; never waits and calls nobody.
+    /// Called with `lock` held; never waits and calls no handler.
     func append(
         _ event: RawEvent,
         _ stamp: EventStamp,

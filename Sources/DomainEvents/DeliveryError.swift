@@ -10,7 +10,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         ///
         /// Or it has shut down, and no handler of this process subscribes to the event.
         case shuttingDown
-        /// Nobody, here or in another process, subscribes to the event.
+        /// Nothing subscribes to the event, here or in another process.
         case nobodySubscribed
         /// Another process could not handle the event: it could not decode it, the event is invalid, or a handler
         /// threw.

@@ -3,10 +3,10 @@ public import Synchronization
 
 /// What one thread is doing with subscribers at this moment, for other threads to read.
 ///
-/// Publishing counts no references and takes no lock: it writes down what it uses, and whoever takes a subscriber away
-/// looks here whether somebody still does (hazard pointers; M. Michael, "Hazard Pointers: Safe Memory Reclamation for
-/// Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot stands alone on its cache lines and is written by its own
-/// thread only.
+/// Publishing counts no references and takes no lock: it writes down what it uses. A thread that removes a subscriber
+/// looks here whether another thread still uses it (hazard pointers; M. Michael, "Hazard Pointers: Safe Memory
+/// Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot stands alone on its cache lines and is written
+/// by its own thread only.
 @usableFromInline
 struct DeliverySlot: ~Copyable {
     /// The routes whose inline handlers are being called; 0 for none.

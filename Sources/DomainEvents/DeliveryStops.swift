@@ -21,7 +21,7 @@ struct DeliveryStops {
         others.reduce(count(first.routes)) { $0 + count($1.routes) }
     }
 
-    /// How many report to somebody who waits: the subscribers in lines, and the inline handlers together, last.
+    /// How many parts report to the tracker: each subscriber in a line, and the inline handlers together, last.
     var partsOfDelivery: Int { count(\.deferred.count) + 1 }
 
     /// The ways out of the process.

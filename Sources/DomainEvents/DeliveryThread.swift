@@ -23,7 +23,7 @@ package final class DeliveryThread {
     /// The event from a line that is in hand: tells its context if a handler asks.
     @exclusivity(unchecked) private var place: DeliveryPlace?
 
-    /// Whether somebody waits for the handlers of the event in hand, and takes what they throw.
+    /// Whether a caller or a process waits for the handlers of the event in hand, and takes what they throw.
     @exclusivity(unchecked) var collectsFailures = false
     @exclusivity(unchecked) var failure: ThrownError?
 
@@ -126,7 +126,7 @@ package final class DeliveryThread {
         try body()
     }
 
-    /// Runs inline handlers for somebody who waits for them; returns the first error that one of them threw.
+    /// Runs the inline handlers of an awaited event; returns the first error that one of them threw.
     func collectFailures(context: EventContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
         if !isDelivering {
             // Nothing to be put back afterwards.
@@ -146,7 +146,7 @@ package final class DeliveryThread {
             failure = nil
             body(self)
             thrown = failure
-            // Before what the handlers published is delivered: nobody waits for that.
+            // Before what the handlers published is delivered: nothing waits for that.
             (collectsFailures, failure) = outer
         }
         return thrown

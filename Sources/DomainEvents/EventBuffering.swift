@@ -16,13 +16,13 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
     /// How many wait at most.
     let hardLimit: Int
 
-    /// So many more than its limit does a buffer take of those who do not wait.
+    /// A buffer takes up to so many times its limit from callers that do not wait.
     public static var hardLimitFactor: Int { 16 }
 
     /// Events wait up to `limit`; then ``EventPublisher/send(_:)`` waits for the consumer.
     ///
-    /// `publish` never waits: it goes on to 16 times the limit, and beyond that the consumer misses the newest. A
-    /// sequence that was never iterated makes nobody wait.
+    /// `publish` never waits: it goes on to 16 times the limit, and beyond that the consumer misses the newest. No
+    /// caller waits for a sequence that was never iterated.
     /// - Precondition: `limit` is at least 1.
     public static func waiting(_ limit: Int = 4_096) -> EventBuffering {
         let (hard, overflow) = limit.multipliedReportingOverflow(by: hardLimitFactor)
@@ -31,7 +31,7 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
 
     /// The newest `limit` events wait; older ones are missed.
     ///
-    /// Nobody waits for the consumer.
+    /// No sender waits for the consumer.
     /// - Precondition: `limit` is at least 1.
     public static func newest(_ limit: Int) -> EventBuffering {
         EventBuffering(.newest, limit: limit, hardLimit: limit)
@@ -39,7 +39,7 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
 
     /// The oldest `limit` events wait; younger ones are missed until the consumer has made room.
     ///
-    /// Nobody waits for the consumer.
+    /// No sender waits for the consumer.
     /// - Precondition: `limit` is at least 1.
     public static func oldest(_ limit: Int) -> EventBuffering {
         EventBuffering(.oldest, limit: limit, hardLimit: limit)
@@ -48,7 +48,7 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
     /// Of the events with one key only the latest waits, in the place of the first of them.
     ///
     /// With more than `limit` keys the oldest event is missed; what a younger event has replaced counts as chosen, not
-    /// as missed. Nobody waits for the consumer.
+    /// as missed. No sender waits for the consumer.
     /// - Parameters:
     ///   - limit: how many keys may wait.
     ///   - key: called on the publishing thread, once for each event. Its result's `==` and `hash(into:)` must neither

@@ -52,7 +52,7 @@ extension EventChannel {
     }
 
     /// Puts the event into every outbox, then into every line here, and only then lets it leave: so no subscriber in a
-    /// line sees an effect before its cause, whoever answers, and however soon.
+    /// line sees an effect before its cause, whichever subscriber answers, and however soon.
     ///
     /// Where there are no lines it leaves at once: an inline handler may take any time, or wait for an answer.
     ///
@@ -140,7 +140,7 @@ extension EventChannel {
         }
     }
 
-    // MARK: - Events that somebody waits for
+    // MARK: - Awaited events
 
     /// Hands an event that another process published to the subscribers here.
     ///
@@ -213,7 +213,7 @@ extension EventChannel {
         }
     }
 
-    /// Delivers an event of this process to whoever wants it, for somebody who waits for the outcome.
+    /// Delivers an event of this process here and elsewhere, for a caller that waits for the outcome.
     ///
     /// - Parameters:
     ///   - receipts: told of the other processes that get it.
@@ -249,13 +249,13 @@ extension EventChannel {
         }
     }
 
-    /// Calls the inline handlers for somebody who waits for them.
+    /// Calls the inline handlers of an awaited event.
     ///
     /// - Parameters:
     ///   - handlers: how many there are, in lines too.
     ///   - lane: where they run; nil for this thread.
-    ///   - tracker: who waits for the handlers in lines; nil if there are none.
-    ///   - make: who waits for inline handlers that run later, if there are no lines.
+    ///   - tracker: what waits for the handlers in lines; nil if there are none.
+    ///   - make: makes what waits for inline handlers that run later, if there are no lines.
     private func callInline(
         _ event: E,
         context: EventContext,

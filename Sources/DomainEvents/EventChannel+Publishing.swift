@@ -7,7 +7,7 @@ extension EventChannel {
     @inlinable
     func publish(_ event: E, from publisher: EventPublisher) {
         let address = current.load(ordering: .relaxed)
-        // Nobody gets the events. A subscription that this thread knows of has been stored before.
+        // Nothing gets the events. A subscription that this thread knows of has been stored before.
         if address == 0 { return }
         DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
             if thread.isDelivering { return publishFully(event, from: publisher, causedBy: nil) }
@@ -89,7 +89,7 @@ extension EventChannel {
         routes.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) }
     }
 
-    /// Tells whoever waits for the calls behind this gate that one has returned; it is no longer in the slot.
+    /// Tells the tasks that wait for the calls behind this gate that one has returned; it is no longer in the slot.
     @inlinable
     func wakeWaiters(of gate: CallGate) {
         if gate.state.load(ordering: .sequentiallyConsistent) & CallGate.awaitedBit != 0 { gate.wakeWaiters() }

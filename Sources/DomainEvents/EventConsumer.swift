@@ -15,7 +15,7 @@ public protocol EventConsumer<Event>: AnyObject, Sendable {
 
     /// Called for each event, in order.
     ///
-    /// What it throws is published as ``HandlerFailed``, or goes to whoever waits for the event.
+    /// What it throws is published as ``HandlerFailed``, or goes to the caller or the process that waits for the event.
     func consume(_ event: Event) throws
 }
 

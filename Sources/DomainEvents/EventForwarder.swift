@@ -7,10 +7,10 @@ package protocol EventForwarder: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - intake: what becomes of the event if some outbox has no room for it.
-    ///   - receipts: somebody who waits for what all processes say of the event; it is told who gets it, and then what
-    ///     they say.
-    ///   - held: nil if the event is to leave at once. Otherwise it stays in the outboxes until the caller, who is
-    ///     given it here, lets it leave: at once, as nothing behind it leaves either.
+    ///   - receipts: the ledger that waits for what all processes say of the event; it is told which processes get the
+    ///     event, and then what they say.
+    ///   - held: nil if the event is to leave at once. Otherwise the caller is given it here, and it stays in the
+    ///     outboxes until the caller lets it leave: at once, as nothing behind it leaves either.
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
@@ -39,12 +39,12 @@ package protocol HeldEvent {
 /// What becomes of an event for which some outbox has no room.
 @usableFromInline
 package enum Intake: Sendable {
-    /// It is taken up to the hard limit. Beyond that those who have room get it, and the loss is announced, as nobody
-    /// else will say so.
+    /// It is taken up to the hard limit. Beyond that the peers that have room get it, and the loss is announced, as
+    /// nothing else reports it.
     case announced
-    /// It is taken up to the hard limit. Beyond that nobody gets it, and the caller is told.
+    /// It is taken up to the hard limit. Beyond that no subscriber gets it, and the caller is told.
     case thrown
-    /// Nobody gets it where who publishes it is to wait for room.
+    /// Where the caller is to wait for room, no subscriber gets it.
     case awaited
 }
 
@@ -55,7 +55,7 @@ package enum Forwarded: Sendable {
     case taken
     /// Why some outbox did not take it.
     case failed(DeliveryError)
-    /// Nobody has got it, as room is to be waited for.
+    /// No subscriber has got it, as the caller is to wait for room.
     case awaitsRoom
 
     package var isTaken: Bool { if case .taken = self { true } else { false } }
@@ -68,7 +68,7 @@ package enum Forwarded: Sendable {
 
 /// Learns which event names a publisher's own subscribers want.
 package protocol InterestObserver: AnyObject, Sendable {
-    /// Whether somebody subscribes to `name` may have changed; the observer asks ``EventPublisher/isWanted(_:)``.
+    /// Whether `name` has subscribers may have changed; the observer asks ``EventPublisher/isWanted(_:)``.
     ///
     /// Level-triggered on purpose: calls of two threads may overtake each other.
     func interestMayHaveChanged(in name: String)
@@ -93,7 +93,7 @@ package protocol SelfReport: DomainEvent {}
 package enum IncomingOutcome {
     /// Every handler has returned.
     case handled(handlers: Int)
-    /// Nobody here subscribes.
+    /// Nothing here subscribes to it.
     case unwanted
     /// A handler threw.
     case failed(ThrownError)
@@ -101,7 +101,7 @@ package enum IncomingOutcome {
     case pending
 }
 
-/// Learns that the last of an event that somebody waits for's handlers has returned.
+/// Learns that the last handler of an awaited event has returned.
 package protocol HandlingCompletion: AnyObject, Sendable {
     /// Called once, on whatever thread the last handler returned.
     func handlersReturned(failure: ThrownError?)

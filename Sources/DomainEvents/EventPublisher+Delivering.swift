@@ -45,7 +45,7 @@ extension EventPublisher {
         return context.id
     }
 
-    /// Publishes an event if nobody has to wait for room: mostly so, and then nothing of it is asynchronous.
+    /// Publishes an event if the caller need not wait for room: mostly so, and then nothing of it is asynchronous.
     ///
     /// - Returns: The event's identity; nil if room is to be waited for, and then nothing was published.
     private func sendNow<E: DomainEvent>(_ event: E) throws(DeliveryError) -> EventID? {
@@ -96,7 +96,7 @@ extension EventPublisher {
         for forwarder in routes.forwarders where !forwarder.hasRoom { try await forwarder.waitForRoom(for: event) }
         var reserved: [Room] = []
         do {
-            // All take them in the order of subscribing: nobody waits in a circle.
+            // All callers take places in the order of subscribing, so they never wait in a circle.
             for subscriber in routes.deferred {
                 try await subscriber.room.reserve()
                 reserved.append(subscriber.room)
@@ -117,7 +117,7 @@ extension EventPublisher {
     ///   - event: what happened.
     ///   - limit: how long it waits in all.
     ///   - clock: what measures that time.
-    /// - Throws: The first error of a handler here; ``DeliveryError`` if a handler elsewhere threw, nobody subscribes
+    /// - Throws: The first error of a handler here; ``DeliveryError`` if a handler elsewhere threw, nothing subscribes
     ///   to the event, an outbox does not take it, a process that should get it is unavailable, or handlers are not
     ///   done in time, and then it names them; `CancellationError` if the task is cancelled. The event may have been
     ///   delivered in the last two cases; if it has not left by then, it never will.
@@ -193,7 +193,7 @@ extension EventPublisher {
     ///   - limit: how long it waits in all.
     ///   - clock: what measures that time.
     ///   - matches: which of the events caused by it is the answer; for enum events.
-    /// - Throws: ``DeliveryError`` if nobody subscribes to the event, an outbox does not take it, a process refuses it
+    /// - Throws: ``DeliveryError`` if nothing subscribes to the event, an outbox does not take it, a process refuses it
     ///   or is unavailable, or there is no answer in time; what a handler of the event here throws before there is an
     ///   answer; `CancellationError` if the task is cancelled.
     public func request<E: DomainEvent, Answer: DomainEvent>(

@@ -1,7 +1,7 @@
 /// Waiting for what all processes say of an event.
 extension EventPublisher {
-    /// Gives an event of any form to whoever hands it out, and returns when every process that got it has said what
-    /// became of it there.
+    /// Has `handOut` hand out an event of any form, and returns when every process that got it has said what became of
+    /// it there.
     ///
     /// - Parameters:
     ///   - name: the event's, for sentences.
@@ -70,7 +70,7 @@ extension EventPublisher {
         )
     }
 
-    /// Why nobody waits any more, and for whom it was waited.
+    /// Why the caller no longer waits, and for which handlers and processes it waited.
     func notHandled(
         _ name: String,
         _ context: EventContext,

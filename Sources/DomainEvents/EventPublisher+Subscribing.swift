@@ -3,8 +3,8 @@ extension EventPublisher {
     /// ``init(deliveringOn:)-(QueueDelivery)`` was used.
     ///
     /// For events from other processes the publishing thread is the one that reads them. The subscription ends when it
-    /// is released or cancelled. What the handler throws is published as ``HandlerFailed``, or goes to whoever waits
-    /// for the event.
+    /// is released or cancelled. What the handler throws is published as ``HandlerFailed``, or goes to the caller or
+    /// the process that waits for the event.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,

@@ -227,7 +227,7 @@ public final class EventPublisher: @unchecked Sendable {
         let name = EventNames.register(type)
         let (channel, observers) = lock.withLock {
             if let known = channelsByName[EventName(name)] {
-                // Being made by another thread, for the only type that has this name; whoever is first tells the
+                // Another thread is making it, for the only type that has this name; the thread that is first tells the
                 // observers.
                 return (unsafeDowncast(known, to: EventChannel<E>.self), self.observers)
             }
@@ -237,7 +237,7 @@ public final class EventPublisher: @unchecked Sendable {
             return (channel, self.observers)
         }
         for observer in observers { observer.channelWasMade(channel) }
-        // Only now does publishing find it without a lock: whoever wants all events has been told of it.
+        // Only now does publishing find it without a lock: the observers that want all events have been told of it.
         lock.withLock {
             if channels.channel(for: key) == nil { channels.insert(channel, key: key) }
         }
@@ -298,7 +298,7 @@ public final class EventPublisher: @unchecked Sendable {
         for channel in known { observer.channelWasMade(channel) }
     }
 
-    /// By name, because whoever is told of them gives them numbers in this order.
+    /// By name, because the observers that are told of them give them numbers in this order.
     ///
     /// With the lock held.
     private var channelsInOrder: [AnyEventChannel] { channelsByName.values.sorted { $0.name < $1.name } }

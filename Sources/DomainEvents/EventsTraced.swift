@@ -1,8 +1,8 @@
-/// Where a process was on the way of events, as far as it knows: published by each process that has a bridge, about
-/// itself, while somebody subscribes to it.
+/// Where a process was on the way of events, as far as it knows: each process that has a bridge publishes it about
+/// itself while there is a subscriber.
 ///
-/// Spans are gathered for 20 ms. Nobody waits for them: what is more than 2,000 in that time, or finds no room on its
-/// way, is left out and counted. Events of this name leave no spans themselves.
+/// Spans are gathered for 20 ms. Nothing waits for them: spans beyond 2,000 in that time, and spans that find no room
+/// on their way, are left out and counted. Events of this name leave no spans themselves.
 public struct EventsTraced: DomainEvent, SelfReport {
     /// What the process calls itself: `host`, a worker's name, or what a client calls itself.
     public let process: String

@@ -1,4 +1,4 @@
-/// Published once when a handler throws on an event that nobody waits for.
+/// Published once when a handler throws on an event that no caller or process waits for.
 ///
 /// The bridge's and the publisher's own events never cause further ones: what a handler of one of those throws is not
 /// reported.

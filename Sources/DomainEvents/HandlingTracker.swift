@@ -1,6 +1,6 @@
 import Locks
 
-/// Counts the handlers that still work on one event that somebody waits for.
+/// Counts the handlers that still work on one awaited event.
 @usableFromInline
 final class HandlingTracker: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
@@ -10,7 +10,7 @@ final class HandlingTracker: @unchecked Sendable {
     private var failure: ThrownError?
     private let completion: any HandlingCompletion
 
-    /// - Parameter sites: where the handlers were subscribed, for whoever wants to know which are not done; may be
+    /// - Parameter sites: where the handlers were subscribed, for the caller to learn which are not done; may be
     ///   empty.
     init(handlers: Int, sites: [SubscriptionSite] = [], completion: any HandlingCompletion) {
         remaining = handlers
@@ -25,7 +25,7 @@ final class HandlingTracker: @unchecked Sendable {
             remaining -= 1
             return remaining == 0
         }
-        // Nobody else reads `failure` once the last handler has reported.
+        // No other thread reads `failure` once the last handler has reported.
         if isLast { completion.handlersReturned(failure: failure) }
     }
 

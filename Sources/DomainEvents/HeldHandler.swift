@@ -2,8 +2,8 @@ import Synchronization
 
 /// A subscriber's handler, which is let go of when its gate has been closed and no call runs.
 ///
-/// Whoever has entered the gate uses it without a lock. Whoever closes the gate, and whoever leaves it or is turned
-/// away after that, lets go of the handler if nobody is at the gate any more.
+/// A call that has entered the gate uses the handler without a lock. The thread that closes the gate, and each call
+/// that leaves it or is turned away after that, lets go of the handler if no call is at the gate any more.
 final class HeldHandler<Handler: Sendable>: Sendable {
     private final class Box: Sendable {
         let handler: Handler
@@ -26,7 +26,7 @@ final class HeldHandler<Handler: Sendable>: Sendable {
     /// The handler, to be followed by ``leave()``; nil if the gate is closed.
     func enter() -> Handler? {
         guard gate.enter() else {
-            // Whoever has closed it may have seen this one at the gate, and left the handler to it.
+            // The thread that closed it may have seen this call at the gate, and left the handler to it.
             letGoIfUnused()
             return nil
         }

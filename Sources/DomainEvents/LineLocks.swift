@@ -4,8 +4,8 @@ import Locks
 ///
 /// An event is put into all lines that want it in one step, under all their locks, before a handler elsewhere can
 /// begin: else what that handler publishes could reach another line ahead of the event that caused it. Locks are taken
-/// in the order of their numbers, so nobody waits in a circle. A fixed number of them bounds what one thread holds at
-/// once.
+/// in the order of their numbers, so threads never wait in a circle. A fixed number of them bounds what one thread
+/// holds at once.
 enum LineLocks {
     private static let locks = (0..<32).map { _ in Lock() }
     private static let numbering = Lock()

@@ -65,8 +65,8 @@ final class LineSubscriber: DeferredSubscriber, @unchecked Sendable {
 }
 
 extension DeferredSubscriber {
-    /// Lets go of the event, and reports the end of the handler's call to whoever waits for it; what it threw, else to
-    /// everybody.
+    /// Lets go of the event, and reports the end of the handler's call to the tracker that waits for it; without one,
+    /// publishes what the handler threw.
     func finish(_ place: DeliveryPlace, failure: (any Error)?, publisher: @autoclosure () -> EventPublisher?) {
         let tracker = place.pointee.tracker
         let context = failure == nil || tracker != nil ? nil : place.context

@@ -19,7 +19,8 @@ public enum OverflowPolicy: Sendable, Hashable {
     /// full.
     ///
     /// It waits in its own place, behind what was published before it. What it takes the place of is counted as
-    /// coalesced, and is neither announced nor a gap: whoever chooses this has no use for it. An event that has no such
-    /// field is never coalesced. Where there is no room for another value of the field, this acts as ``dropOldest``.
+    /// coalesced, and is neither announced nor a gap: a program that chooses this has no use for it. An event that has
+    /// no such field is never coalesced. Where there is no room for another value of the field, this acts as
+    /// ``dropOldest``.
     case latest(by: String)
 }

@@ -38,7 +38,7 @@ extension DeliveryPlace {
 
     var isGap: Bool { pointee.owner == nil }
 
-    /// Whether it has to be taken alone: somebody waits for it, or it may still grow.
+    /// Whether it has to be taken alone: a tracker waits for it, or it is a gap that may still grow.
     var isSingle: Bool { pointee.tracker != nil || isGap }
 
     /// Only where events were missed: so many more are, of which some never arrived.

@@ -4,7 +4,7 @@
 /// but compiled without knowing it, looks types up at each step, which takes longer than everything else together.
 @usableFromInline
 struct RawEvent: @unchecked Sendable {
-    // Sendable: every event type is, and whoever has this value has the event to itself.
+    // Sendable: every event type is, and the holder of this value has the event to itself.
     @usableFromInline let address: UnsafeMutableRawPointer
 
     @usableFromInline
@@ -12,7 +12,7 @@ struct RawEvent: @unchecked Sendable {
         self.address = address
     }
 
-    /// An event of the caller's, for as long as that lends it: nobody takes it away.
+    /// The caller's event, for as long as the caller lends it: nothing takes it away.
     @inlinable
     init(reading event: UnsafeRawPointer) {
         address = UnsafeMutableRawPointer(mutating: event)

@@ -1,11 +1,11 @@
 import Locks
 
-/// What one process says of an event that somebody waits for.
+/// What one process says of an event that a caller waits for.
 package struct ProcessReceipt: Sendable {
     package let process: String
     /// How many handlers of it have returned there.
     package let handlers: Int
-    /// Why it was not handled there; nil if it was, or if nobody wanted it.
+    /// Why it was not handled there; nil if it was, or if no subscriber there wanted it.
     package let failure: (any Error)?
     /// The processes that it was passed on to, which have something to say of it themselves.
     package let passedOnTo: [String]
@@ -44,8 +44,8 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     /// - Parameters:
     ///   - onFailure: called with each failure, as soon as it is known.
-    ///   - onCompletion: called once, when nobody is awaited any more: how many handlers the event had in each process,
-    ///     and the first failure.
+    ///   - onCompletion: called once, when no process is awaited any more, with how many handlers the event had in each
+    ///     process, and the first failure.
     init(
         of name: String,
         id: EventID,
@@ -77,7 +77,7 @@ package final class ReceiptLedger: @unchecked Sendable {
         if let (handlers, failure) = completion { told?.onCompletion(handlers.filter { $0.value > 0 }, failure) }
     }
 
-    /// Nobody will say anything any more.
+    /// No process will say anything any more.
     package func fail(_ error: any Error) {
         let waiter = lock.withLock {
             defer { awaited = [] }
@@ -93,7 +93,7 @@ package final class ReceiptLedger: @unchecked Sendable {
     /// The processes that have handled the event, in order.
     var handled: [String] { lock.withLock { received.filter { $0.value > 0 } }.keys.sorted() }
 
-    /// Calls `body` when nobody waits any more.
+    /// Calls `body` when the caller no longer waits.
     package func whenClosed(_ body: @escaping @Sendable () -> Void) {
         let isClosed = lock.withLock {
             if waiter != nil { forget.append(body) }
@@ -102,7 +102,7 @@ package final class ReceiptLedger: @unchecked Sendable {
         if isClosed { body() }
     }
 
-    /// Nobody waits any more.
+    /// The caller no longer waits.
     func close() {
         let (forget, waiter) = lock.withLock {
             defer { (self.forget, self.waiter) = ([], nil) }

@@ -19,7 +19,7 @@ final class Room: @unchecked Sendable {
     private var knownLeft = 0
     /// Places of those who were told to come and whose event does not lie here yet.
     private var promised = 0
-    /// Nobody waits for a consumer that does not take anything.
+    /// No sender waits for a consumer that does not take anything.
     private var isOpen: Bool
     private var waiters: [(ticket: Int, continuation: CheckedContinuation<Void, any Error>)] = []
     /// Whether there are waiters, for the consumer to see.
@@ -60,7 +60,7 @@ final class Room: @unchecked Sendable {
         for waiter in lock.withLock({ admit() }) { waiter.resume() }
     }
 
-    /// An event is gone for which nobody waits; called with the lock held.
+    /// An event is gone whose place no sender waits for; called with the lock held.
     func leaveUnnoticed() {
         left.pointee.add(1, ordering: .relaxed)
     }
@@ -74,9 +74,9 @@ final class Room: @unchecked Sendable {
 
     // MARK: - Those who wait
 
-    /// From now on nobody waits; called with the lock held.
+    /// From now on no sender waits; called with the lock held.
     ///
-    /// - Returns: Those who need not wait any longer, to be resumed without it.
+    /// - Returns: The senders that need not wait any longer, to be resumed without the lock.
     func open() -> [CheckedContinuation<Void, any Error>] {
         isOpen = true
         return admit()

@@ -69,7 +69,7 @@ final class Routes: @unchecked Sendable {
         )
     }
 
-    /// Puts an event that nobody waits for into the lines of this publisher's own subscribers.
+    /// Puts an event that no caller waits for into the lines of this publisher's own subscribers.
     @usableFromInline
     func post(_ event: RawEvent, from publisher: EventPublisher, on thread: DeliveryThread) {
         let stamp = publisher.stamp(causedBy: EventContext.handledByTask)

@@ -32,7 +32,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     private var isIterated = false
     private var isFinished = false
     private var handling: HandlingTracker?
-    /// The consumer while it sleeps: then what follows belongs to whoever has the lock.
+    /// The consumer while it sleeps: its own properties below then belong to the thread that has the lock.
     private var consumer: CheckedContinuation<Void, Never>?
     /// The consumer that was sleeping is to be woken as soon as the lock is given back.
     private var woken: CheckedContinuation<Void, Never>?
@@ -45,7 +45,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     private var isHandedOver = false
     /// The place whose event it has got.
     private var current: DeliveryPlace?
-    /// Whether somebody waits until it is done with that event.
+    /// Whether a tracker waits until the consumer is done with that event.
     private var isWaitedFor = false
     /// How many it has taken since it slept.
     private var taken = 0
@@ -66,7 +66,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         case .latest(let key): policy = .latest { event in key(event.copy(as: E.self)) }
         }
         backlog = Backlog(arrivals)
-        // Until somebody iterates there is nobody to wait for.
+        // Until a consumer iterates, senders have nothing to wait for.
         super.init(E.self, site: site, source: source, roomLimit: roomLimit, isOpen: true)
     }
 
@@ -110,7 +110,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
             isHandedOver = true
             return .wake
         }
-        // A sequence that nobody iterates makes nobody wait.
+        // No caller waits for a sequence that is not iterated.
         var outcome: AppendOutcome = isIterated ? [] : .settled
         let tracker = isIterated ? tracker : nil
         if let key, let older = places[key] {
@@ -291,7 +291,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         hand = Hand()
     }
 
-    /// Ends the sequence: whoever waits in `next()` gets its end, and nobody is kept waiting for what is left.
+    /// Ends the sequence: a consumer that waits in `next()` gets the end, and no caller waits on for what is left.
     private func finish() {
         let (left, consumer, senders) = lock.withLock {
             isFinished = true

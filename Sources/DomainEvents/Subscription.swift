@@ -21,7 +21,7 @@ public final class Subscription: Sendable, Hashable {
     }
 
     deinit {
-        // Nobody else can be cancelling it any more.
+        // No other thread can be cancelling it any more.
         if gate.close() { end() }
     }
 
@@ -51,7 +51,7 @@ public final class Subscription: Sendable, Hashable {
         await gate.waitUntilIdle()
     }
 
-    /// Keeps the subscription in a set, for whoever has several.
+    /// Keeps the subscription in a set, for an owner that has several.
     public func store(in subscriptions: inout Set<Subscription>) {
         subscriptions.insert(self)
     }

@@ -1,7 +1,7 @@
 /// Where in a distributed trace an event belongs: the W3C Trace Context header field `traceparent`.
 ///
 /// It is carried, never made: an event published inside a handler has that of the handled event by itself, in every
-/// process that it reaches. Whoever records spans publishes with the identifier of a span of his own,
+/// process that it reaches. A program that records spans publishes with the identifier of a span of its own,
 /// ``EventPublisher/publish(_:traceparent:)``.
 ///
 /// The form is that of <https://www.w3.org/TR/trace-context-1/#traceparent-header>: version, trace, parent and flags,

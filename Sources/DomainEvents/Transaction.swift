@@ -77,15 +77,15 @@ extension EventPublisher {
     /// ```swift
     /// try publisher.transaction {
     ///     warehouse.remove(box)                 // publishes BoxRemoved
-    ///     try context.save()                    // throws: nobody ever hears of it
+    ///     try context.save()                    // throws: no subscriber ever hears of it
     /// }
     /// ```
     ///
     /// The events keep their order, and their identities and causes are those of the moment when they were published.
     /// It holds for the task (or, outside tasks, the thread) that runs `body` and for child tasks. A transaction inside
     /// another one of the same publisher joins it: its events are held until the outer one ends. If the inner one
-    /// throws and the outer one goes on, the inner one's events are held still; whoever undoes a part uses a
-    /// transaction for that part alone.
+    /// throws and the outer one goes on, the inner one's events are still held; to undo a part, use a transaction for
+    /// that part alone.
     ///
     /// Inside a transaction ``send(_:)`` takes the event and does not wait for room; ``deliver(_:within:clock:)`` and
     /// ``request(_:awaiting:within:clock:where:)`` throw, as they would wait for what is held.

@@ -164,7 +164,7 @@ public final class NotificationAdapter: @unchecked Sendable {
         from name: Notification.Name
     ) -> @Sendable (Notification) -> Void {
         let (here, there) = (NotificationStations.number(of: publisher), NotificationStations.number(of: center))
-        // The center keeps what it calls: an adapter that nobody releases must not keep its publisher for ever.
+        // The center keeps what it calls: an adapter that is never released must not keep its publisher for ever.
         return { [weak publisher, isOpen, onError] notification in
             guard isOpen.value, let publisher else { return }
             let posted = notification.object as? PostedEvent

@@ -2,8 +2,8 @@ public import DomainEvents
 
 /// The `object` of a notification that was an event.
 ///
-/// Observers need not look at it. It tells adapters where the event has been, and whoever wants to know which event it
-/// was.
+/// Observers need not look at it. It tells adapters where the event has been, and an observer that wants to know which
+/// event it was.
 public final class PostedEvent: Sendable {
     /// The event's identity, cause and root.
     public let context: EventContext

@@ -60,7 +60,7 @@ enum UserInfoValue {
 
     static func dictionary(_ value: Any) -> [String: Any]? {
         if let dictionary = value as? [String: Any] { return dictionary }
-        // Other keys are somebody else's.
+        // Keys that are no strings belong to other code.
         return (value as? [AnyHashable: Any]).map(strings)
     }
 

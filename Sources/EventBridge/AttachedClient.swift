@@ -6,8 +6,8 @@ import EventRouting
 import Locks
 import Supervision
 
-/// One process that has connected to the control socket, from its first byte to its end: a peer that nobody has started
-/// and nobody waits for.
+/// One process that has connected to the control socket, from its first byte to its end: a peer that the host has not
+/// started and that nothing waits for.
 final class AttachedClient: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -111,7 +111,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         case .hello(let hello): helloReceived(hello)
         case .interest(let interest): try owner.router.interestReceived(interest, from: route, over: link)
         case .ready: readyReceived()
-        // Receipts are asked of no client: nobody waits for one.
+        // Receipts are asked of no client: nothing waits for one.
         default: return
         }
     }

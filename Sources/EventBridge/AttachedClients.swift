@@ -67,7 +67,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
 
     /// Makes the socket and lets clients in.
     ///
-    /// - Parameter report: says how the host is; nil if nobody can say it any more.
+    /// - Parameter report: says how the host is; nil if that cannot be said any more.
     func open(describing report: @escaping @Sendable () -> BridgeReport?) throws(BridgeError) {
         lock.withLock { self.report = report }
         do {
@@ -90,7 +90,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
         )
     }
 
-    /// Lets nobody in any more; who is attached stays.
+    /// Lets no client in any more; attached clients stay.
     func closeDoor() {
         lock.withLock { entrance.take() }?.stop()
     }

@@ -102,8 +102,8 @@ extension WorkerSpecification {
 }
 
 extension WorkerPool {
-    /// What two pools have in common that send each event to the same member; functions are taken for equal, as nobody
-    /// can tell.
+    /// What two pools have in common that send each event to the same member; functions are taken for equal, as they
+    /// cannot be compared.
     fileprivate var shape: Shape { Shape(members: members, keys: keys.mapValues(\.shape)) }
 
     fileprivate struct Shape: Equatable {

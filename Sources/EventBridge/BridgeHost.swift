@@ -38,11 +38,11 @@ public final class BridgeHost: Sendable {
     /// - Parameters:
     ///   - publisher: whose events go to the workers, and who publishes theirs.
     ///   - workers: what runs, in the order of their start.
-    ///   - strategy: who else is restarted with a worker; nobody by default.
+    ///   - strategy: which others are restarted with a worker; none by default.
     ///   - intensity: how many restarts are borne before a worker is given up; 5 within 10 s by default.
     ///   - automaticShutdown: whether the end of significant workers ends all; never by default.
     ///   - startOrder: whether each worker waits for those before it to be ready; by default all start at once.
-    ///   - deadLetters: how many events are kept that nobody could handle.
+    ///   - deadLetters: how many events are kept that could not be handled.
     ///   - start: whether workers are started through `bridge-launcher`.
     ///   - control: where other processes of this user attach with `BridgeClient`; nil, the default, if none may.
     ///   - output: gets each line that a worker prints, on a thread that it must not hold up; nil, the default, if they
@@ -240,8 +240,8 @@ public final class BridgeHost: Sendable {
     /// Returns at once; ``status`` and ``statusUpdates`` tell when it is down. Until then it gets events as ever. What
     /// it has not acknowledged by then stays in its outbox for its restart; what is published for it meanwhile is not
     /// taken: `send`, `deliver` and `request` throw `DeliveryError.Code.workerUnavailable`, and what `publish` is given
-    /// is dropped for it and announced (`EventsDropped`). Nobody else is stopped along with it, whatever the strategy.
-    /// One that is down already, or on its way there, stays down; one that was given up stays so.
+    /// is dropped for it and announced (`EventsDropped`). No other worker is stopped along with it, whatever the
+    /// strategy. A worker that is down already, or on its way there, stays down; one that was given up stays so.
     ///
     /// The name of a pool stands for all its members: with all of them stopped their events are not taken, with some
     /// the others get what has no key. A name that no worker has does nothing.
@@ -299,7 +299,7 @@ final class Phase: @unchecked Sendable {
     private var isRouting = false
     private var isEnded = false
 
-    /// Whether events flow, and nobody has asked for the end.
+    /// Whether events flow, and the end was not asked for.
     var isRunning: Bool { lock.withLock { isRouting && !isEnded } }
 
     func begin() -> Bool {

@@ -97,7 +97,7 @@ final class ControlDesk: @unchecked Sendable {
         case .start: (begun, remarks) = start(indices)
         case .stop:
             for index in indices.reversed() { core.stopWorker(index) }
-            // From here on nobody starts it who has not been asked to.
+            // From here on a worker is started only on request.
             begun = startCounts(of: indices)
         case .restart:
             begun = startCounts(of: indices)

@@ -22,7 +22,7 @@ public struct ControlSocket: Sendable, Hashable {
     /// What becomes of events for which a client's outbox has no room, by event name; `*` stands for all that are not
     /// named, which is `OverflowPolicy.dropOldest` unless it says otherwise.
     ///
-    /// The client finds a gap in their place. Nobody ever waits for a client: `OverflowPolicy.wait` and
+    /// The client finds a gap in their place. No publisher ever waits for a client: `OverflowPolicy.wait` and
     /// `OverflowPolicy.fail` are refused.
     public var overflow: [String: OverflowPolicy]
 

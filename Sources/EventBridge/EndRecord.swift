@@ -24,7 +24,7 @@ struct EndRecord {
     /// The host has signalled the process.
     mutating func signalWasSent() { isEndedByHost = true }
 
-    /// Somebody has asked for the end: what is found at the same moment comes second.
+    /// The end was asked for: what is found at the same moment comes second.
     mutating func endWasRequested() {
         isEndedByHost = true
         fault = nil

@@ -15,7 +15,7 @@ extension HostCore: SupervisorEnvironment {
         let route = worker(index).route
         router.forgetInterest(of: route)
         route.whenDemanded { [weak self, poller] in
-            // Whoever publishes does not start processes. A poller that takes nothing is at its end, and so is the
+            // The publisher's thread starts no processes. A poller that takes nothing is at its end, and so is the
             // bridge.
             poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
         }
@@ -34,7 +34,7 @@ extension HostCore: SupervisorEnvironment {
     }
 
     func automaticShutdownBegan(index: Int) {
-        // Nothing new is taken: nobody is started again for it.
+        // Nothing new is taken: no worker is started again for it.
         router.closeIntake()
         reports.publish(BridgeEnding(worker: worker(index).route.peerName))
         Task(executorPreference: Simulation.taskExecutor) { [self] in

@@ -3,7 +3,7 @@ import EventRouting
 import Locks
 import Supervision
 
-/// A replacement that somebody waits for.
+/// A replacement that a caller waits for.
 struct PendingReplacement {
     let index: Int
     let specification: WorkerSpecification
@@ -86,7 +86,7 @@ extension HostCore {
             defer { workers[index].starts.forgetSuccessor() }
             return workers[index].starts.successor?.link
         }
-        // Where no process was started nobody else tells of the link's end.
+        // Where no process was started, nothing else tells of the link's end.
         if let link { route.forgetSuccessor(link) }
     }
 }

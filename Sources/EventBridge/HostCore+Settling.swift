@@ -7,7 +7,7 @@ import Supervision
 
 /// Waiting for what is on its way.
 extension HostCore {
-    /// How long a stop that nobody asked for waits for that: as long as one that somebody has asked for, by default.
+    /// How long a stop that was not asked for waits for that: as long as one that was asked for, by default.
     static let drainingTime = Duration.seconds(5)
 
     /// Returns when every link has been quiet at one and the same look: nothing on its way, nothing in a handler.
@@ -28,7 +28,8 @@ extension HostCore {
         let link = route.link
         await withCheckedContinuation { continuation in
             link.whenQuiet { continuation.resume() }
-            // A worker that is given up handles nothing any more: nobody waits for it, whichever of the two came first.
+            // A worker that is given up handles nothing any more: no caller waits for it, whichever of the two came
+            // first.
             if route.closedReason != nil { link.wakeWaiters() }
         }
         // A link that ended counts as quiet; its successor has taken over what was left.
@@ -61,7 +62,7 @@ extension HostCore {
     }
 }
 
-/// Resumes a continuation for whoever comes first.
+/// Resumes a continuation for the first caller.
 private final class FirstCaller: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()

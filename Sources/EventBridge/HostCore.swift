@@ -196,7 +196,7 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Requests
 
-    /// Begins to carry events, to and from whoever is there.
+    /// Begins to carry events, to and from the peers that are there.
     func startRouting() {
         for route in routes { router.add(route) }
         router.start()
@@ -261,7 +261,7 @@ final class HostCore: @unchecked Sendable {
         await reports.passed()
     }
 
-    /// Returns when all workers have been stopped, whoever has asked for it.
+    /// Returns when all workers have been stopped, whatever has asked for it.
     func waitUntilStopped() async {
         await withCheckedContinuation { continuation in
             let isDone = lock.withLock {
@@ -272,7 +272,7 @@ final class HostCore: @unchecked Sendable {
         }
     }
 
-    /// Nothing before the start: there is nobody to be stopped.
+    /// Does nothing before the start: there is no worker to stop.
     func hurry() {
         let isStarted = lock.withLock {
             switch startRequest {
@@ -296,8 +296,8 @@ final class HostCore: @unchecked Sendable {
     }
 
     func stopWorker(_ index: Int) {
-        // One that has come to rest by itself, or is removed, is stopped by nobody. One that was added and not started
-        // yet is.
+        // A worker that has come to rest by itself, or is removed, does not count as stopped on request. One that was
+        // added and not started yet does.
         let isStopped = status(at: index).map { !$0.state.isAtRest || $0.state == .idle } ?? false
         lock.withLock {
             if isStopped, !workers[index].isRemoved { workers[index].wasStoppedOnRequest = true }
@@ -305,12 +305,12 @@ final class HostCore: @unchecked Sendable {
         supervisor?.stopChildRequested(index: index)
     }
 
-    /// Whether somebody has stopped a worker who may ask for it again; at the end of all nobody may.
+    /// Whether a worker was stopped on request and may be asked for again; at the end of all it may not.
     var hasStoppedOnRequest: Bool {
         !router.hasClosedIntake && lock.withLock { workers.contains(where: \.wasStoppedOnRequest) }
     }
 
-    /// Ends everything at once: nobody holds the bridge any more.
+    /// Ends everything at once: nothing holds the bridge any more.
     func abandon() {
         router.stop()
         statusBoard.finish()

@@ -53,7 +53,7 @@ final class LeftoverSearch: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "leftovers") { [self] in run() }
         } catch {
-            // Without a thread nobody is found this time; the guard finds them at the end.
+            // Without a thread no process is found this time; the guard finds them at the end.
             finishSearching(leaving: true)
         }
     }

@@ -25,7 +25,7 @@ public struct WorkerUnresponsive: DomainEvent, SelfReport {
     public let pid: Int32
     /// For how long it has been silent, in milliseconds.
     public let silentMilliseconds: UInt64
-    /// The name and id of the event that it was handling; nil if it handled none, or nobody can tell.
+    /// The name and id of the event that it was handling; nil if it handled none, or the host cannot tell.
     public let busyWith: String?
 }
 
@@ -54,7 +54,7 @@ public struct WorkerExited: DomainEvent, SelfReport {
     ///
     /// A worker that is ended for a fault has the fault as its ``reason``, and here the signal that it was ended with.
     public let exit: Exit?
-    /// What its process had used; nil if nobody knows.
+    /// What its process had used; nil if that is not known.
     public let usage: ResourceUsage?
     /// The last lines that it had printed, with breaks between them: 64 and 8 KiB at most, of each its first KiB; nil
     /// if none.
@@ -128,7 +128,7 @@ public struct EventsLost: DomainEvent, SelfReport {
     public let incarnation: UInt64
     /// How many of its events had arrived before, counted from its start.
     public let after: UInt64
-    /// How many are gone, as `WorkerStatistics` counts them; nil if nobody can know: then it may have been none.
+    /// How many are gone, as `WorkerStatistics` counts them; nil if it cannot be known: then it may have been none.
     public let count: UInt64?
     /// Why, as a phrase about the worker: `it ended without a goodbye, and shared no outbox`.
     public let reason: String

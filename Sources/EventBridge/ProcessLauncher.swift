@@ -140,7 +140,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         }
     }
 
-    /// The way to the guard, which is started with the first worker, and again if somebody has killed it.
+    /// The way to the guard, which is started with the first worker, and again if it was killed.
     ///
     /// Nil if there is none: the workers themselves end with this process all the same.
     private func guardDescriptor(launcher: String, on poller: Poller) -> SharedDescriptor? {

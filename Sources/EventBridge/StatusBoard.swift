@@ -3,11 +3,11 @@ import EventRouting
 import Locks
 import Supervision
 
-/// The states of all workers, as far as they were told, and everyone who is told of them.
+/// The states of all workers, as far as they were told, and the feeds that are told of them.
 ///
-/// Whoever is added gets a snapshot, and then each change that is not in it, once and in order. The changes come from
-/// one thread at a time; each feed's updates wait in a line of its own, so that no lock is held while they are handed
-/// over.
+/// A feed that is added gets a snapshot, and then each change that is not in it, once and in order. The changes come
+/// from one thread at a time; each feed's updates wait in a line of its own, so that no lock is held while they are
+/// handed over.
 final class StatusBoard: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -89,7 +89,7 @@ final class StatusBoard: @unchecked Sendable {
     }
 }
 
-/// One who is told of the workers' states: updates in a line, handed over by one thread at a time.
+/// What one receiver is told of the workers' states: updates in a line, handed over by one thread at a time.
 final class StatusFeed: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private enum Entry {
@@ -100,9 +100,9 @@ final class StatusFeed: @unchecked Sendable {
 
     private let lock = Lock()
     private var line: [Entry] = []
-    /// From the beginning: the snapshot is handed over by whoever asked for it.
+    /// True from the beginning: the caller that asked for the snapshot hands it over.
     private var isDelivering = true
-    /// Whether an update was handed over to which nobody listened.
+    /// Whether an update was handed over to which nothing listened.
     private var isUnheard = false
     /// On which the updates behind the snapshot are handed over; nil for the thread of the change.
     private let reports: ReportLine?
@@ -111,7 +111,7 @@ final class StatusFeed: @unchecked Sendable {
 
     /// - Parameters:
     ///   - reports: where updates are handed over if `sink` may take long; nil if it never does.
-    ///   - sink: takes an update, and says whether anybody still listens.
+    ///   - sink: takes an update, and says whether anything still listens.
     ///   - end: called when nothing follows any more.
     init(
         on reports: ReportLine? = nil,
@@ -138,7 +138,7 @@ final class StatusFeed: @unchecked Sendable {
 
     /// Hands over what waits, unless another thread does, which then takes this along.
     ///
-    /// - Returns: False if it was found that nobody listens any more.
+    /// - Returns: False if it was found that nothing listens any more.
     @discardableResult
     func deliver() -> Bool {
         let isMine = lock.withLock {

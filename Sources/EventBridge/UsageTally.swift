@@ -3,8 +3,8 @@ import Supervision
 
 /// Keeps what the workers' last processes have used, as long as their deaths are kept.
 ///
-/// Supervision decides by how a child has ended, never by what it has used; so that stands beside its tally of deaths,
-/// and comes together with it when somebody asks.
+/// Supervision decides by how a child has ended, never by what it has used. So the usage stands beside Supervision's
+/// tally of deaths, and is joined with it when the status is asked for.
 final class UsageTally: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()

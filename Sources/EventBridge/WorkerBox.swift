@@ -8,7 +8,7 @@ import Supervision
 /// ```
 ///
 /// It is closed around the worker's process by `bridge-launcher`, before the worker's program begins, and holds for all
-/// that the program starts. Nobody opens it again. Where there is no launcher the worker is not started. In any box a
+/// that the program starts. Nothing opens it again. Where there is no launcher the worker is not started. In any box a
 /// process gets no new privileges: a set-user-ID program that it starts has its own rights only, so that `sudo` does
 /// not work.
 ///
@@ -52,9 +52,9 @@ public struct WorkerBox: Sendable, Hashable {
 
     /// How much memory of its own the process may have, in bytes (RLIMIT_DATA); nil for any amount.
     ///
-    /// What counts is what can be written and is shared with nobody, used or not: the heap, and 8 MiB for the stack of
-    /// each thread. A Swift program wants 64 MiB to begin with. Memory that is shared, as the outbox is, does not
-    /// count, nor does what is only reserved.
+    /// What counts is what can be written and is shared with no other process, used or not: the heap, and 8 MiB for the
+    /// stack of each thread. A Swift program wants 64 MiB to begin with. Memory that is shared, as the outbox is, does
+    /// not count, nor does what is only reserved.
     ///
     /// A Swift program that gets no memory ends by a signal. No signal says that it was the memory, so that
     /// ``WorkerExited/reason`` says it of a worker that ended by itself when it had three quarters of this in RAM, and
@@ -75,8 +75,8 @@ public struct WorkerBox: Sendable, Hashable {
     /// How many processes and threads the user may have for this one to be able to start another (RLIMIT_NPROC); nil
     /// for what the supervisor may.
     ///
-    /// The system counts all of the user's, whoever has started them, so that this is of use for a user of the workers'
-    /// own. It does not hold for the superuser. What is beyond it fails with EAGAIN, for the worker to report.
+    /// The system counts all of the user's, whatever has started them, so that this is of use for a user of the
+    /// workers' own. It does not hold for the superuser. What is beyond it fails with EAGAIN, for the worker to report.
     public var processes: Int?
 
     /// How large a core may be that it leaves, in bytes (RLIMIT_CORE); 0 for none, nil for what the supervisor's may.
@@ -238,7 +238,7 @@ extension WorkerBox {
         case .exited, .signaled: break
         default: return reason
         }
-        // Whoever handles SIGXCPU is killed as anybody else is.
+        // A process that handles SIGXCPU is killed as any other is.
         if let processorTime, reason.signalName == "SIGKILL", usage.userTime + usage.systemTime >= processorTime {
             return .atLimit(.processorTime, of: processorTime.text, reason)
         }

@@ -10,9 +10,9 @@ import Supervision
 extension WorkerIncarnation {
     /// Looks once each interval whether the worker has been silent for too long.
     ///
-    /// Silence counts only while the reading thread waits for the worker: what the worker has written and nobody has
-    /// read yet says nothing. And a look that comes late, because this process or the machine was stopped, starts
-    /// counting afresh.
+    /// Silence counts only while the reading thread waits for the worker: what the worker has written and this process
+    /// has not read yet says nothing. And a look that comes late, because this process or the machine was stopped,
+    /// starts counting afresh.
     ///
     /// A worker that speaks in lines shows that it lives when it has something to say.
     func watchHeartbeat() {
@@ -37,7 +37,7 @@ extension WorkerIncarnation {
             guard let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) else {
                 return look(watch)
             }
-            // Whoever looks at it in a debugger keeps it from answering; afterwards it has all of its time again.
+            // A debugger that holds it keeps it from answering; afterwards it has all of its time again.
             if isBeingDebugged { return watchHeartbeat() }
             owner?.incarnationMissedHeartbeats(self, after: silence, busyWith: busyWith)
         }

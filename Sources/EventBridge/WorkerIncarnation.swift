@@ -46,7 +46,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     let link: Link
     let poller: Poller
     weak let owner: (any Owner)?
-    /// Of its owner, for every event: it holds nobody who holds this.
+    /// The owner's, kept for every event: the router holds nothing that holds this incarnation.
     private let router: EventRouter
 
     let lock = Lock()
@@ -133,7 +133,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         do {
             try launched.process.onExit { [self] reason in processExited(reason) }
         } catch {
-            // Nobody will say that it is gone: the link must not wait for that.
+            // Nothing will say that the process is gone: the link must not wait for that.
             link.close()
             throw error
         }
@@ -170,7 +170,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         process?.signal(signal)
     }
 
-    /// Sends a signal that somebody has asked for, of which the supervisor knows nothing.
+    /// Sends a signal that a caller has asked for, of which the supervisor knows nothing.
     ///
     /// - Returns: The process that it went to; nil if there is none any more.
     func signal(_ signal: SignalNumber) -> Int32? {
@@ -216,7 +216,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
                 throw LinkViolation("gap \(gap.sequence) speaks of events of another process")
             }
         }
-        // What it may not publish nobody misses.
+        // No subscriber misses what the worker may not publish.
         guard mayPublish(gap.name) else { return }
         try owner?.router.gapReceived(gap, from: route, over: link)
     }
@@ -291,7 +291,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             started?.usage = usage
         }
         tellProcessEnd()
-        // What it wrote is still read to the end; somebody else who holds the socket cannot delay that.
+        // What it wrote is still read to the end; another process that holds the socket cannot delay that.
         link.peerIsGone()
         reportEnd()
     }

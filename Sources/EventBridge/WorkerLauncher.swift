@@ -67,7 +67,7 @@ package protocol WorkerProcess: Sendable {
 
     func signal(_ signal: ChildSignal)
 
-    /// Sends a signal that somebody has asked for.
+    /// Sends a signal that a caller has asked for.
     ///
     /// - Returns: Whether there was a process to take it.
     func signal(_ signal: SignalNumber) -> Bool
@@ -75,7 +75,7 @@ package protocol WorkerProcess: Sendable {
     /// Calls `handler` once when the process has ended.
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws
 
-    /// What it has used in its life; nil before its end, and where nobody knows.
+    /// What it has used in its life; nil before its end, and where that is not known.
     var usage: ResourceUsage? { get }
 }
 

@@ -55,8 +55,8 @@ public struct WorkerLimits: Sendable, Hashable {
     /// the protocol.
     public var interestNames: Int
 
-    /// How many event names the worker may bring that nobody else knows, published or wanted, over all of its starts;
-    /// 4,096 by default.
+    /// How many event names, published or wanted, the worker may bring that no other process of the bridge knows, over
+    /// all of its starts; 4,096 by default.
     ///
     /// The supervisor remembers each as long as it runs. What the supervisor's own program or another worker has named
     /// before does not count, so that a worker which is started again has brought nothing new.

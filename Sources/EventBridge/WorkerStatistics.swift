@@ -40,12 +40,12 @@ public struct EventCounts: Sendable, Hashable {
     public let offered: UInt64
     /// Events that were not taken, because the outbox was full, the worker unavailable, or the event too large.
     public let rejected: UInt64
-    /// Events whose handlers have all returned; or, for what passes through the host, that lie in the outboxes of all
-    /// who want them.
+    /// Events whose handlers have all returned; or, for what passes through the host, events that lie in the outboxes
+    /// of all peers that want them.
     public let handled: UInt64
     /// Events that found no handler.
     public let unwanted: UInt64
-    /// Events that were sent to a worker that acknowledges nothing: what became of them nobody knows.
+    /// Events that were sent to a worker that acknowledges nothing: what became of them is not known.
     public let unconfirmed: UInt64
     /// Events that could not be decoded, were invalid, or whose handler threw.
     public let refused: UInt64

@@ -7,7 +7,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     private let lock = Lock()
     private var events: [any DomainEvent] = []
     private var isTaken: Set<Int> = []
-    /// Taken before `lock` and while a channel is told: whoever is second must find the type recorded.
+    /// Taken before `lock` and while a channel is told: the thread that is second must find the type recorded.
     private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
     /// Nil when the recorder was released.

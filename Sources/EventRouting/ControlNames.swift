@@ -2,12 +2,12 @@ import BridgeProtocol
 import BridgeTransport
 package import DomainEvents
 
-/// Names of events that do not pass between all who want them: some only between the host and those who have attached
-/// to it, while workers neither send nor get them; some never leave their process.
+/// Names of events that do not pass between all peers that want them: some only between the host and the peers that
+/// have attached to it, while workers neither send nor get them; some never leave their process.
 package struct ControlNames: Sendable {
-    /// From whoever has attached; they go no further than the host.
+    /// From peers that have attached; they go no further than the host.
     let commands: Set<EventName>
-    /// From the host, to the one who has asked.
+    /// From the host, to the peer that has asked.
     let answers: Set<EventName>
 
     /// What a process says to itself, neither sent nor asked for.

@@ -3,7 +3,7 @@ import BridgeProtocol
 import DomainEvents
 import Locks
 
-/// Keeps the dead letters of a bridge, announces them, and holds up whoever makes more of them than can be kept.
+/// Keeps the dead letters of a bridge, announces them, and holds up peers that make more of them than can be kept.
 package final class DeadLetterStore: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, which is taken before any route's or link's.
     private let reports: ReportLine

@@ -26,8 +26,8 @@ struct Departure: HeldEvent {
 
     mutating func release() {
         let now = context.nanosecondsSinceEpoch
-        // Whoever writes to one after the other comes back to the first when its last write is long past: one busy line
-        // makes all busy.
+        // A thread that writes to one line after the other comes back to the first when the last write to that is long
+        // past: one busy line makes all busy.
         for place in places where place.link.release(place.sequence, at: now) { isGathered = true }
     }
 

@@ -43,7 +43,7 @@ package final class TypedKeyFinder<E: DomainEvent>: EventKeyFinder {
     }
 
     package func place(of payload: UnsafeRawBufferPointer) -> KeyPlace? {
-        // Whoever gets the event says what is wrong with it.
+        // The receiver of the event says what is wrong with it.
         guard let event = try? PayloadScratch.decode(payload, by: coder) else { return nil }
         return place(ofEvent: event)
     }

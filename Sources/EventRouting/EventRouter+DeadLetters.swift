@@ -12,7 +12,7 @@ extension EventRouter {
     ///
     /// Before the next incarnation is started.
     ///
-    /// - Parameter suspects: the events that may be to blame, where somebody knows; nil for all that were open.
+    /// - Parameter suspects: the events that may be to blame, where that is known; nil for all that were open.
     package func workerCrashed(
         _ route: Route,
         over link: Link,
@@ -45,8 +45,8 @@ extension EventRouter {
         // A refused refusal would go on for ever.
         guard name != EventRefused.eventName else { return }
         let context = link.sentContext(of: head)
-        // Whoever waits for the event gets the error, at once: the peer's receipt follows the refusal, if nobody kills
-        // it in between. Only of a caller in this process is it known that it still waits.
+        // A publisher that waits for the event gets the error, at once: the peer's receipt follows the refusal, unless
+        // the peer is killed in between. Only of a caller in this process is it known that it still waits.
         if head.wantsReceipt, tell(context.id, .refused, at: route, because: refusal.text) { return }
         reports.publish(
             EventRefused(
@@ -110,7 +110,7 @@ extension EventRouter {
         isKept: Bool = false,
         event: () -> UndeliveredEvent
     ) {
-        // Reports cause no further ones: a report that nobody can handle would be followed by another for ever.
+        // Reports cause no further ones: a report that cannot be handled would be followed by another for ever.
         guard let deadLetters, !isSelfReport(name) else { return }
         let event = event()
         let reasons = event.strikes + [reason]

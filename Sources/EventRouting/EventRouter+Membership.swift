@@ -6,7 +6,7 @@ import Locks
 /// Peers that come and go while events flow.
 extension EventRouter {
     /// Adds peers and lets others leave, from one moment on: each event goes by what was before or by what is after,
-    /// and so to no one twice over and not to nobody.
+    /// and so neither to a peer twice over nor to none.
     ///
     /// What the specifications of new peers say is kept for them from now on. One that leaves gets no more of what its
     /// own one says; what it had asked for besides, such as answers, it gets until that is forgotten.

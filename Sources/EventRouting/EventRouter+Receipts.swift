@@ -4,7 +4,7 @@ package import DomainEvents
 
 /// What processes say of events whose publishers wait to hear it.
 extension EventRouter {
-    /// - Parameter sent: nil if the event was passed on to nobody.
+    /// - Parameter sent: nil if the event was passed on to no peer.
     func receipt(of id: EventID, _ sent: NamedEvents.Sent?) -> Settlement.Receipt {
         Settlement.Receipt(
             id: id,
@@ -35,21 +35,21 @@ extension EventRouter {
         route(to: id.origin)?.link(toPeerOf: id)
     }
 
-    /// Nothing is heard of the peer until it is started anew: whoever waits for what it says of an event waits no
+    /// Nothing is heard of the peer until it is started anew: publishers that wait for what it says of an event wait no
     /// longer.
     package func peerIsUnavailable(_ route: Route) {
         let reason = "worker \"\(route.peerName)\" is unavailable: \(route.closedReason ?? "it has ended")"
         for id in route.link.awaitedEvents { tell(id, .unavailable, at: route, because: reason) }
     }
 
-    /// These events were sent to a peer that does not say what becomes of them: whoever waits for that waits no longer.
+    /// These events were sent to a peer that does not say what becomes of them: publishers wait for that no longer.
     package func eventsWereUnconfirmed(_ ids: [EventID], by route: Route) {
         for id in ids { tell(id, .handled, at: route, because: "") }
     }
 
-    /// Tells whoever waits to hear of an event what a peer will not say of it any more.
+    /// Tells a publisher that waits to hear of an event what a peer will not say of it any more.
     ///
-    /// - Returns: Whether somebody in this process waited. Of another process it is not known.
+    /// - Returns: Whether a publisher in this process waited. Of another process it is not known.
     @discardableResult
     func tell(_ id: EventID, _ outcome: Receipt.Outcome, at route: Route, because text: String) -> Bool {
         let receipt = Receipt(

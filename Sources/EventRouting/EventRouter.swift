@@ -32,22 +32,22 @@ package final class EventRouter: @unchecked Sendable {
     let tapsUnwanted: Bool
     /// Where events go that a process could not handle; nil in a worker, whose host keeps them.
     let deadLetters: DeadLetterStore?
-    /// Whether every event of every peer is asked for, as somebody watches.
+    /// Whether every event of every peer is asked for, as this process watches them.
     let wantsEverything: Bool
     /// Events that are for this process and those who have attached to it.
     let control: ControlNames
-    /// The names that are asked for though nobody here subscribes to them, as somebody watches.
+    /// The names that are asked for though nothing here subscribes to them, as this process watches them.
     let watchedNames: Set<EventName>
     /// Is told of every gap that a peer tells of, in its place among the events that ``tap`` sees.
     let gapTap: (@Sendable (Gap) -> Void)?
 
     /// Serialises changes of interest; taken before any route's or link's lock.
     let lock = Lock()
-    /// Whether the publisher was let go: who leaves afterwards changes nothing any more, guarded by `lock`.
+    /// Whether the publisher was let go: a peer that leaves afterwards changes nothing any more, guarded by `lock`.
     var isStopped = false
     var routes: [Route] = []
-    /// What tells of the traced is known as such before anybody here has used it: nobody gets it who asks for
-    /// everything.
+    /// The events that tell of the traced count as self-reports before this process has used them: a peer that asks for
+    /// everything does not get them.
     var selfReports: Set<EventName> = [EventName(EventsTraced.eventName)]
 
     let tableLock = Lock()
@@ -94,7 +94,7 @@ package final class EventRouter: @unchecked Sendable {
     /// Begins to forward what the publisher publishes.
     package func start() {
         publisher.addInterestObserver(self)
-        // Stopped meanwhile: nobody else would take it out of the publisher.
+        // Stopped meanwhile: nothing else would take the router out of the publisher.
         if lock.withLock({ isStopped }) { publisher.removeInterestObserver(self) }
     }
 
@@ -187,7 +187,7 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Finds out who gets the events of a name that has just come up: those who want everything want it too.
     ///
-    /// For each event: whoever has made the name's entry may not have come to that yet.
+    /// For each event: the thread that has made the name's entry may not have come to that yet.
     func ensureTargets(of entry: NamedEvents) {
         if !entry.hasTargets { updateTargets(of: [entry]) }
     }
@@ -459,7 +459,7 @@ package final class EventRouter: @unchecked Sendable {
         }
     }
 
-    /// The entry of a name that somebody says instead of its type.
+    /// The entry of a name that a caller says instead of its type.
     func entry(toPublish name: String) throws(DeliveryError) -> NamedEvents {
         if let mistake = EventName.mistake(in: name) {
             throw DeliveryError(.notEncodable, of: name, "\(name.prefix(256)) was not taken: \(mistake)")
@@ -478,7 +478,7 @@ package final class EventRouter: @unchecked Sendable {
     /// Returns when every peer that wants the events of this name has room for one more, or is not going to have any.
     package func waitForRoom(name: String) async {
         guard let entry = tableLock.withLock({ namesByText[EventName(name)] }) else { return }
-        // A peer that takes nothing any more is no reason to keep the others waiting; whoever publishes learns of it.
+        // A peer that takes nothing any more is no reason to keep the others waiting; the publisher learns of it.
         for target in entry.targets where !target.hasRoom(for: name) {
             try? await target.waitForRoom(for: name)
         }
@@ -502,7 +502,7 @@ package final class EventRouter: @unchecked Sendable {
     }
 }
 
-/// For an event that nobody waits for.
+/// For an event that no publisher waits for.
 private final class UnwatchedCompletion: HandlingCompletion {
     func handlersReturned(failure: ThrownError?) {}
 }

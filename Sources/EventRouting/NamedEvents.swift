@@ -18,9 +18,9 @@ final class NamedEvents: @unchecked Sendable {
 
     /// Who gets the events, as one immutable value: a change puts another in its place.
     final class Fanout: Sendable {
-        /// All who want the events, whether each of them or their share; but for those that are attached.
+        /// All peers that want the events, whether each of them or their share; but for those that are attached.
         let targets: [Route]
-        /// Those who want the events and for whom nobody waits.
+        /// The peers that want the events and for which nothing waits.
         let attached: [Route]
         /// Which of them get an event; nil if all do.
         let pooled: PooledTargets?
@@ -167,8 +167,8 @@ final class NamedEvents: @unchecked Sendable {
         by router: EventRouter
     ) -> Forwarded {
         let refusal = router.refusal(of: name, context)
-        // Reports about the end itself still reach those for whom nobody waits; a worker could no longer handle them
-        // all.
+        // Reports about the end itself still reach the attached peers, for which nothing waits; a worker could no
+        // longer handle them all.
         if let refusal, !router.isSelfReport(name) { return refused(refusal, context, intake, by: router) }
         let start = router.trace.start(of: self)
         defer { if start != 0 { router.trace.recorder.note(.publish, of: name, context, from: start) } }
@@ -304,8 +304,8 @@ final class NamedEvents: @unchecked Sendable {
     /// - Parameters:
     ///   - ifThereIsRoom: whether none gets it if waiting has begun at one.
     ///   - held: as in ``EventForwarder``.
-    /// - Returns: Why none has got it. If somebody waits for receipts, also why one that was given up just now will not
-    ///   handle it.
+    /// - Returns: Why no peer has got it. If a publisher waits for receipts, also why a peer that was given up just now
+    ///   will not handle it.
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -419,7 +419,7 @@ final class NamedEvents: @unchecked Sendable {
         return .everywhere(kept)
     }
 
-    /// Into every outbox first, then written, if it is not held: nobody sees an effect before its cause.
+    /// Into every outbox first, then written, if it is not held: no peer sees an effect before its cause.
     ///
     /// - Parameters:
     ///   - origin: which does not get its own events back.
@@ -439,7 +439,7 @@ final class NamedEvents: @unchecked Sendable {
         held: inout [any HeldEvent]?,
         by router: EventRouter
     ) -> Sent {
-        // With one receiver, and none here, there is nobody who could be overtaken.
+        // With one receiver, and none here, there is no other that could be overtaken.
         let isHeld = held != nil || targets.count + attached.count > 1
         var sent = Sent()
         var departure = Departure(of: name, context, by: router)
@@ -453,8 +453,8 @@ final class NamedEvents: @unchecked Sendable {
                     number: number,
                     isHeld: isHeld,
                     wantsReceipt: wantsReceipt,
-                    // Who has attached comes back with a new window as often as it likes: windows bound what workers
-                    // send, and nobody else.
+                    // A peer that has attached comes back with a new window as often as it likes: windows bound what
+                    // workers send, and no other peer.
                     isAccepted: origin.map { !$0.isAttached } ?? false,
                     reservation: reservation,
                     payload: payload
@@ -482,8 +482,8 @@ final class NamedEvents: @unchecked Sendable {
         }
         var asked = targets
         while hasSomebodyLeft {
-            // Since it was found out who gets the event others have taken somebody's place. Of a pool one member was
-            // among them, and has it.
+            // Since the targets of the event were found out, other peers have taken the place of one of them. Of a pool
+            // one member was among the targets, and has the event.
             hasSomebodyLeft = false
             let others = fanout.targets(of: payload, except: origin).filter { other in
                 other !== origin && !asked.contains { $0 === other || $0.pool != nil && $0.pool === other.pool }

@@ -8,7 +8,7 @@ import DomainEvents
 /// such thread.
 final class NamedForwarder: EventForwarder {
     private let entry: NamedEvents
-    /// Who gets the events: whoever changes that gives the publisher another forwarder.
+    /// Who gets the events: a change of that gives the publisher another forwarder.
     private let fanout: NamedEvents.Fanout
     private let router: EventRouter
 

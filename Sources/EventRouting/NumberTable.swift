@@ -20,7 +20,7 @@ final class NumberTable: @unchecked Sendable {
         entries.deallocate()
     }
 
-    /// Adds an entry under the next number; the caller lets nobody else add one meanwhile.
+    /// Adds an entry under the next number; the caller lets no other thread add one meanwhile.
     func append(_ entry: NamedEvents) {
         let position = count.load(ordering: .relaxed)
         precondition(position < capacity, "no more names are given out than the table has room for")
@@ -28,7 +28,7 @@ final class NumberTable: @unchecked Sendable {
         count.store(position + 1, ordering: .releasing)
     }
 
-    /// The entry with this number, counted from 1, which lives as long as the table; nil if nobody gave it out.
+    /// The entry with this number, counted from 1, which lives as long as the table; nil if it was not given out.
     subscript(number: UInt64) -> Unmanaged<NamedEvents>? {
         guard number > 0, number <= UInt64(count.load(ordering: .acquiring)) else { return nil }
         return .passUnretained(entries[Int(number) - 1])

@@ -5,8 +5,8 @@ import Locks
 
 /// A thread's encoder, decoder and buffer, kept from one event to the next.
 ///
-/// Encoding and decoding run user code, which may publish in its turn: whoever finds the scratch in use makes one for
-/// the occasion.
+/// Encoding and decoding run user code, which may publish in its turn: a call that finds the scratch in use makes one
+/// for the occasion.
 final class PayloadScratch {
     private let encoder = CBOREncoder()
     private let decoder = CBORDecoder()

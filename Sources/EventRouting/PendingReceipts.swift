@@ -18,7 +18,7 @@ final class PendingReceipts: @unchecked Sendable {
         withExtendedLifetime(removed) {}
     }
 
-    /// - Returns: Whether somebody here waits for it.
+    /// - Returns: Whether a publisher here waits for it.
     func receive(_ receipt: Receipt, of id: EventID) -> Bool {
         guard let ledger = lock.withLock({ ledgers[id] }) else { return false }
         ledger.receive(ProcessReceipt(receipt, of: ledger))

@@ -76,8 +76,8 @@ package final class ReportLine: @unchecked Sendable {
 
     /// Publishes a report behind all earlier ones; it gets its identity and its time now.
     ///
-    /// What nobody wants in this moment is left out. What finds no room, as a handler of earlier ones does not return,
-    /// is dropped, counted, and announced (`EventsDropped`) behind those that had found room.
+    /// A report that nothing wants in this moment is left out. A report that finds no room, as a handler of earlier
+    /// ones does not return, is dropped, counted, and announced (`EventsDropped`) behind those that had found room.
     /// - Parameters:
     ///   - cause: the event that the report is about, if it is to stand as its cause.
     ///   - bytes: what it brings that others do not, such as a line that a worker has printed.
@@ -180,7 +180,7 @@ package final class ReportLine: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "reports") { [self] in run() }
         } catch {
-            // There may be one later. Nobody else is to run handlers meanwhile.
+            // There may be one later. No other thread is to run handlers meanwhile.
             poller.schedule(after: Self.threadPause) { [weak self] in self?.startThread() }
         }
     }

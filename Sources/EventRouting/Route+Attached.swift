@@ -3,10 +3,10 @@ import BridgeTransport
 import DomainEvents
 import Locks
 
-/// Peers that have attached: they get what they want as far as they keep up, and nobody ever waits for them or hears of
-/// what they missed.
+/// Peers that have attached: they get what they want as far as they keep up, nothing ever waits for them, and no other
+/// process hears of what they missed.
 extension Route {
-    /// Puts an event into the outbox of a peer that nobody waits for; what it does not take is a gap to it.
+    /// Puts an event into the outbox of a peer that nothing waits for; what the peer does not take is a gap to it.
     func offer(
         _ context: EventContext,
         name: String,
@@ -50,7 +50,7 @@ extension EventRouter {
             .sorted()
     }
 
-    /// The names of all events that somebody subscribes to in this process.
+    /// The names of all events that have a subscriber in this process.
     package var namesWantedHere: [String] { allNames.filter { publisher.isWanted($0) } }
 
     /// Who wants the events of each name that passes between all, for the names that are wanted: the peers by their

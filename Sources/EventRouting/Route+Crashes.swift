@@ -43,7 +43,7 @@ extension Route {
         return (verdict, event)
     }
 
-    /// Forgets how many events were dead-lettered in a row: somebody has asked for the peer's restart.
+    /// Forgets how many events were dead-lettered in a row: the peer's restart was asked for.
     package func forgetDeadLetters() {
         lock.withLock { ledger.forget() }
     }

@@ -16,7 +16,7 @@ package final class Route: @unchecked Sendable {
     let poller: Poller
     /// Whether a link that has ended is followed by another.
     private let isRenewed: Bool
-    /// Whether nobody waits for the peer, which has attached: see `Route+Attached.swift`.
+    /// Whether nothing waits for the peer, which has attached: see `Route+Attached.swift`.
     let isAttached: Bool
 
     let lock = Lock()
@@ -26,11 +26,11 @@ package final class Route: @unchecked Sendable {
     /// With whom the peer shares events; set before the router knows the route.
     package var pool: RoutePool?
     @exclusivity(unchecked) var counts = RouteCounts()
-    /// Notes how events get on, if somebody wants to know.
+    /// Notes how events get on, if a subscriber or a peer wants to know.
     @exclusivity(unchecked) private var recorder: SpanRecorder?
     /// Whether no event leaves for the peer for now, whichever link is the present one.
     @exclusivity(unchecked) var isPaused = false
-    /// Whether the peer runs, or is started without anybody else's end: see ``setStartsByItself(_:)``.
+    /// Whether the peer runs, or is started without another peer's end: see ``setStartsByItself(_:)``.
     var startsByItself = true
     /// Those who wait for room with what others have left for the peer, by who waits: called when it is paused, or does
     /// not start by itself.
@@ -38,14 +38,14 @@ package final class Route: @unchecked Sendable {
     /// What its crashes have come to.
     var ledger: CrashLedger
 
-    /// How many event names its incarnations have brought that nobody here knew.
+    /// How many event names its incarnations have brought that were not known here.
     ///
     /// Guarded by the router's lock for look-ups.
     var newNames = 0
 
     /// The link of a process that is to take the place of the present one, and over which no event leaves yet.
     var successor: Link?
-    /// Links that have ended while somebody was between them and other outboxes with an event: see
+    /// Links that have ended while a thread was between them and other outboxes with an event: see
     /// ``releaseEvents(over:)``.
     private(set) var departed: [Link] = []
     private var specifiedNow: Set<EventName>
@@ -119,16 +119,16 @@ package final class Route: @unchecked Sendable {
     /// With the lock held.
     func putInPlace(_ next: Link) {
         counts.ended.add(current.tally.tally)
-        // It has ended: nobody puts anything more into it.
+        // It has ended: nothing more is put into it.
         if current.isHolding { departed.append(current) }
         askers = []
         current = next
     }
 
-    /// Lets events leave as soon as nobody is between the outboxes of several peers any more with one that was put into
-    /// a link before this.
+    /// Lets events leave as soon as no thread is between the outboxes of several peers any more with an event that was
+    /// put into a link before this.
     ///
-    /// It was moved here without being held, and whoever handles it could answer before the others have it. A thread
+    /// That event was moved here without being held, and the peer could answer it before the others have it. A thread
     /// that publishes needs microseconds, unless it loses its processor.
     package func releaseEvents(over link: Link) {
         let isHeld = lock.withLock {
@@ -169,9 +169,9 @@ package final class Route: @unchecked Sendable {
         return made
     }
 
-    /// Takes nothing more of what its specification says, not even from those who looked up before that it was wanted.
+    /// Takes nothing more of what its specification says, not even from threads that found it wanted before.
     ///
-    /// Behind the change of the targets: whoever is told so finds out anew who gets the event.
+    /// Behind the change of the targets: a thread that is told so finds out anew who gets the event.
     ///
     /// - Parameter reports: the bridge's reports about itself, for which ``EventName/everything`` does not stand.
     func leave(but reports: Set<EventName>) {
@@ -238,7 +238,7 @@ package final class Route: @unchecked Sendable {
 
     package var closedReason: String? { lock.withLock { closure?.reason } }
 
-    /// Whether the peer was given up: nothing is taken for it until somebody asks for its restart.
+    /// Whether the peer was given up: nothing is taken for it until its restart is asked for.
     var isGivenUp: Bool { lock.withLock { closure?.isGivenUp ?? false } }
 
     /// Where an event was put.
@@ -276,7 +276,7 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// What somebody is told who waits to hear of an event that the peer, which is about to go, does not get any more.
+    /// What a waiting publisher is told of an event that the peer, which is about to go, does not get any more.
     func leaving(_ name: String) -> DeliveryError { unavailable(name, "it is being removed") }
 
     private func unavailable(_ name: String, _ reason: String) -> DeliveryError {
@@ -423,7 +423,7 @@ package final class Route: @unchecked Sendable {
         while !hasRoom(for: name) {
             let link = self.link
             try await link.waitForRoom {
-                // Closed just now: nobody else would wake whoever waits here.
+                // Closed just now: nothing else would wake the caller that waits here.
                 if self.closedReason != nil { link.wakeWaiters() }
             }
             // Its turn has come, though others may have filled the room since.
@@ -450,7 +450,7 @@ package final class Route: @unchecked Sendable {
                 if link.hasEnded { whenRoom(body) } else { body() }
             }
             if isWaiting {
-                // Closed just now: nobody else would wake whoever waits here.
+                // Closed just now: nothing else would wake the caller that waits here.
                 if closedReason != nil { link.wakeWaiters() }
                 return
             }

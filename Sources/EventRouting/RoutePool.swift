@@ -77,7 +77,7 @@ final class PooledTargets: Sendable {
     /// Publishes what is to be said of the events.
     private let reports: ReportLine
 
-    /// Nil if nobody among them shares the events.
+    /// Nil if none of the targets share the events.
     ///
     /// - Parameter targets: those who want the events.
     init?(_ targets: [Route], name: String, isSelfReport: Bool, reports: ReportLine) {

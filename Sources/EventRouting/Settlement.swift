@@ -7,7 +7,7 @@ import Locks
 /// have room again.
 ///
 /// Until then it stays unacknowledged with its sender, whose window it fills: so a process that publishes faster than
-/// another can take is slowed, and nobody else.
+/// another can take is slowed, and no other process.
 final class Settlement: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -73,7 +73,7 @@ final class Settlement: @unchecked Sendable {
 
     func refused(_ reason: Refusal.Reason, text: String) {
         lock.withLock { refusal = (reason, text) }
-        // Its sender has to hear of the refusal while somebody there waits for the receipt.
+        // Its sender has to hear of the refusal while a publisher there waits for the receipt.
         finishPart()
         guard let receipt else { return }
         link.sendReceipt(

@@ -99,8 +99,8 @@ final class TakeOverGate: @unchecked Sendable {
 extension Route {
     /// Whether a process of `asker` that lives waits for an answer of this peer.
     ///
-    /// Once so, it is taken to be so for the rest of the takeover: nobody looks through all that lies here for each
-    /// event of it.
+    /// Once so, it is taken to be so for the rest of the takeover: the takeover does not look through all that lies
+    /// here for each of its events.
     fileprivate func isAsked(by asker: Route) -> Bool {
         let (link, isKnown) = lock.withLock { (current, askers.contains(ObjectIdentifier(asker))) }
         if isKnown { return true }

@@ -3,9 +3,9 @@ import BridgeTransport
 package import DomainEvents
 import Locks
 
-/// Publishes what was noted of the ways of events, together and now and then, while somebody wants to know.
+/// Publishes what was noted of the ways of events, together and now and then, while that is wanted.
 ///
-/// On the thread of the reports; nobody who notes something waits for it.
+/// On the thread of the reports; no thread that notes something waits for it.
 final class TraceReporter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -16,7 +16,7 @@ final class TraceReporter: @unchecked Sendable {
     private let poller: Poller
 
     private let lock = Lock()
-    /// The name's entry, while somebody wants its events.
+    /// The name's entry, while a subscriber or a peer wants its events.
     private var entry: NamedEvents?
     private var hasTimer = false
     /// Whether what was noted waits in the line of the reports; what is noted meanwhile it takes along.
@@ -34,10 +34,10 @@ final class TraceReporter: @unchecked Sendable {
         self.poller = poller
     }
 
-    /// Whether somebody wants to know.
+    /// Whether a subscriber or a peer wants to know.
     var isOn: Bool { recorder.isOn }
 
-    /// The time, if somebody wants to know of this event; otherwise 0.
+    /// The time, if a subscriber or a peer wants to know of this event; otherwise 0.
     func start(of entry: NamedEvents) -> UInt64 { recorder.isOn && !entry.isTrace ? MonotonicClock.now() : 0 }
 
     /// Begins to note, or ceases to; ``startTimer()`` then has to be called.
@@ -48,7 +48,7 @@ final class TraceReporter: @unchecked Sendable {
         recorder.turn(on: wanted != nil)
     }
 
-    /// Begins to publish, if somebody wants that and it was not begun.
+    /// Begins to publish, if that is wanted and was not begun.
     func startTimer() {
         let starts = lock.withLock {
             guard entry != nil, !hasTimer else { return false }
@@ -186,7 +186,7 @@ extension EventRouter {
     /// Others know this process's events as those of another source than its publisher's: so the trace spells them too.
     package func othersKnowEvents(as source: EventSource) { trace.othersKnow(source) }
 
-    /// Finds out whether somebody wants to know how events get on, here or elsewhere.
+    /// Finds out whether a subscriber or a peer wants to know how events get on.
     ///
     /// With `lock` held.
     func updateTrace(_ entry: NamedEvents) {

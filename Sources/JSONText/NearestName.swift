@@ -1,6 +1,6 @@
-/// Finds the name that somebody probably meant.
+/// Finds the name that the user probably meant.
 package enum NearestName {
-    /// Longer words are not compared: the work grows with the product of the lengths, and nobody means a name that
+    /// Longer words are not compared: the work grows with the product of the lengths, and no user means a name that
     /// long.
     private static let longestWord = 64
 

@@ -15,7 +15,7 @@ public import Darwin
 /// to it on Linux. The mutex stands alone on its cache lines, so that two neighbouring locks do not slow each other.
 ///
 /// `@unchecked Sendable` is sound: the only stored property is a pointer that never changes, to memory that is
-/// touched by the thread-safe `pthread_mutex_*` calls alone and freed when nobody holds the lock object any more.
+/// touched by the thread-safe `pthread_mutex_*` calls alone and freed when no reference to the lock object is left.
 @usableFromInline
 package final class Lock: @unchecked Sendable {
     @usableFromInline
@@ -43,7 +43,7 @@ package final class Lock: @unchecked Sendable {
         lockReally()
     }
 
-    /// Takes the lock if nobody holds it, and says whether it did.
+    /// Takes the lock if no thread holds it, and says whether it did.
     @inlinable
     package func tryLock() -> Bool {
         let isTaken = tryLockReally()

@@ -112,7 +112,7 @@ package enum Simulation {
     package static var taskExecutor: (any TaskExecutor)? { thread?.taskExecutor }
 }
 
-/// Numbers that nobody can guess; in a simulation the ones that its seed decides.
+/// Numbers that cannot be guessed; in a simulation the ones that its seed decides.
 package enum Randomness {
     package static func next() -> UInt64 {
         if let thread = Simulation.thread { return thread.random() }

@@ -3,8 +3,8 @@
 ///
 /// A significant child is one that the group is there for: a job that finishes, or a leader without which the others
 /// are of no use. Its end counts when it came of its own accord: a transient child has ended normally, a temporary one
-/// has ended in whatever way, or either was given up. An end that somebody asked for does not count, nor does one along
-/// with a sibling that is restarted.
+/// has ended in whatever way, or either was given up. An end that was asked for does not count, nor does one along with
+/// a sibling that is restarted.
 public enum AutomaticShutdown: String, Hashable, Sendable, CaseIterable {
     /// Nothing ends of itself; then no child may be significant. The default.
     case never

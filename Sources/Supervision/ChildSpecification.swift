@@ -55,7 +55,7 @@ public struct ChildSpecification: Hashable, Sendable {
     ///   - arguments: the arguments that follow the program's name; none by default.
     ///   - environment: variables added to a small clean environment; none by default.
     ///   - workingDirectory: the directory to start in; by default the supervisor's own.
-    ///   - restart: after which ends it is started again; `.permanent` by default, as its events need somebody.
+    ///   - restart: after which ends it is started again; `.permanent` by default, as its events need a receiver.
     ///   - isSignificant: whether its end may end all of its siblings; not by default, and never for a permanent child.
     ///   - onDemand: whether it runs only while there is something for it to do; nil by default, so that it runs all
     ///     the time.

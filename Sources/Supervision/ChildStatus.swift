@@ -102,7 +102,7 @@ public struct ChildDeath: Hashable, Sendable {
     /// Whether it was being stopped on request, or along with a sibling: the end then says nothing about its health.
     public var wasAsked: Bool
 
-    /// What its process had used; nil if there was none, or nobody knows.
+    /// What its process had used; nil if there was none, or that is not known.
     public var usage: ResourceUsage?
 
     /// Makes an entry.

@@ -19,7 +19,7 @@ public enum ExitReason: Hashable, Sendable {
 
     /// It ended like this while it was at a limit that was set for it, which is what the text says, such as `512 MiB`.
     ///
-    /// That the limit is the reason is likely, and nobody can tell for certain.
+    /// That the limit is the reason is likely, and cannot be told for certain.
     indirect case atLimit(ResourceLimit, of: String, ExitReason)
 
     /// Its handshake was refused, for a reason that a new start would not change, such as another protocol version.
@@ -37,7 +37,7 @@ public enum ExitReason: Hashable, Sendable {
     /// It ended, but something else in this process took its exit status.
     case reapedElsewhere
 
-    /// It was stopped because somebody asked for it.
+    /// It was stopped on request.
     case requested
 
     /// Whether this alone makes the end a normal one.
@@ -64,10 +64,11 @@ public enum ExitReason: Hashable, Sendable {
 }
 
 extension ExitReason {
-    /// The limit for whose sake the operating system has killed it; nil if it was another reason, or nobody knows.
+    /// The limit for which the operating system has killed it; nil if it was another reason, or the reason is not
+    /// known.
     ///
-    /// Of memory nobody knows for certain: a process that gets none has to end itself, and the system that has none
-    /// left kills by SIGKILL, as anybody can. It is said of a process that was at its own limit of it:
+    /// For memory this is never certain: a process that gets none has to end itself, and a system that has none left
+    /// kills by SIGKILL, as any process can. Memory is named for a process that was at its own limit of it:
     /// ``atLimit(_:of:_:)``.
     public var exceededLimit: ResourceLimit? {
         switch self {

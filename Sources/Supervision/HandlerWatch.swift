@@ -1,10 +1,10 @@
 /// Decides when a child has had an event in its handlers for too long.
 ///
-/// Somebody looks several times within the deadline, and says which events the child is at. An event counts from the
+/// The caller looks several times within the deadline, and says which events the child is at. An event counts from the
 /// look that first finds it, so that it never has less than the deadline, and is found within a quarter more of it.
 /// After this process, or the machine, has stood still, every event has its time again.
 package struct HandlerWatch: Hashable, Sendable {
-    /// What a child was at when somebody looked; the numbers tell its events apart, and rise.
+    /// What a child was at when the caller looked; the numbers tell its events apart, and rise.
     package struct Work: Hashable, Sendable {
         /// The event whose handlers have the child's reading thread.
         package var inline: UInt64?
@@ -62,9 +62,9 @@ package struct HandlerWatch: Hashable, Sendable {
     /// When to look again.
     package var nextLook: Duration { clock.nextLook }
 
-    /// Somebody has looked.
+    /// The caller has looked.
     ///
-    /// - Parameter work: what the child is at; nil if nobody can tell.
+    /// - Parameter work: what the child is at; nil if that cannot be told.
     /// - Returns: What is overdue, the surest first.
     package mutating func looked(at now: Duration, work: Work?) -> [Overdue] {
         let isInTime = clock.looked(at: now)

@@ -1,6 +1,6 @@
 /// Decides when a child that is on demand has had nothing to do for its idle time.
 ///
-/// Somebody looks four times within it, so that a child is stopped between one and one and a quarter idle times after
+/// The caller looks four times within it, so that a child is stopped between one and one and a quarter idle times after
 /// its last work. After this process, or the machine, has stood still, the time begins anew: what came meanwhile has
 /// yet to be read.
 package struct IdleWatch: Hashable, Sendable {
@@ -28,7 +28,7 @@ package struct IdleWatch: Hashable, Sendable {
     /// When to look again.
     package var nextLook: Duration { clock.nextLook }
 
-    /// Somebody has looked.
+    /// The caller has looked.
     ///
     /// - Parameter activity: a number that grows with everything that goes to the child or comes from it; nil while
     ///   something is on its way or being worked on.

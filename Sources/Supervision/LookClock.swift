@@ -1,10 +1,10 @@
-/// When to look at somebody else again and again, and whether a look comes in time.
+/// When to look at another process again and again, and whether a look comes in time.
 ///
 /// A look that comes late says that this process, or the whole machine, stood still meanwhile. Then what was seen
-/// before says nothing about the other one, who may have stood still too, or has waited for us: everything counts
+/// before says nothing about the other process, which may have stood still too, or has waited for us: everything counts
 /// afresh from the late look.
 ///
-/// Pure: the clock is read by whoever looks, and has to be monotonic.
+/// Pure: the caller that looks reads the clock, which has to be monotonic.
 struct LookClock: Hashable, Sendable {
     private let interval: Duration
     private let slack: Duration
@@ -22,7 +22,7 @@ struct LookClock: Hashable, Sendable {
         countsFrom = now
     }
 
-    /// Somebody looks.
+    /// The caller looks.
     ///
     /// - Returns: Whether the look comes in time.
     mutating func looked(at now: Duration) -> Bool {

@@ -1,6 +1,6 @@
 /// Asks for another process in a child's place.
 package struct ReplacementRequest: Hashable, Sendable {
-    /// By which whoever has asked is told what has become of it; never used twice.
+    /// By which the caller is told what has become of it; never used twice.
     package var number: Int
 
     /// What the new process is started by, and every one after it; valid, and of the same name.

@@ -1,7 +1,7 @@
 /// Decides when a child has been silent for so long that it is taken for stopped or stuck.
 ///
-/// Somebody looks once each interval of its heartbeat, and says how long the child has been silent. After this process,
-/// or the machine, has stood still, all children have their time again.
+/// The caller looks once in each interval of the heartbeat, and says how long the child has been silent. After this
+/// process, or the machine, has stood still, all children have their time again.
 package struct SilenceWatch: Hashable, Sendable {
     /// More than anybody means; the time that it makes stays far from overflow.
     private static let longestTolerance = 1_000_000
@@ -20,10 +20,10 @@ package struct SilenceWatch: Hashable, Sendable {
     /// When to look again.
     package var nextLook: Duration { clock.nextLook }
 
-    /// Somebody has looked.
+    /// The caller has looked.
     ///
-    /// - Parameter silence: for how long the child has been silent; nil if nobody can tell, as something of it has yet
-    ///   to be read.
+    /// - Parameter silence: for how long the child has been silent; nil if that cannot be told, as something of it has
+    ///   yet to be read.
     /// - Returns: That silence, if it is too long.
     package mutating func looked(at now: Duration, silence: Duration?) -> Duration? {
         guard clock.looked(at: now), let silence, min(silence, now - clock.countsFrom) > limit else { return nil }

@@ -25,8 +25,7 @@ struct SupervisedChild: Sendable {
     var failures = 0
     var restarts = 0
     var window = RestartWindow()
-    /// Whether somebody has asked for its start, which has yet to come: then one on demand is started with nothing
-    /// there for it.
+    /// Whether its start was asked for and has yet to come: then a child on demand starts with nothing there for it.
     var isWanted = false
     /// Whether the start of the supervisor waits for it.
     var isAwaited = false
@@ -82,7 +81,7 @@ struct SupervisedChild: Sendable {
         /// Its restart type decides.
         case run
         case stop
-        /// Start again at once: somebody asked.
+        /// Start again at once: a restart was asked for.
         case restart
         /// Start again together with the group.
         case rejoin
@@ -101,7 +100,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether there is a process that does its work, or will, and that nobody has asked to end.
+    /// Whether there is a process that does its work, or will, and was not asked to end.
     var isAtWork: Bool {
         switch phase {
         case .spawning(thenStop: nil), .starting, .ready: intent == .run

@@ -62,7 +62,7 @@ package final class Supervisor: @unchecked Sendable {
 
     /// Makes a stop quicker: the first time nothing drains and all end at once, the second time SIGKILL ends them.
     ///
-    /// Begins the stop if nobody has.
+    /// Begins the stop if it has not begun.
     package func stopHurried() { take(.stopHurried) }
 
     /// Starts a child anew, with its failures forgotten; one that lives is stopped first.
@@ -77,10 +77,10 @@ package final class Supervisor: @unchecked Sendable {
     /// Gives up a replacement that has not come to handing over; one that has goes on.
     package func replacementCalledOff(request: Int) { take(.replacementCalledOff(request: request)) }
 
-    /// Stops a child until somebody asks for its restart.
+    /// Stops a child until its restart is asked for.
     package func stopChildRequested(index: Int) { take(.stopChildRequested(index: index)) }
 
-    /// Stops a child, and whoever the strategy ties to it, as one that is of no use to start again.
+    /// Stops a child, and the siblings that the strategy ties to it, as one that is of no use to start again.
     package func giveUpRequested(index: Int, reason: String) { take(.giveUpRequested(index: index, reason: reason)) }
 
     /// Adds children behind all others; their specifications have to be valid, and they stay down until
@@ -183,7 +183,7 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// A child that a debugger holds is not ended because it is not ready: it has all of its time again, until nobody
+    /// A child that a debugger holds is not ended for not being ready: it has all of its time again, until no debugger
     /// holds it.
     private func timerFired(_ token: TimerToken) {
         let late = lock.withLock { machine.childThatIsLate(by: token) }
@@ -235,7 +235,7 @@ package final class Supervisor: @unchecked Sendable {
         lock.withLock { timers[token] = .some(nil) }
         let timer = environment.schedule(after: delay) { [weak self] in self?.timerFired(token) }
         lock.withLock {
-            // It may have fired already: then nobody asks for its handle any more.
+            // It may have fired already: then nothing asks for its handle any more.
             if timers.keys.contains(token) { timers[token] = .some(timer) }
         }
     }

@@ -14,7 +14,7 @@ package enum SupervisorAction: Hashable, Sendable {
     case keepEvents(index: Int)
     /// The process beside the present one, which has ended, does the child's work from now on.
     case takeOver(index: Int, incarnation: Int)
-    /// Tell whoever has asked for a replacement under this number.
+    /// Tell the caller that asked for a replacement under this number.
     case concludeReplacement(request: Int, ReplacementOutcome)
     /// Tell by `demandArose` when something lies there for a child, at once if it does already.
     case watchDemand(index: Int)

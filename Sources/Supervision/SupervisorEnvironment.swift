@@ -1,4 +1,4 @@
-/// What a supervisor needs others to do: processes, links, time, and somebody to tell.
+/// What a supervisor needs others for: processes, links, time, and a place to report to.
 ///
 /// All calls come one after the other, in the order that was decided, on whichever thread had an input to give, and
 /// without a lock held: inputs may be given from inside them, and are acted upon after the call has returned.

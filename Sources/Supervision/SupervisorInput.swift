@@ -28,10 +28,10 @@ package enum SupervisorInput: Hashable, Sendable {
     case restartRequested(index: Int)
     /// Another process is to take the place of a child's present one.
     case replaceRequested(index: Int, ReplacementRequest)
-    /// Whoever has asked for a replacement under this number wants it no longer.
+    /// The caller that asked for a replacement under this number wants it no longer.
     case replacementCalledOff(request: Int)
     case stopChildRequested(index: Int)
-    /// Somebody else has found that starting it again is of no use.
+    /// It was found outside the supervisor that starting it again is of no use.
     case giveUpRequested(index: Int, reason: String)
     /// There are more of them, behind all others; they stay down until their start is asked for.
     case childrenAdded([ChildSpecification])
@@ -63,12 +63,12 @@ extension SupervisorInput {
     }
 }
 
-/// At whose door an end is laid that nobody asked for.
+/// Whose fault an end is that was not asked for.
 package enum ExitBlame: Hashable, Sendable {
     /// The child's own: it counts towards giving it up.
     case child
-    /// Something else's, such as an event that kills whoever handles it: the child is started again, and nothing is
-    /// counted.
+    /// Something else's, such as an event that kills each process that handles it: the child is started again, and
+    /// nothing is counted.
     case elsewhere
     /// The child's own, and starting it again was found to be of no use, for this reason.
     case beyondHelp(String)

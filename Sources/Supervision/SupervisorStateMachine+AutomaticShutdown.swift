@@ -1,13 +1,13 @@
 /// What the end of a significant child means for the others.
 extension SupervisorStateMachine {
-    /// A child has come to rest, and nobody has asked for it.
+    /// A child has come to rest without a request.
     mutating func noteRest(_ index: Int) {
         if children[index].specification.isSignificant { endedSignificant = index }
     }
 
-    /// Tells that everything is to stop if a significant child has ended with which the others end.
+    /// Tells the environment that everything is to stop if a significant child has ended with which the others end.
     ///
-    /// Whoever is told lets what is on its way arrive, and then asks for the stop. But a start that is still going on
+    /// The environment lets what is on its way arrive, and then asks for the stop. But a start that is still going on
     /// is broken off at once.
     mutating func shutDownWithSignificant() {
         guard let index = endedSignificant else { return }

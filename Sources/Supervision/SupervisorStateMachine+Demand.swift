@@ -1,8 +1,8 @@
 /// Children that run only while there is something for them to do.
 ///
-/// Every start of such a child that nobody has asked for by name goes through `dormant`, where the environment looks
+/// Every start of such a child that was not asked for by name goes through `dormant`, where the environment looks
 /// whether something lies there for it, and goes on looking. So what comes while the child is on its way down is found
-/// as well, and nobody is started for nothing.
+/// as well, and no child is started for nothing.
 extension SupervisorStateMachine {
     /// Leaves a child down until something comes for it.
     mutating func fallDormant(_ index: Int) {
@@ -20,7 +20,7 @@ extension SupervisorStateMachine {
     /// A child has had nothing to do for its idle time, and gets nothing more: what comes from now on waits for its
     /// next start.
     mutating func noteIdle(_ index: Int) {
-        // Whoever stops it for another reason has come first.
+        // A stop for another reason has come first.
         let child = children[index]
         guard child.isOnDemand, child.phase == .ready, child.intent == .run else { return }
         children[index].intent = .rest

@@ -75,7 +75,7 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// The process is gone, and what it has left is still being seen to: there is nobody to be ended any more, and
+    /// The process is gone, and what it has left is still being seen to: there is no process to end any more, and
     /// nothing to wait for with a timer.
     mutating func noteProcessEnd(_ index: Int, _ reason: ExitReason) {
         switch children[index].phase {

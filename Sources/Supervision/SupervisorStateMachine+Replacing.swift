@@ -2,8 +2,8 @@
 /// ends.
 ///
 /// Until the new process is ready the child's life goes on as ever. From then on the new specification holds, and the
-/// present process is ended as by a stop. Whoever stops the child for another reason comes first: then the replacement
-/// is called off.
+/// present process is ended as by a stop. A stop of the child for another reason comes first: then the replacement is
+/// called off.
 extension SupervisorStateMachine {
     mutating func replace(_ index: Int, _ request: ReplacementRequest) {
         guard mode == .running, !isEndingWithSignificant, children.indices.contains(index) else {
@@ -23,7 +23,7 @@ extension SupervisorStateMachine {
         actions.append(.spawnSuccessor(index: index, incarnation: incarnation, request: request.number))
     }
 
-    /// Whoever has asked for it wants it no longer; what is handed over already goes on.
+    /// The caller that asked for it wants it no longer; what is handed over already goes on.
     mutating func callOff(request number: Int) {
         let index = children.firstIndex { $0.replacement?.request.number == number }
         guard let index, children[index].intent != .handOver else { return }

@@ -83,7 +83,7 @@ extension SupervisorStateMachine {
         )
     }
 
-    /// Lets the group's back-off begin, once nobody of it is left to be stopped.
+    /// Lets the group's back-off begin, once no child of it is left to be stopped.
     mutating func startGroupTimer() {
         guard var group = groupRestart, group.timer == nil else { return }
         if group.delay == .zero {
@@ -139,7 +139,7 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// Gives a child up, and whoever the strategy ties to it.
+    /// Gives a child up, and the siblings that the strategy ties to it.
     mutating func giveUp(_ culprit: Int, _ reason: String) {
         if case .gaveUp = children[culprit].phase { return }
         if children[culprit].isAwaited { failStartup(culprit, reason) }

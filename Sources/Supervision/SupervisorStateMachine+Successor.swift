@@ -83,7 +83,7 @@ extension SupervisorStateMachine {
         settleReplacement(index, .failed("its new process said goodbye before it took over"), endingBy: .unready)
     }
 
-    /// Its process is gone: it takes nobody's place any more, and there is nobody to be ended.
+    /// Its process is gone: it no longer takes the place of the present one, and there is no process to end.
     private mutating func noteSuccessorProcessEnd(_ index: Int, _ reason: ExitReason) {
         guard let next = children[index].replacement, next.phase != .spawning else { return }
         cancelTimerOfSuccessor(index)

@@ -221,8 +221,8 @@ package struct SupervisorStateMachine: Sendable {
         }
     }
 
-    /// Whether a timer fires so late that this process, or the whole machine, must have stood still: then nobody had
-    /// the time that has passed, and has it again.
+    /// Whether a timer fires so late that this process, or the whole machine, must have stood still: then the child has
+    /// not had the time that has passed, and has it again.
     func stoodStill(beyond deadline: Duration, of allowance: Duration) -> Bool {
         now - deadline > max(allowance.clampedToAllowed / 2, Self.busySlack)
     }
@@ -238,6 +238,6 @@ package struct SupervisorStateMachine: Sendable {
 }
 
 extension Duration {
-    /// A specification that nobody validated must not overflow the sums of times.
+    /// A specification that was not validated must not overflow the sums of times.
     var clampedToAllowed: Duration { min(max(self, .zero), .longestAllowed) }
 }

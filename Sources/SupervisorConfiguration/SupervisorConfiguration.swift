@@ -17,7 +17,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
         package var within: Duration = .seconds(10)
     }
 
-    /// How many events that nobody could handle are kept.
+    /// How many events that could not be handled are kept.
     package struct DeadLetters: Sendable, Hashable {
         /// What happens when there are as many.
         package enum WhenFull: String, Sendable, Hashable, CaseIterable {
@@ -92,7 +92,7 @@ extension SupervisorConfiguration {
             package var output = 1 << 20
             /// Event names that the worker may want.
             package var interestNames = 4_096
-            /// Event names that it may bring that nobody else knows.
+            /// Event names that it may bring and that neither the host nor another worker knows.
             package var eventNames = 4_096
             /// Control messages in a second, beside the answers to events.
             package var controlMessages = 1_000

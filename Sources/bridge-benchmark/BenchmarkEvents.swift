@@ -84,7 +84,7 @@ struct BenchmarkLoad: DomainEvent {
     let filler: Data
 }
 
-/// What idle workers wait for and nobody publishes.
+/// What idle workers wait for and no process publishes.
 struct BenchmarkAwaited: DomainEvent {}
 
 /// The titles that go with the numbers.

@@ -11,8 +11,9 @@
 
 static int resource_of(enum box_limit limit) {
     switch (limit) {
-    // Not RLIMIT_AS: reserved addresses cost nothing, and a Swift program, like any with threads, reserves gigabytes of them.
-    // RLIMIT_DATA counts what can be written and is shared with nobody (since Linux 4.7), heap and stacks of threads alike.
+    // Not RLIMIT_AS: reserved addresses cost nothing, and a Swift program, like any with threads, reserves gigabytes of
+    // them. RLIMIT_DATA counts what can be written and is shared with no other process (since Linux 4.7), heap and
+    // stacks of threads alike.
     case limit_memory: return RLIMIT_DATA;
     // Of each process for itself. At the limit SIGXCPU, which a program may handle, then SIGKILL.
     case limit_processor_seconds: return RLIMIT_CPU;
@@ -22,7 +23,7 @@ static int resource_of(enum box_limit limit) {
     case limit_processes: return RLIMIT_NPROC;
     // A system that pipes cores to a program heeds no limit of them.
     case limit_core: return RLIMIT_CORE;
-    // SIGXFSZ for whoever writes beyond it.
+    // SIGXFSZ for a process that writes beyond it.
     case limit_file_size: return RLIMIT_FSIZE;
     case limit_count: break;
     }
@@ -38,7 +39,7 @@ static struct launch_report set_limit(const struct box *box, enum box_limit limi
     if (getrlimit(resource, &value) != 0) return failed(stage_limit, errno, (int)limit);
     rlim_t soft = (rlim_t)box->limits[limit];
     rlim_t hard = limit == limit_processor_seconds ? soft + seconds_after_warning : soft;
-    // What is lower already stays so: only the superuser may raise it, and nobody has asked for more.
+    // What is lower already stays so: only the superuser may raise it, and more was not asked for.
     if (value.rlim_max == RLIM_INFINITY || hard < value.rlim_max) value.rlim_max = hard;
     value.rlim_cur = soft < value.rlim_max ? soft : value.rlim_max;
     if (setrlimit(resource, &value) != 0) return failed(stage_limit, errno, (int)limit);

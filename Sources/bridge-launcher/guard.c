@@ -1,6 +1,6 @@
-// The guard: one process for all workers of a bridge. A worker is killed by the kernel when the bridge has gone; its children
-// are not, and nobody knows them but by their process group. The guard has been told of each group before the program in it
-// began, outlives the bridge by a moment, and kills the groups in that.
+// The guard: one process for all workers of a bridge. The kernel kills a worker when the bridge has gone. It does not
+// kill the worker's children, which are known by their process group only. The guard has been told of each group before
+// the program in it began, outlives the bridge by a moment, and kills the groups in that moment.
 
 #define _GNU_SOURCE
 
@@ -27,7 +27,7 @@ static struct group *groups;
 static size_t group_count;
 static size_t group_room;
 
-/// Signals a group; 0 only looks whether there is one. False if it has nobody any more.
+/// Signals a group; 0 only looks whether there is one. False if no process is left in it.
 static bool signal_group(struct group group, int signal) {
     if (group.handle >= 0) {
         if (cbp_process_signal_group(group.handle, signal) == 0) return true;
@@ -132,14 +132,14 @@ static void wait_for_end(pid_t parent, int socket) {
         {.fd = socket, .events = POLLIN},
         {.fd = open_parent(parent), .events = POLLIN},
     };
-    // Behind the line above: the parent's number cannot have been somebody else's then.
+    // Behind the line above: the parent's number cannot have been another process's then.
     if (getppid() != parent) return;
     while (true) {
         int ready = poll(watched, 2, pause_between_looks());
         if (ready == 0) forget_empty_groups();
         if (ready <= 0) continue;
         take_notices(socket);
-        // Nobody can send any more: the bridge has ended, or its process.
+        // No process can send any more: the bridge has ended, or its process.
         if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0 || watched[1].revents != 0) return;
     }
 }

@@ -61,7 +61,7 @@ struct plan {
     char **arguments;
 };
 
-/// How far it came, for whoever has started it. The numbers are known to BridgePlatform.
+/// How far it came, for the process that has started it. The numbers are known to BridgePlatform.
 enum launch_stage {
     stage_usage = 1,
     stage_parent = 2,
@@ -98,7 +98,7 @@ struct launch_report failed(int32_t stage, int error, int detail);
 /// Says that the system lacks something, and whether the worker begins all the same.
 struct launch_report lacking(const struct plan *plan, int32_t stage, int error, int detail);
 
-/// Tells whoever has started this process; may be called several times.
+/// Tells the process that has started this one; may be called several times.
 void report(const struct plan *plan, struct launch_report found);
 
 /// What a beginning worker sends to the guard, on Linux together with a pidfd of its own.

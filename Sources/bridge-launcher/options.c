@@ -38,7 +38,7 @@ static bool take_guard(const char *text, struct plan *plan) { return (plan->guar
 
 static bool take_mark(const char *text, struct plan *plan) {
     plan->mark = text;
-    // Less would fit somebody else.
+    // Less would fit other processes.
     return strlen(text) >= 16 && strchr(text, '=') != NULL;
 }
 

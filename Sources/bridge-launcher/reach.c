@@ -49,7 +49,7 @@ enum {
 
 static const __u64 reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 
-/// Nothing that was written can be executed, and nobody makes devices, not even the superuser.
+/// Nothing that was written can be executed, and no process makes devices, not even the superuser's.
 static const __u64 writing = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE
     | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR
     | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO
@@ -62,8 +62,9 @@ static const __u64 making_devices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCE
 static const __u64 of_files = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
     | LANDLOCK_ACCESS_FS_TRUNCATE;
 
-/// What programs of any kind need, and what tells nobody's secrets: the system's programs and libraries, time zones, what
-/// processes and processors there are. What /proc says of another process beyond its name and state, Landlock refuses by itself.
+/// What programs of any kind need, and what tells no secrets: the system's programs and libraries, time zones, what
+/// processes and processors there are. What /proc says of another process beyond its name and state, Landlock refuses
+/// by itself.
 static const char *const always_readable[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime",
     "/proc", "/sys/devices/system/cpu", "/dev/zero", "/dev/random", "/dev/urandom",

@@ -211,9 +211,9 @@ struct BridgeRun {
         }
     }
 
-    /// As the first SIGTERM; whoever wants to hurry sends a signal.
+    /// As the first SIGTERM; a client that wants to hurry sends a signal.
     private func stopCommanded(_ requests: StopRequests) {
-        // One that comes over a second link was meant for whoever was here before.
+        // A command that comes over a second link was meant for the host that was here before.
         guard EventContext.current?.attempt ?? 1 == 1, requests.isFirst(at: MonotonicClock.now()) else { return }
         endings.continuation.yield(.requested)
     }
@@ -232,7 +232,7 @@ struct BridgeRun {
     }
 
     private func hurry() {
-        // Whoever waits for a reader of the events keeps a worker from ending in good order.
+        // A thread that waits for a reader of the events keeps a worker from ending in good order.
         events.stopWaiting()
         diagnostics.output.stopWaiting()
         bridge.hurryShutdown()

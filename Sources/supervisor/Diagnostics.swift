@@ -26,7 +26,7 @@ struct Diagnostics: Sendable {
         write(TerminalText.harmless(sentence), .warning, whenFull: .wait)
     }
 
-    /// About an event; there may be as many of these as there are events, and whoever comes with one may wait.
+    /// About an event; there may be as many of these as there are events, and the calling thread may wait.
     func sayOfEvent(_ sentence: String) {
         write("supervisor: \(TerminalText.harmless(sentence))", .warning, whenFull: .wait)
     }

@@ -47,7 +47,7 @@ final class InputReader: Sendable {
 
     /// Publishes nothing more, and returns when what was being published has been.
     ///
-    /// The thread may still wait for the file or for room; nobody waits for that.
+    /// The thread may still wait for the file or for room; this call does not wait for that.
     func stop() async { await turns.end() }
 
     /// - Returns: Whether the end was reached.

@@ -3,8 +3,8 @@ import Locks
 
 /// Writes lines to a file on a thread of its own: whole, in order, many at a time when they come fast.
 ///
-/// A reader that goes away ends the writing and nothing else. One that is slow fills the queue; what happens then is
-/// for whoever has the line to say. Where there is no room, as on a full disk, lines are left out until there is.
+/// A reader that goes away ends the writing and nothing else. A slow reader fills the queue; what happens then is for
+/// the caller that has the line to say. Where there is no room, as on a full disk, lines are left out until there is.
 final class LineOutput: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -69,7 +69,7 @@ final class LineOutput: @unchecked Sendable {
         write(Array(line.utf8), whenFull: whenFull)
     }
 
-    /// From now on nobody waits for room.
+    /// From now on no caller waits for room.
     func stopWaiting() {
         lock.withLock {
             waits = false
@@ -77,7 +77,7 @@ final class LineOutput: @unchecked Sendable {
         }
     }
 
-    /// From now on nobody waits for the reader at all, not even at the end.
+    /// From now on no caller waits for the reader at all, not even at the end.
     func abandon() {
         stopWaiting()
         lock.withLock {
@@ -89,7 +89,7 @@ final class LineOutput: @unchecked Sendable {
     /// Whether what is written goes anywhere, as far as is known.
     var hasReader: Bool { lock.withLock { !isBroken } }
 
-    /// Waits until everything is written or nobody reads any more.
+    /// Waits until everything is written or there is no reader any more.
     ///
     /// - Returns: How many lines were left out so far.
     @discardableResult
@@ -121,7 +121,7 @@ final class LineOutput: @unchecked Sendable {
                 failure = error
                 let written = max(0, isTorn ? count - 1 : count)
                 if count > 0 { isTorn = written > 0 && lines[written - 1] != newline }
-                // Whoever has gone misses nothing.
+                // A reader that has gone misses nothing.
                 if !error.hasNoReader { lock.withLock { leftOut += lines[written...].count { $0 == newline } } }
             } else {
                 isTorn = false

@@ -5,7 +5,7 @@ import DomainEvents
 struct PrintedGap: Sendable, Hashable {
     /// Why they are missing.
     enum Reason: String, Sendable, Hashable {
-        /// They came faster than they were read, and somebody on the way had no room.
+        /// They came faster than they were read, and there was no room for them on the way.
         case dropped
         /// There was no link to the supervisor.
         case away
@@ -13,7 +13,7 @@ struct PrintedGap: Sendable, Hashable {
 
     /// Of which events; nil for any.
     let name: String?
-    /// How many; nil if nobody knows, and none may be missing.
+    /// How many; nil if that is not known, and perhaps none is missing.
     let count: UInt64?
     let reason: Reason
     /// From the first to the last of each origin; not all between are missing.

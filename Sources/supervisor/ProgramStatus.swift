@@ -15,7 +15,7 @@ enum ProgramStatus: Int32, Sendable {
     case system = 71
     /// What was to be written cannot be: the disk is full, or the file may not be.
     case output = 74
-    /// Stopped with events that nobody has handled.
+    /// Stopped with events that were not handled.
     case unhandledEvents = 75
     /// Another user's supervisor was to be spoken to.
     case notPermitted = 77

@@ -8,7 +8,7 @@ enum RunEnding: Sendable, Hashable {
     case badInput
     /// No worker runs or will be started again.
     case noWorkerLeft
-    /// Nobody can attach as the configuration says; nothing was started.
+    /// No client can attach as the configuration says; nothing was started.
     case controlUnavailable(String)
 
     /// The sentence that announces it; nil if it needs none.

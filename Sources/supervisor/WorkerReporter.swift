@@ -138,7 +138,7 @@ struct WorkerReporter: Sendable {
     }
 
     private func lost(_ event: EventsLost) {
-        // Nobody can say any more that every event was handled.
+        // It cannot be said any more that every event was handled.
         outcome.eventsWereNotHandled()
         let what =
             switch event.count {

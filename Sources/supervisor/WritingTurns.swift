@@ -25,7 +25,7 @@ final class WritingTurns: @unchecked Sendable {
         changed = Condition(lock: lock)
     }
 
-    /// Waits until nobody else writes.
+    /// Waits until no other thread writes.
     func take() {
         lock.withLock {
             while isTaken { changed.wait() }

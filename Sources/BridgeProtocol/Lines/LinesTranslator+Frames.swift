@@ -96,7 +96,7 @@ extension LinesTranslator {
         case .goodbye(let goodbye):
             let reason = Goodbye.Reason(rawValue: goodbye.reason) ?? .internalError
             line("goodbye", [("reason", .text(reason.word)), ("text", .text(goodbye.text))], to: &lines)
-        // A lines worker is never asked for these, or waits for nobody.
+        // A lines worker is never asked for these, or waits for none of them.
         case .hello, .ready, .moreTime, .receipt, .heartbeat: return
         }
     }

@@ -296,7 +296,7 @@ package struct LinesTranslator: Sendable {
         let sequence = try received.eventReceived(sequence: announced, frameLength: frameLength)
         guard acknowledgesNothing else { return sequence }
         _ = received.eventHandled(sequence: sequence)
-        // Nobody is told: the link settles it by itself.
+        // No acknowledgement is passed on: the link settles it by itself.
         _ = received.takeAcknowledgement(after: 0)
         return sequence
     }

@@ -8,7 +8,7 @@ enum Flood {
     private static let plentifulEvents: UInt64 = 64
 
     /// How long they gather where many come, and where few do: an event that goes to many links costs as many writes
-    /// and switches, and without time to gather whoever publishes has no time for more.
+    /// and switches, and without time to gather the publishing thread has no time for more.
     private static let shortest: UInt64 = 50_000
     private static let longest: UInt64 = 400_000
 

@@ -1,5 +1,5 @@
-// How often memory is asked for while somebody counts. Only programs that measure link this: on Linux with glibc it
-// stands between them and malloc.
+// How often memory is asked for while allocations are counted. Only programs that measure link this: on Linux with
+// glibc it stands between them and malloc.
 
 #ifndef C_ALLOCATION_COUNTER_H
 #define C_ALLOCATION_COUNTER_H

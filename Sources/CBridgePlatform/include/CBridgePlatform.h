@@ -50,17 +50,17 @@ int cbp_terminal_height(int descriptor);
 
 // Memory files
 
-/// A file of `size` bytes, all 0, that has no name and takes memory only where it was written; nobody can change its
-/// size. Close-on-exec.
+/// A file of `size` bytes, all 0, that has no name and takes memory only where it was written; no process can change
+/// its size. Close-on-exec.
 int cbp_memory_file_create(size_t size);
 /// Maps the file, shared, for reading and writing; NULL and errno. Neither a core dump nor a forked child has it.
 void *_Nullable cbp_memory_file_map(int descriptor, size_t size);
-/// The same with a mapping, after whose making nobody else can write to the file; -1 and ENOTSUP where the system has no
-/// such thing. Then `cbp_memory_file_give_back` does nothing.
+/// The same with a mapping; once that is made, nothing else can write to the file. -1 and ENOTSUP where the system has
+/// no such thing. Then `cbp_memory_file_give_back` does nothing.
 int cbp_memory_file_create_for_readers(size_t size, void *_Nullable *_Nonnull address);
-/// Maps the file, shared, for reading; NULL and errno. Only if nobody can make it shorter, so that it is safe to touch.
+/// Maps the file, shared, for reading; NULL and errno. Only if it cannot be made shorter, so that it is safe to touch.
 void *_Nullable cbp_memory_file_map_for_reading(int descriptor, size_t size);
-/// Copies bytes that somebody else may be changing: what arrives is any mixture of old and new.
+/// Copies bytes that another process may be changing: what arrives is any mixture of old and new.
 void cbp_copy(void *_Nonnull target, const void *_Nonnull source, size_t count);
 int cbp_memory_file_unmap(void *_Nonnull address, size_t size);
 /// Lets the pages go that back this part of a mapping, which holds 0 from then on; does nothing where the system has no
@@ -72,9 +72,9 @@ void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
 void cbp_heap_limit(int bytes);
 /// Raises the soft limit of open descriptors to the hard one; the soft one from before, -1 where it was not raised.
 int64_t cbp_raise_descriptor_limit(void);
-/// How many bytes malloc has handed out and not got back; -1 where nobody counts them.
+/// How many bytes malloc has handed out and not got back; -1 where they are not counted.
 int64_t cbp_heap_bytes_in_use(void);
-/// How much memory of a process lies in RAM, shared memory with it; -1 where nobody says.
+/// How much memory of a process lies in RAM, shared memory with it; -1 where the system does not say.
 int64_t cbp_resident_bytes(int32_t pid);
 
 // Standard output
@@ -178,7 +178,8 @@ ptrdiff_t cbp_executable_path(char *_Nonnull buffer, size_t size);
 
 // Where a thread stands
 
-/// Writes the return addresses of the calling thread's callers, innermost first. Returns how many; 0 where nobody knows.
+/// Writes the return addresses of the calling thread's callers, innermost first. Returns how many; 0 where they are not
+/// known.
 int cbp_callers(void *_Nullable *_Nonnull addresses, int capacity);
 /// Writes the name of the function that an address lies in, as people write it, with its NUL. Returns 0 if it has one that is known.
 int cbp_function_name(void *_Nonnull address, char *_Nonnull buffer, size_t size);

@@ -15,9 +15,9 @@ import Synchronization
 /// }
 /// ```
 ///
-/// A seed gives the same run each time, in this process and in others that run the same program. What a test does
-/// outside of its world, in a `Task.detached`, on a `DispatchQueue.global()` or in a `Thread`, is decided by nobody:
-/// the run that touches it is not repeatable.
+/// A seed gives the same run each time, in this process and in others that run the same program. No seed decides what a
+/// test does outside of its world, in a `Task.detached`, on a `DispatchQueue.global()` or in a `Thread`: the run that
+/// touches it is not repeatable.
 public struct BridgeSimulation: Sendable {
     /// The first of the seeds.
     public var firstSeed: UInt64

@@ -207,7 +207,7 @@ final class Scheduler: @unchecked Sendable {
         if !process.fates.isEmpty, let act = process.takeFate() { act() }
         if clockJumps.hasCome(at: points, by: &choices) { jump() }
         guard process.runs else {
-            // Behind whoever is ready: until it is continued, or for ever.
+            // Behind the threads that are ready: until its process is continued, or for ever.
             ready.append(thread)
             thread.state = .ready
             return handOn(from: thread)
@@ -284,7 +284,7 @@ final class Scheduler: @unchecked Sendable {
 
     func random() -> UInt64 { randomNumbers.next() }
 
-    /// Something leaves the world: what it does is decided by nobody.
+    /// Something leaves the world: no seed decides what it does.
     func escapes(at place: String) { if escapes.count < 16, !escapes.contains(place) { escapes.append(place) } }
 
     // MARK: - The baton

@@ -209,7 +209,7 @@ final class StoppedWork: Sendable {
 
 /// Round trips to the other worker for a given time, one after the other.
 private final class PacedTrips: @unchecked Sendable {
-    // Sendable: guarded by `lock`; one event is in flight, so nobody waits for it.
+    // Sendable: guarded by `lock`; one event is in flight, so no thread waits for the lock.
     private let publisher: EventPublisher
     private let lock = Lock()
     private var nanoseconds: [UInt64] = []

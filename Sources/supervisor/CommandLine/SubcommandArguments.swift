@@ -28,7 +28,7 @@ struct SubcommandArguments: Sendable {
                 found.append(word)
             }
         }
-        // Whoever asks for help may have left out or mixed up the rest.
+        // A user that asks for help may have left out or mixed up the rest.
         guard !asksForHelp else { return }
         operands = try checked(found)
         for option in subcommand.options where option.isRequired && values[option.name] == nil {

@@ -5,7 +5,7 @@ enum ControlPath {
     /// Names the socket where the command line does not.
     static let variable = "EVENT_BRIDGE_CONTROL"
 
-    /// Where it is if nobody says, from the working directory.
+    /// Where it is if neither command line nor environment says, from the working directory.
     static let usual = "run/supervisor.sock"
 
     /// - Parameter option: what the command line says, if anything.

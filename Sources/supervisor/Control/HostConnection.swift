@@ -45,8 +45,8 @@ enum HostConnection {
 
     /// Attaches, asks how everything is, and leaves.
     ///
-    /// A supervisor of another version, which nobody can ask, has said it when it refused; that is told on standard
-    /// error.
+    /// A supervisor of another version cannot be asked. It has said how it is when it refused the client, and that is
+    /// told on standard error.
     static func status(at path: String, as name: Subcommand.Name) async throws(RunFailure) -> BridgeReport {
         let client: BridgeClient
         do {
@@ -98,7 +98,7 @@ enum HostConnection {
 }
 
 extension RunFailure {
-    /// - Parameter path: of the socket, if nobody has answered there; nil if the failure came later.
+    /// - Parameter path: of the socket, if no supervisor has answered there; nil if the failure came later.
     init(_ error: any Error, at path: String? = nil) {
         let code = (error as? BridgeClientError)?.code
         let status: ProgramStatus =

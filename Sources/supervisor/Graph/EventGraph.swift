@@ -2,7 +2,7 @@ import SupervisorConfiguration
 
 /// Who publishes what to whom, as a configuration declares it.
 struct EventGraph: Sendable, Hashable {
-    /// A worker, or the supervisor with whoever embeds it.
+    /// A worker, or the supervisor with the program that embeds it.
     struct Node: Sendable, Hashable {
         let name: String
         /// What else is to be said about it, each in a few words.

@@ -35,7 +35,7 @@ struct PublishCommand {
             // Others know the event by the name that the host has given this client.
             let id = client.idElsewhere(of: receipt.id) ?? receipt.id
             let workers = receipt.handlers.keys.sorted().joined(separator: ", ")
-            // It was handled, whoever reads this.
+            // It was handled, whether this is read or not.
             _ = SystemFile.standardOutput.write(
                 Array("\(TerminalText.harmless("\(event.name) \(id) was handled by \(workers)"))\n".utf8)
             )

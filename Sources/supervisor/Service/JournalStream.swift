@@ -10,7 +10,7 @@ enum JournalStream {
         case information = 6
     }
 
-    /// Whether standard error is what the journal reads, and not a file that somebody has put in its place.
+    /// Whether standard error is what the journal reads, and not a file that was put in its place.
     ///
     /// - Parameter variable: the value of `JOURNAL_STREAM`, `DEVICE:INODE`.
     static func isAttached(_ variable: String?, to file: FileStatus.Identity?) -> Bool {

@@ -1,12 +1,12 @@
 import BridgePlatform
 import Locks
 
-/// Tells systemd, or whoever speaks its protocol, that the bridge is ready, how it is, that it is alive, and that it
-/// stops.
+/// Tells systemd, or another manager that speaks its protocol, that the bridge is ready, how it is, that it is alive,
+/// and that it stops.
 ///
-/// One thread tells everything, so that nobody else waits for a manager that is slow, and so that signs of life come
-/// from a thread that has just asked the bridge for its state: where that hangs, they stay out, and the manager acts on
-/// it. Of states that come faster than they can be told, the last one counts.
+/// One thread tells everything, so that no other thread waits for a manager that is slow, and so that signs of life
+/// come from a thread that has just asked the bridge for its state: where that hangs, they stay out, and the manager
+/// acts on it. Of states that come faster than they can be told, the last one counts.
 final class ServiceManager: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -14,7 +14,7 @@ final class ServiceManager: @unchecked Sendable {
     typealias Look = @Sendable () -> String
 
     private let socket: ServiceSocket
-    /// Between two signs of life, in nanoseconds; nil if nobody waits for them.
+    /// Between two signs of life, in nanoseconds; nil if the manager waits for none.
     private let watchdogInterval: UInt64?
     private let look: Look
     private let onFailure: @Sendable (SystemError) -> Void

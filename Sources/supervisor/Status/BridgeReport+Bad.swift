@@ -1,7 +1,7 @@
 import BridgeControl
 
 extension BridgeReport {
-    /// The workers that somebody should look at.
+    /// The workers that the user should look at.
     var badWorkers: [WorkerReport] { workers.filter(\.isBad) }
 
     /// The same without the other workers.
@@ -16,7 +16,7 @@ extension WorkerReport {
     /// How long a restart is news, in milliseconds.
     static let recentMilliseconds: UInt64 = 10 * 60_000
 
-    /// Whether somebody should look at it: it is neither ready nor dormant, was started again within the last ten
+    /// Whether the user should look at it: it is neither ready nor dormant, was started again within the last ten
     /// minutes without a request, or has refused events or died of them since the start of the host.
     var isBad: Bool {
         let isUp = state == "ready" || state == "dormant"

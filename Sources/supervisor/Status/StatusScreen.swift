@@ -19,7 +19,7 @@ final class StatusScreen: Sendable {
     private let isOnlyBad: Bool
     private let output: LineOutput
 
-    /// As much as some screens: what nobody has read by then is old.
+    /// As much as some screens: what has not been read by then is old.
     private static let capacity = 64 << 10
 
     /// - Parameter isOnlyBad: whether workers are left out that are as they should be.
@@ -33,7 +33,7 @@ final class StatusScreen: Sendable {
         }
     }
 
-    /// Whether somebody may still be looking.
+    /// Whether the output may still have a reader.
     var hasReader: Bool { output.hasReader }
 
     /// - Parameter before: the report that was shown last; nil if this is the first one, or there was none from this
@@ -71,7 +71,7 @@ final class StatusScreen: Sendable {
         if case .inPlace = form { output.write(Self.showCursor, whenFull: .take) }
     }
 
-    /// Waits until everything is written, or somebody has ``abandon()``ed it.
+    /// Waits until everything is written, or ``abandon()`` is called.
     func flush() { output.flush() }
 
     func abandon() { output.abandon() }

@@ -55,7 +55,7 @@ final class StatusWatch: @unchecked Sendable {
 
     // MARK: - Showing
 
-    /// Returns when somebody wants it to end, nobody looks any more, or it is of no use.
+    /// Returns when a signal has asked for the end, the output has no reader any more, or going on is of no use.
     private func show(_ client: BridgeClient) async -> RunFailure? {
         var before: BridgeReport?
         var last: BridgeReport?
@@ -115,7 +115,7 @@ final class StatusWatch: @unchecked Sendable {
             case 1:
                 isEnding.set()
                 wakes.continuation.yield()
-            // Nobody is waited for any more, not even a terminal that takes nothing.
+            // Nothing is waited for any more, not even a terminal that takes nothing.
             case 2: screen.abandon()
             // What is to be said may have no way either, where both outputs lead to one pipe.
             default: CurrentProcess.exitImmediately(ProgramStatus.success.rawValue)

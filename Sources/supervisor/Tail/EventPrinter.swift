@@ -8,7 +8,7 @@ struct EventPrinter: Sendable {
     let filter: EventFilter
     let events: LineOutput
 
-    /// What a host's own events are called after; a publisher that nobody has named is called so.
+    /// What a host's own events are called after; a publisher that was given no name is called so.
     private static let host = "host"
 
     /// Waits for the reader.

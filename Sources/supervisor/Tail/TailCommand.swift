@@ -65,7 +65,7 @@ struct TailCommand {
             gapTap: printer.print
         )
         isAttached.set()
-        // Not before: it calls again and again until somebody hears of it.
+        // Not before: its body is called again and again until the loop below hears of it.
         let reader = SystemFile.standardOutput.whenReaderGoes(on: poller) { endings.continuation.yield(.success) }
         var status = ProgramStatus.success
         for await ending in endings.stream {
@@ -73,7 +73,7 @@ struct TailCommand {
             break
         }
         reader?.cancel()
-        // Whoever does not read keeps nobody here.
+        // An output that is not read keeps no thread waiting here.
         events.stopWaiting()
         let patience = poller.schedule(after: Self.lastWords) { abandon(events, diagnostics) }
         await client.close(drainingWithin: .zero)

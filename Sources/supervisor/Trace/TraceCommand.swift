@@ -32,8 +32,8 @@ struct TraceCommand {
             switch requests.next(at: MonotonicClock.now()) {
             case nil: return
             case 1 where isAttached.isSet: end(.asked)
-            // Nothing is recorded yet; or whoever asks again does not want to wait for the output, which may take
-            // nothing any more.
+            // Nothing is recorded yet; or the user asks a second time and does not want to wait for the output, which
+            // may take nothing any more.
             default:
                 output.discard()
                 CurrentProcess.exitImmediately(ProgramStatus.output.rawValue)

@@ -2,7 +2,7 @@ import BridgePlatform
 
 /// Where a trace is written: standard output, or a file that is there as a whole or not at all.
 struct TraceOutput: @unchecked Sendable {
-    // Sendable: written by one thread, once, while nobody else has it; ``discard()`` touches only what never changes.
+    // Sendable: written by one thread, once, while no other has it; ``discard()`` touches only what never changes.
 
     private enum Place {
         case standardOutput
