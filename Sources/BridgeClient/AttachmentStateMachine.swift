@@ -1,18 +1,18 @@
 /// Decides what a client does about the link to its host: when it tries again, what it announces, and when it gives up.
 ///
-/// Pure: what has happened comes in, with the time, and what is to be done comes out.
+/// Pure: it takes what has happened, with the time, and gives what is to be done.
 struct AttachmentStateMachine: Sendable {
     enum Phase: Sendable, Hashable {
         /// The first attempt: the caller is told how it ends.
         case connecting
         case attached
-        /// The link has ended, at this time; it is tried again.
+        /// The link has ended, at this time; the client tries again.
         case lost(since: UInt64)
         case ended
     }
 
     enum Input: Sendable {
-        /// The host has accepted the client, and said what it wants.
+        /// The host has accepted the client, and said which events it wants.
         case attached(hostIncarnation: UInt64)
         /// An attempt has failed, or the link has ended.
         case failed(BridgeClientError)
@@ -34,8 +34,8 @@ struct AttachmentStateMachine: Sendable {
     static let firstPause: UInt64 = 50_000_000
     static let longestPause: UInt64 = 5_000_000_000
 
-    /// - Parameter jitter: 0 to 1; by so much of its half a pause is shorter, so that the clients of a host do not all
-    ///   come at once.
+    /// - Parameter jitter: 0 to 1. It shortens a pause by up to half, so that the clients of a host do not all come at
+    ///   once.
     mutating func handle(_ input: Input, at now: UInt64, jitter: Double) -> [Action] {
         switch (input, phase) {
         case (.attached(let incarnation), .connecting):
@@ -70,7 +70,7 @@ struct AttachmentStateMachine: Sendable {
         }
     }
 
-    /// Whether the same would come of every further attempt.
+    /// Whether every further attempt would end in the same way.
     private static func isFinal(_ error: BridgeClientError) -> Bool {
         error.code == .rejected || error.code == .notTrusted
     }

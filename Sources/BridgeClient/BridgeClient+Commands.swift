@@ -1,12 +1,11 @@
 public import BridgeControl
 import DomainEvents
 
-/// What a client can ask of the host itself: how it is, and that workers are started, stopped, started anew and sent
-/// signals.
+/// What a client can ask of the host itself: its status, and that it starts, stops, restarts and signals workers.
 ///
 /// A host answers only the clients that are attached to it, and its own process. Each command is done once or not at
-/// all: a command that was on its way when the link ended is not done when it arrives over the next link. So a caller
-/// that is told that the link has ended asks how things are.
+/// all: if the link ends while a command is on its way, the host does not do it when it arrives over the next link. A
+/// caller that is told that the link has ended therefore asks for the status.
 extension BridgeClient {
     /// How the host and its workers are.
     ///
@@ -19,41 +18,42 @@ extension BridgeClient {
         try await ask(BridgeStatusRequested(), awaiting: BridgeStatusReported.self, within: limit).report
     }
 
-    /// Starts a worker anew, with its failures forgotten, and returns when it is ready; one that runs is stopped first.
+    /// Starts a worker anew, with its failures forgotten, and returns when it is ready; a running worker is stopped
+    /// first.
     ///
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
-    ///   - limit: how long it waits for that. The command is not taken back after it.
-    /// - Throws: ``BridgeClientError``, `refused` if there is no such worker, or if it was given up or stopped before
-    ///   it was ready, with the reason; `CancellationError` if the task is cancelled, which takes nothing back.
+    ///   - limit: how long this waits until it is ready; the command is not taken back after that.
+    /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if it was given up
+    ///   or stopped before it was ready. `CancellationError` if the task is cancelled, which takes nothing back.
     public func restart(_ worker: String, within limit: Duration = .seconds(600)) async throws {
         try await command(WorkerRestartRequested(worker: worker), within: limit)
     }
 
-    /// Starts a worker that is down, with its failures forgotten, and returns when it is ready; one that runs is left
-    /// alone.
+    /// Starts a worker that is down, with its failures forgotten, and returns when it is ready; a running worker is
+    /// left alone.
     ///
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
-    ///   - limit: how long it waits for that. The command is not taken back after it.
+    ///   - limit: how long this waits until it is ready; the command is not taken back after that.
     /// - Returns: A sentence if the worker ran already; nil if it was started.
-    /// - Throws: ``BridgeClientError``, `refused` if there is no such worker, or if it was given up or stopped before
-    ///   it was ready, with the reason; `CancellationError` if the task is cancelled, which takes nothing back.
+    /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if it was given up
+    ///   or stopped before it was ready. `CancellationError` if the task is cancelled, which takes nothing back.
     @discardableResult
     public func start(_ worker: String, within limit: Duration = .seconds(600)) async throws -> String? {
         try await command(WorkerStartRequested(worker: worker), within: limit)
     }
 
-    /// Sends a signal to the process of a worker, and returns when it was sent.
+    /// Sends a signal to the process of a worker, and returns when the signal was sent.
     ///
-    /// A process that ends by it is started again as after a crash, and the crash counts.
+    /// A process that ends by the signal is started again as after a crash, and the crash counts.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
     ///   - signal: the number of a signal that has a name, as the host's system has it.
-    ///   - limit: how long it waits for the answer.
-    /// - Returns: A sentence that says to which process it went.
-    /// - Throws: ``BridgeClientError``, `refused` with the reason if there is no such worker or signal, or if the
-    ///   worker is down; `CancellationError` if the task is cancelled, which takes nothing back.
+    ///   - limit: how long this waits for the answer.
+    /// - Returns: A sentence that says to which process the signal went.
+    /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker or signal, or if the
+    ///   worker is down. `CancellationError` if the task is cancelled, which takes nothing back.
     @discardableResult
     public func signal(
         _ worker: String,
@@ -63,24 +63,25 @@ extension BridgeClient {
         try await command(WorkerSignalRequested(worker: worker, signal: signal), within: limit)
     }
 
-    /// Stops a worker and returns when it is down; it stays so until its restart is asked for.
+    /// Stops a worker and returns when it is down; it stays so until its restart is requested.
     ///
-    /// What becomes of its events meanwhile is what `BridgeHost.stop(_:)` says.
+    /// `BridgeHost.stop(_:)` says what becomes of its events meanwhile.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
-    ///   - limit: how long it waits for that. The command is not taken back after it.
-    /// - Throws: ``BridgeClientError``, `refused` with the reason if there is no such worker, or if it was started
-    ///   again meanwhile; `CancellationError` if the task is cancelled, which takes nothing back.
+    ///   - limit: how long this waits until it is down; the command is not taken back after that.
+    /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if it was started
+    ///   again meanwhile. `CancellationError` if the task is cancelled, which takes nothing back.
     public func stop(_ worker: String, within limit: Duration = .seconds(600)) async throws {
         try await command(WorkerStopRequested(worker: worker), within: limit)
     }
 
     /// Asks the program that has the host to stop everything and to end, and returns when the host has ended.
     ///
-    /// `supervisor run` does so; another program does if it subscribes to `BridgeStopRequested`. The client is attached
-    /// no longer then, and attaches again if another host comes; close it if that is not wanted.
-    /// - Parameter limit: how long it waits in all. The command is not taken back after it.
-    /// - Throws: ``BridgeClientError``, `refused` if the program does not do that; `CancellationError` if the task is
+    /// `supervisor run` does so; another program does so if it subscribes to `BridgeStopRequested`. Afterwards the
+    /// client is no longer attached, and attaches again if another host comes; close the client if it is not to attach
+    /// again.
+    /// - Parameter limit: how long this waits in all; the command is not taken back after that.
+    /// - Throws: ``BridgeClientError``: `refused` if the program does not do that. `CancellationError` if the task is
     ///   cancelled, which takes nothing back.
     public func stopHost(within limit: Duration = .seconds(600)) async throws {
         enum Step {
@@ -111,7 +112,7 @@ extension BridgeClient {
             while let step = try await group.next() {
                 switch step {
                 case .taken?: isTaken = true
-                // Its goodbye may come before the receipt; any other end says nothing of a command that was not
+                // The host's goodbye may come before the receipt. Any other end says nothing of a command that was not
                 // acknowledged.
                 case .ended(let ended)? where isTaken || ended.isOrderly: return
                 case .ended(let ended)?: throw ended.error
@@ -123,10 +124,11 @@ extension BridgeClient {
 
     /// Asks the program that has the host to read its configuration again, and returns when the workers go by it.
     ///
-    /// `supervisor run` does so; another program does if it subscribes to `ConfigurationReloadRequested` and answers.
-    /// - Parameter limit: how long it waits for that. The command is not taken back after it.
+    /// `supervisor run` does so; another program does so if it subscribes to `ConfigurationReloadRequested` and
+    /// answers.
+    /// - Parameter limit: how long this waits for the answer; the command is not taken back after that.
     /// - Returns: What was done; a configuration that was not taken is no error.
-    /// - Throws: ``BridgeClientError``, `refused` if the program does not do that; `CancellationError` if the task is
+    /// - Throws: ``BridgeClientError``: `refused` if the program does not do that. `CancellationError` if the task is
     ///   cancelled, which takes nothing back.
     public func reload(within limit: Duration = .seconds(600)) async throws -> ReloadOutcome {
         try await ask(ConfigurationReloadRequested(), awaiting: ConfigurationReloaded.self, within: limit).outcome
@@ -140,7 +142,7 @@ extension BridgeClient {
         throw BridgeClientError(.refused, "the host at \(core.path) refuses: \(refusal)")
     }
 
-    /// Ends with the link: an answer would come over it, or never.
+    /// Ends when the link ends: an answer would come over that link, or never.
     func ask<Command: DomainEvent, Answer: DomainEvent>(
         _ command: Command,
         awaiting answer: Answer.Type,

@@ -10,8 +10,8 @@ extension BridgeClient {
     /// - Parameters:
     ///   - event: only letters of events of this name; nil for all.
     ///   - worker: only letters for this worker, or for `host`; nil for all.
-    ///   - limit: how long it waits for each answer.
-    /// - Throws: ``BridgeClientError``, also if the host lists more than a million letters, or lists them in no order;
+    ///   - limit: how long this waits for each answer.
+    /// - Throws: ``BridgeClientError``, also if the host lists more than a million letters, or lists them out of order;
     ///   `CancellationError` if the task is cancelled.
     public func deadLetters(
         ofEvent event: String? = nil,
@@ -33,7 +33,7 @@ extension BridgeClient {
     ///
     /// - Parameters:
     ///   - letter: the number of the letter.
-    ///   - limit: how long it waits for the answer.
+    ///   - limit: how long this waits for the answer.
     /// - Returns: nil if the host has no letter of that number.
     /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled.
     public func deadLetter(_ letter: UInt64, within limit: Duration = .seconds(10)) async throws -> DeadLetterReport? {
@@ -42,13 +42,13 @@ extension BridgeClient {
 
     /// Has the host offer the event of a dead letter again, to the process that it was for.
     ///
-    /// The letter goes only if that process has taken the event. The worker may refuse the event again later, or crash
-    /// over it: then it is a dead letter again, under a new number.
+    /// The letter goes only if that process has taken the event. If the worker refuses the event again later, or
+    /// crashes over it, the event is a dead letter again, under a new number.
     /// - Parameters:
     ///   - letter: the number of the letter.
-    ///   - limit: how long it waits for the answer: handlers of the host may have to return first. The command is not
-    ///     taken back after it.
-    /// - Returns: What it came to; a letter that is not there, or was not taken, is no error.
+    ///   - limit: how long this waits for the answer: handlers of the host may have to return first. The command is not
+    ///     taken back after that.
+    /// - Returns: What the command came to; a letter that is not there, or was not taken, is no error.
     /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.
     public func redeliverDeadLetter(
         _ letter: UInt64,
@@ -62,8 +62,8 @@ extension BridgeClient {
     ///
     /// - Parameters:
     ///   - letter: the number of the letter.
-    ///   - limit: how long it waits for the answer. The command is not taken back after it.
-    /// - Returns: What it came to; a letter that is not there is no error.
+    ///   - limit: how long this waits for the answer; the command is not taken back after that.
+    /// - Returns: What the command came to; a letter that is not there is no error.
     /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.
     public func discardDeadLetter(
         _ letter: UInt64,

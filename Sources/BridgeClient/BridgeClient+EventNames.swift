@@ -2,15 +2,16 @@ public import BridgeControl
 
 /// What a client can ask of the names of events that a host knows.
 extension BridgeClient {
-    /// As many names as a host has room for.
+    /// A host has room for no more names.
     private static let mostNames = 65_536
 
-    /// Which events are wanted or published in the host and its workers, and by whom, in the order of the names' bytes.
+    /// The events that the host and its workers want or publish, and the processes that do, in the order of the names'
+    /// bytes.
     ///
-    /// What was never wanted by name, and what no specification lists, is not among them. The host answers in pieces: a
-    /// name that comes or goes meanwhile may be there or not.
-    /// - Parameter limit: how long it waits for each answer.
-    /// - Throws: ``BridgeClientError``, also if the host lists names in no order; `CancellationError` if the task is
+    /// A name that was never wanted by name, and that no specification lists, is not in the list. The host answers in
+    /// pieces: a name that comes or goes meanwhile may be there or not.
+    /// - Parameter limit: how long this waits for each answer.
+    /// - Throws: ``BridgeClientError``, also if the host lists names out of order; `CancellationError` if the task is
     ///   cancelled.
     public func eventNames(within limit: Duration = .seconds(10)) async throws -> [EventNameReport] {
         var names: [EventNameReport] = []

@@ -1,17 +1,17 @@
 public import BridgeControl
 
-/// What a client can ask of that which workers print.
+/// What a client can ask about the output of workers.
 extension BridgeClient {
-    /// The last lines that a worker has printed, oldest first, over all of its starts; as many as fit into one answer.
+    /// The last lines that a worker has printed over all of its starts, oldest first, as many as fit into one answer.
     ///
-    /// The host keeps the last 1,000 lines of each worker, and at most 64 KiB of them. To read on, ask again behind the
-    /// last of the lines.
+    /// The host keeps the last 1,000 lines of each worker, and at most 64 KiB of them. To read on, ask again with the
+    /// number of the last line.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
     ///   - after: only lines with a greater number; 0 for all of them.
-    ///   - limit: how long it waits for the answer.
-    /// - Throws: ``BridgeClientError``, `refused` with the reason if there is no such worker, or if the host tells
-    ///   lines in no order; `CancellationError` if the task is cancelled.
+    ///   - limit: how long this waits for the answer.
+    /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if the host lists
+    ///   lines out of order. `CancellationError` if the task is cancelled.
     public func output(
         of worker: String,
         after: UInt64 = 0,

@@ -13,13 +13,13 @@ package import EventRouting
 /// await client.close()
 /// ```
 ///
-/// What is published on the publisher reaches all who want it in the host, its workers and its other clients, and the
-/// other way round, with the same order, causes, `send`, `deliver` and `request` as in the host. Each client has its
+/// An event that is published here reaches all subscribers to it in the host, its workers and its other clients, and
+/// the other way round. Order, causes, `send`, `deliver` and `request` are the same as in the host. Each client has its
 /// own interest and its own outbox in the host.
 ///
-/// A client is not supervised, and nothing waits for it: one that reads too slowly gets gaps, one that goes away is
-/// gone. When the host goes away the client attaches again as soon as there is one; ``HostLost`` and ``HostRegained``
-/// on the publisher say so, and what may have been missed.
+/// No supervisor watches a client, and nothing waits for it: a client that reads too slowly gets gaps, and a client
+/// that goes away is gone. When the host goes away, the client attaches again as soon as there is a host. ``HostLost``
+/// and ``HostRegained`` on the publisher say so, and what the client may have missed.
 ///
 /// Handlers of events from the host run on the thread that reads the link, unless they were subscribed elsewhere. All
 /// members may be used from any thread.
@@ -34,13 +34,13 @@ public final class BridgeClient: Sendable {
         core.abandon()
     }
 
-    /// Connects to the control socket of a host, and returns when the host has accepted the client and said what it
+    /// Connects to the control socket of a host; returns when the host has accepted the client and said which events it
     /// wants.
     ///
-    /// What was subscribed to before is asked for before this returns.
+    /// Before this returns, the client asks the host for all events that were subscribed to before.
     /// - Parameters:
     ///   - path: counts from the working directory if it does not begin with a slash.
-    ///   - publisher: whose events are carried. At most one client at a time uses it.
+    ///   - publisher: the client carries its events. At most one client at a time uses it.
     ///   - name: what the client calls itself, for people; the host gives it a name of its own.
     /// - Throws: ``BridgeClientError``. There is no second attempt at the first connection.
     public static func connect(
@@ -52,8 +52,8 @@ public final class BridgeClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - wantsEverything: whether every event is asked for that is no report of a process about itself.
-    ///   - watchedNames: events that are asked for besides, reports among them, even without a subscriber here.
+    ///   - wantsEverything: whether the client asks for every event that is no report of a process about itself.
+    ///   - watchedNames: further events that the client asks for, reports among them, even without a subscriber here.
     ///   - way: connects to the host; nil for the socket at `path`.
     ///   - tap: sees every event that passes.
     ///   - gapTap: is told of events that did not come, in their place.
@@ -91,9 +91,9 @@ public final class BridgeClient: Sendable {
         return BridgeClient(core)
     }
 
-    /// By which the host names this client, `client-3`; nil while it is not attached.
+    /// The host's name for this client, such as `client-3`; nil while it is not attached.
     ///
-    /// It may be another one after the client has attached again.
+    /// It may change when the client attaches again.
     public var name: String? { core.name }
 
     /// Whether the host has accepted this client and the link lives.
@@ -102,13 +102,13 @@ public final class BridgeClient: Sendable {
     /// The names of all events that the host has asked for by name, for itself and its other peers, in order.
     package var namesWantedByHost: [String] { core.namesWantedByHost }
 
-    /// What the host and all others call an event that was published here; nil while the client is not attached.
+    /// The identity that an event which was published here has in the host and all others; nil while not attached.
     package func idElsewhere(of id: EventID) -> EventID? { core.idElsewhere(of: id) }
 
-    /// Publishes an event whose type this process does not know, from its encoded form, and waits as
+    /// Publishes an event from its encoded form, whose type this process does not know, and waits as
     /// `EventPublisher.deliver` does.
     ///
-    /// - Parameter context: made by this client's publisher for the event; nil for one that nothing has caused.
+    /// - Parameter context: made by this client's publisher for the event; nil for an event without a cause.
     package func deliver(
         name: String,
         payload: [UInt8],
@@ -118,9 +118,11 @@ public final class BridgeClient: Sendable {
         try await core.deliver(name: name, payload: payload, context: context, within: limit)
     }
 
-    /// Lets what is on its way arrive, says goodbye and returns when the link has ended; nothing is carried any more.
+    /// Lets what is on its way arrive, says goodbye and returns when the link has ended.
     ///
-    /// - Parameter limit: how long it waits at most for what is on its way.
+    /// Afterwards the client carries no events.
+    ///
+    /// - Parameter limit: how long this waits at most for what is on its way.
     public func close(drainingWithin limit: Duration = .seconds(2)) async {
         await core.close(within: limit)
     }

@@ -15,7 +15,7 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
         case unreachable
         /// Another user listens there.
         case notTrusted
-        /// The host does not accept this client: it speaks no version of the protocol that this library does.
+        /// The host does not accept this client: they have no version of the protocol in common.
         case rejected
         /// So many processes are attached, or about to be, that there is no room for this one; it may try again.
         case crowded
@@ -23,7 +23,7 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
         case timedOut
         /// The link ended before the host had accepted the client, or before it had answered.
         case linkEnded
-        /// The host, or the program that it is a part of, did not do what it was asked for.
+        /// The host, or the program that contains it, did not do what the client asked for.
         case refused
         /// The client was closed.
         case closed
@@ -37,10 +37,10 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
     /// What went wrong, in a sentence.
     public let description: String
 
-    /// How the host was, where it has told: one that speaks no version of the protocol that this library does can still
-    /// be looked at.
+    /// How the host was, if it has told.
     ///
-    /// What this library does not know of it is left out. Only with ``Code/rejected``.
+    /// A client can still look at a host with which it has no version of the protocol in common. What this library does
+    /// not know of the report is left out. Only with ``Code/rejected``.
     public let report: BridgeReport?
 
     package init(_ code: Code, _ description: String, report: BridgeReport? = nil) {

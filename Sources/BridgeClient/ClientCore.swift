@@ -9,8 +9,8 @@ import Locks
 
 /// A client's side of its links: connecting, the handshake, signs of life, and attaching again.
 ///
-/// One router and one route for the life of the client, a link for each connection: what a link had not delivered lies
-/// in the next one.
+/// It has one router and one route for its life, and a link for each connection: what a link had not delivered lies in
+/// the next link.
 final class ClientCore: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -29,11 +29,11 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private var closing: [CheckedContinuation<Void, Never>] = []
     /// The link that is connected, or is connecting; nil in between.
     private var current: Link?
-    /// Of the current link: closed to end it, which leaves the link to say so.
+    /// The stream of the current link: closing it ends the link, and the link then reports its end.
     private var stream: (any ByteStream)?
     private var ownName: String?
     private var hostIncarnation: UInt64 = 0
-    /// By which the host tells this connection's events from those of others of the same name.
+    /// The host tells this connection's events by it from those of other connections of the same name.
     private var ownIncarnation: UInt64 = 0
     private var isRouting = false
     /// Whether the host has said over the current link what it wants.
@@ -41,11 +41,11 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private var lastEvent: EventID?
     /// Why the current link is at its end, where the link itself cannot tell.
     private var fault: BridgeClientError?
-    /// Those who wait for the end of the current link.
+    /// The callers that wait for the end of the current link.
     private var endWatchers: [UInt64: AsyncStream<EndedLink>.Continuation] = [:]
     private var lastWatcher: UInt64 = 0
 
-    /// Each client tells itself, and would take for its own what another has said.
+    /// Each client reports these about itself, and would take another client's report for its own.
     private static let ownReports = EventName.set([HostLost.eventName, HostRegained.eventName])
 
     /// How long the host may take to answer a hello.
@@ -90,8 +90,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
     }
 
-    /// The host calls itself by this name; a publisher that was given no name does so too, and the two must not be
-    /// mixed up in receipts.
+    /// The host calls itself by this name, as a publisher without a given name does; receipts must tell the two apart.
     private static let hostName = "host"
 
     private static func peerName(beside own: String) -> String { own == hostName ? "attached host" : hostName }
@@ -113,7 +112,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         if let link {
             await withCheckedContinuation { continuation in
                 let isDone = lock.withLock {
-                    // Ended meanwhile.
+                    // The link has ended meanwhile.
                     if current === link { closing.append(continuation) }
                     return current !== link
                 }
@@ -128,8 +127,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     /// Brings the end of the present link, and then ends.
     ///
-    /// - Throws: If there is no link: what is asked then would lie in the outbox, and be done when the caller expects
-    ///   it no longer.
+    /// - Throws: If there is no link: a command would then lie in the outbox, and be done when its caller no longer
+    ///   expects it.
     func linkEnds() throws(BridgeClientError) -> AsyncStream<EndedLink> {
         let (stream, continuation) = AsyncStream.makeStream(of: EndedLink.self)
         let number: UInt64? = lock.withLock {
@@ -149,7 +148,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private func sayGoodbye(over link: Link) {
         handle(.closed)
         link.finish(reason: .shutdown, text: "the client was closed")
-        // A host that takes nothing in does not keep the client.
+        // A host that reads nothing does not keep the client.
         poller.schedule(after: 100_000_000) { [weak self] in self?.endStream(of: link) }
     }
 
@@ -170,7 +169,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         if wasRouting { router.stop() }
     }
 
-    /// The link then ends by itself; to close it would let events slip into the next one while this one is still read.
+    /// The link then ends by itself; closing it would let events slip into the next link while this one is still read.
     private func endStream(of link: Link) {
         lock.withLock { current === link ? stream : nil }?.close()
     }
@@ -205,7 +204,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             let stream = try way.connect(on: poller)
             let link = route.link
             let isClosed = lock.withLock {
-                // While the socket was connected.
+                // Closed while the socket was connected.
                 guard machine.phase != .ended else { return true }
                 (current, self.stream, fault) = (link, stream, nil)
                 return false
@@ -217,8 +216,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
                 lock.withLock { (current, self.stream) = (nil, nil) }
                 throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
             }
-            // Not before there is a thread to read the answer: the next attempt may be made with the same link. A host
-            // says nothing before it.
+            // Sent once there is a thread to read the answer, as the next attempt may use the same link. A host says
+            // nothing before the hello.
             link.send(.hello(hello))
             poller.schedule(after: Self.handshakeTime) { [weak self] in self?.handshakeIsOver(link) }
         } catch {
@@ -310,7 +309,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private func welcomed(_ welcome: Welcome, over link: Link) throws {
         guard let name = welcome.name else { throw LinkViolation("the host gave this client no name") }
         let begins: Bool? = lock.withLock {
-            // Closed meanwhile: the router has been stopped, or is not needed any more.
+            // Closed meanwhile: the router has been stopped, or is no longer needed.
             guard machine.phase != .ended else { return nil }
             (ownName, hostIncarnation) = (name, welcome.hostIncarnation)
             ownIncarnation = welcome.workerIncarnation
@@ -328,7 +327,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
         router.othersKnowEvents(as: EventSource(origin: name, incarnation: welcome.workerIncarnation))
         if begins { router.add(route) }
-        // What the host wanted before the link ended it is taken to want until it says otherwise, and lies in the
+        // The host is taken to want what it wanted before the link ended, until it says otherwise; that lies in the
         // outbox.
         router.announceInterest(to: route, over: link, keepsWishes: true)
         if begins { router.start() }
@@ -338,7 +337,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private func rejected(_ reject: Reject, over link: Link) {
         // Too many clients now need not be too many later.
         let code: BridgeClientError.Code = reject.reason == Reject.Reason.limit.rawValue ? .crowded : .rejected
-        // What cannot be read is of a version that has changed the report as well.
+        // A report that cannot be read is of a protocol version that has changed the report as well.
         let report = reject.report.flatMap { try? CBORDecoder().decode(BridgeReport.self, from: $0) }
         let sentence = "the host at \(path) does not accept this client: \(reject.text)"
         lock.withLock { fault = BridgeClientError(code, sentence, report: report) }
@@ -371,7 +370,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     // MARK: - The end
 
     func linkEnded(_ link: Link, _ end: LinkEnd) {
-        // Before anything else: events that come from now on go to the next link, behind what this one has left.
+        // First of all: events that come from now on go to the next link, behind what this one has left.
         route.renew(after: link)
         typealias Ended = (
             fault: BridgeClientError?, waiters: [CheckedContinuation<Void, Never>],

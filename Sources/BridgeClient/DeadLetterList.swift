@@ -2,16 +2,16 @@ import BridgeControl
 
 /// Puts the answers of a host to ``DeadLettersRequested`` together to one list.
 struct DeadLetterList {
-    /// As many letters as a host can be configured to keep.
+    /// A host can be configured to keep no more letters.
     static let most = 1_000_000
 
     private(set) var letters: [DeadLetterReport] = []
     private(set) var isComplete = false
 
-    /// The number behind which the next answer has to go on.
+    /// The number behind which the next answer has to continue.
     var last: UInt64 { letters.last?.letter ?? 0 }
 
-    /// - Returns: Whether the answer goes on where the one before ended, within all bounds; otherwise nothing is
+    /// - Returns: Whether the answer continues where the one before ended, within all bounds; otherwise nothing is
     ///   appended.
     mutating func append(_ answer: DeadLettersReported) -> Bool {
         let numbers = [last] + answer.letters.map(\.letter)

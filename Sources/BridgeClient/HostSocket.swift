@@ -2,9 +2,9 @@ package import BridgePlatform
 import BridgeProtocol
 package import BridgeTransport
 
-/// How a client comes to its host.
+/// How a client reaches its host.
 package protocol WayToHost: Sendable {
-    /// Connects to the host, without waiting for it; once for each attempt.
+    /// Connects to the host, without waiting for it; called once for each attempt.
     func connect(on poller: Poller) throws(BridgeClientError) -> any ByteStream
 }
 
@@ -31,7 +31,7 @@ struct HostSocket: WayToHost {
             }
             throw BridgeClientError(.unreachable, "no host is to be had at \(path): \(error)")
         }
-        // The events are for this user's host, and for no other user that has put a socket there; the superuser can
+        // The events are for this user's host, and not for another user that has put a socket there. The superuser can
         // read them anyway.
         guard user == CurrentProcess.user || user == Self.superuser else {
             throw BridgeClientError(.notTrusted, "the socket \(path) is served by user \(user)")

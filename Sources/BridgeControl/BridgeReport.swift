@@ -1,6 +1,6 @@
 /// How a host and its workers are, at one moment.
 ///
-/// The counts are read one after the other while events pass: sums may be off by what has passed meanwhile.
+/// The host reads the counts one after the other while events pass: sums may be off by what has passed meanwhile.
 public struct BridgeReport: Sendable, Hashable, Codable {
     /// The host's process.
     public var pid: Int32
@@ -8,15 +8,15 @@ public struct BridgeReport: Sendable, Hashable, Codable {
     public var library: String
     /// The highest version of the wire protocol that it speaks.
     public var protocolVersion: UInt64
-    /// Since its start, in milliseconds, by a clock that stands still while the machine sleeps.
+    /// The time since its start, in milliseconds, by a clock that stands still while the machine sleeps.
     public var uptimeMilliseconds: UInt64
-    /// Whether it is at its end and takes nothing new.
+    /// Whether the host is at its end and takes nothing new.
     public var isStopping: Bool
     /// How much memory of its process lies in RAM, in bytes; nil where that is not known.
     public var residentBytes: UInt64?
     /// The workers, in the order of their specifications.
     public var workers: [WorkerReport]
-    /// Who is attached, in the order in which they came.
+    /// The attached clients, in the order in which they attached.
     public var clients: [ClientReport]
 
     /// Makes a report.
@@ -58,11 +58,11 @@ extension BridgeReport {
 public struct ClientReport: Sendable, Hashable, Codable {
     /// The name that the host gave it.
     public var client: String
-    /// What it calls itself.
+    /// What the client calls itself.
     public var title: String
-    /// Its process when it connected.
+    /// The client's process when it connected.
     public var pid: Int32
-    /// The number of its user; nil from a host that does not say.
+    /// The number of the client's user; nil from a host that does not say.
     public var user: UInt32?
     /// How many events wait for it or are on their way.
     public var outboxEvents: Int

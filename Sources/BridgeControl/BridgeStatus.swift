@@ -2,7 +2,7 @@ public import DomainEvents
 
 /// The sender wants to know how a host and its workers are.
 ///
-/// The host answers each with a ``BridgeStatusReported`` that only the sender gets. Ask with `request`, or with
+/// The host answers each with a ``BridgeStatusReported``, which only the sender gets. Ask with `request`, or with
 /// `BridgeClient.status(within:)`.
 public struct BridgeStatusRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the question.

@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// A worker is to finish what it has and to stay down until its restart is asked for.
+/// A worker is to finish what it has and to stay down until its restart is requested.
 ///
 /// The host answers with a ``CommandAnswered`` when the worker is down.
 public struct WorkerStopRequested: DomainEvent, SelfReport, Hashable {
@@ -13,9 +13,9 @@ public struct WorkerStopRequested: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// A worker that is down is to be started, with its failures forgotten; one that runs is left alone.
+/// A worker that is down is to be started, with its failures forgotten; a running worker is left alone.
 ///
-/// The host answers with a ``CommandAnswered`` when the worker is ready, or has come to rest without.
+/// The host answers with a ``CommandAnswered`` when the worker is ready, or has come to rest before it was ready.
 public struct WorkerStartRequested: DomainEvent, SelfReport, Hashable {
     /// The name of a worker, of a pool, or of one of its members.
     public let worker: String
@@ -28,8 +28,8 @@ public struct WorkerStartRequested: DomainEvent, SelfReport, Hashable {
 
 /// The process of a worker is to be sent a signal.
 ///
-/// The host answers with a ``CommandAnswered`` when the signal was sent. What the process makes of it is not waited
-/// for; an end by it counts as a crash of the worker.
+/// The host answers with a ``CommandAnswered`` when the signal was sent. It does not wait for what the process makes of
+/// it. If the process ends by it, that counts as a crash of the worker.
 public struct WorkerSignalRequested: DomainEvent, SelfReport, Hashable {
     /// The name of a worker, of a pool, or of one of its members.
     public let worker: String
@@ -43,9 +43,9 @@ public struct WorkerSignalRequested: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// A worker is to be started anew, with its failures forgotten; one that runs is stopped first.
+/// A worker is to be started anew, with its failures forgotten; a running worker is stopped first.
 ///
-/// The host answers with a ``CommandAnswered`` when the worker is ready, or has come to rest without.
+/// The host answers with a ``CommandAnswered`` when the worker is ready, or has come to rest before it was ready.
 public struct WorkerRestartRequested: DomainEvent, SelfReport, Hashable {
     /// The name of a worker, of a pool, or of one of its members.
     public let worker: String
@@ -58,9 +58,9 @@ public struct WorkerRestartRequested: DomainEvent, SelfReport, Hashable {
 
 /// The program that has the host is to stop everything and to end.
 ///
-/// The host itself does nothing about it: the program that it is a part of subscribes to it, as `supervisor run` does.
-/// Where nothing subscribes, a sender that asks with `deliver` is told so. No event answers it; the end of the link is
-/// the answer.
+/// The host itself does nothing about it: the program that contains it subscribes to this event, as `supervisor run`
+/// does. Where nothing subscribes, `deliver` tells the sender so. No event answers it; the end of the link is the
+/// answer.
 public struct BridgeStopRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the command.
     public init() {}
@@ -68,12 +68,12 @@ public struct BridgeStopRequested: DomainEvent, SelfReport, Hashable {
 
 /// The answer of a host to a command about a worker: done, or not and why.
 ///
-/// Only the one who has asked gets it.
+/// Only the sender of the command gets it.
 public struct CommandAnswered: DomainEvent, SelfReport, Hashable {
     /// Why the command was not done, or has failed, as a sentence; nil if it is done.
     public let refusal: String?
-    /// What there is to say of a command that is done, as a sentence: that the worker ran already, or to which process
-    /// a signal went; nil for nothing.
+    /// A sentence about a command that is done: that the worker ran already, or to which process a signal went; nil for
+    /// nothing.
     public let remark: String?
 
     /// Makes the answer.
@@ -83,7 +83,7 @@ public struct CommandAnswered: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// The names of the events of this module, by who sends them.
+/// The names of the events of this module, by their senders.
 package enum ControlEventNames {
     /// From the clients that are attached to the host, and from no other peer.
     package static let commands = EventName.set([
@@ -94,7 +94,7 @@ package enum ControlEventNames {
         WorkerOutputRequested.eventName, EventNamesRequested.eventName,
     ])
 
-    /// From the host or the program that has it, to the one who has asked.
+    /// From the host or the program that contains it, to the sender of the command.
     package static let answers = EventName.set([
         BridgeStatusReported.eventName, CommandAnswered.eventName, DeadLettersReported.eventName,
         DeadLetterReported.eventName, DeadLetterSettled.eventName, ConfigurationReloaded.eventName,

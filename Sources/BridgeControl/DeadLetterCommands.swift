@@ -26,7 +26,7 @@ public struct DeadLettersReported: DomainEvent, SelfReport, Hashable {
 
     /// Letters without their payloads, in the order of their numbers.
     public let letters: [DeadLetterReport]
-    /// Whether no letter that was asked for comes behind these.
+    /// Whether no further letter of those that were asked for comes behind these.
     public let isComplete: Bool
 
     /// Makes the answer.

@@ -8,7 +8,8 @@ public struct DeadLetterOutcome: Sendable, Hashable, Codable {
         case handled
         /// The letter was thrown away, and its event with it.
         case discarded
-        /// The event was not taken, or was refused again: it is a dead letter still, or again under a new number.
+        /// The event was not taken, or was refused again: it is still a dead letter, or is one again under a new
+        /// number.
         case refused
         /// There is no letter of that number.
         case unknown

@@ -1,8 +1,8 @@
 /// One dead letter of a host: an event that was given up for one process.
 public struct DeadLetterReport: Sendable, Hashable, Codable {
-    /// At most this many reasons are told, the latest ones.
+    /// A report has at most this many reasons, the latest ones.
     public static let mostReasons = 16
-    /// A payload of more bytes is not told.
+    /// A report leaves out a payload of more bytes.
     public static let mostPayloadBytes = 64 << 10
 
     /// The number of the letter, by which it is shown, redelivered and discarded; each host numbers its letters anew.
@@ -13,15 +13,15 @@ public struct DeadLetterReport: Sendable, Hashable, Codable {
     public var id: String
     /// The process that the event was for: a worker, or `host`.
     public var worker: String
-    /// What has led to it: `refused`, `crashes` or `workerUnavailable`.
+    /// The cause: `refused`, `crashes` or `workerUnavailable`.
     ///
-    /// A later version may know further ones.
+    /// A later version may have further ones.
     public var cause: String
     /// Why, in words, oldest first: the latest ``mostReasons``.
     public var reasons: [String]
     /// How often the event was delivered to the process.
     public var attempts: Int
-    /// How many crashes of the process were laid at the event's door.
+    /// How many crashes of the process were blamed on the event.
     public var strikes: Int
     /// When the event was given up, in nanoseconds since 1970-01-01 00:00 UTC.
     public var nanosecondsSinceEpoch: UInt64

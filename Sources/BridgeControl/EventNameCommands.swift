@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// A host is to tell which names of events it knows, and who wants and who publishes them.
+/// A host is to list the names of events that it knows, with the processes that want and publish them.
 ///
 /// The host answers with an ``EventNamesReported`` of the first names behind ``after``.
 public struct EventNamesRequested: DomainEvent, SelfReport, Hashable {

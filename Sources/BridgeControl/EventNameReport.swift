@@ -1,13 +1,13 @@
 /// What a host knows of the events of one name.
 public struct EventNameReport: Sendable, Hashable, Codable {
-    /// At most this many processes are told on each side.
+    /// A report names at most this many processes on each side.
     public static let mostProcesses = 100
 
     /// The name of the events.
     public var name: String
-    /// Who wants them: workers, pools, `host`, and clients that have asked for the name.
+    /// The processes that want them: workers, pools, `host`, and clients that have asked for the name.
     public var wantedBy: [String]
-    /// The workers and pools that say in their specification that they publish them.
+    /// The workers and pools whose specification says that they publish them.
     public var publishedBy: [String]
 
     /// Makes a report.

@@ -1,8 +1,8 @@
 public import DomainEvents
 
-/// A host is to tell the last lines that a worker has printed.
+/// A host is to list the last lines that a worker has printed.
 ///
-/// The host answers with a ``WorkerOutputReported`` of the oldest of them behind ``after``.
+/// The host answers with a ``WorkerOutputReported`` of the oldest lines behind ``after``.
 public struct WorkerOutputRequested: DomainEvent, SelfReport, Hashable {
     /// The name of a worker, of a pool, or of one of its members.
     public let worker: String
@@ -23,11 +23,11 @@ public struct WorkerOutputReported: DomainEvent, SelfReport, Hashable {
 
     /// The lines, in the order in which the host has read them.
     public let lines: [OutputLine]
-    /// Whether there is no line yet behind these.
+    /// Whether no line stands behind these yet.
     public let isComplete: Bool
-    /// Whether lines that come behind ``WorkerOutputRequested/after`` were forgotten before they were asked for.
+    /// Whether the host had forgotten lines behind ``WorkerOutputRequested/after`` before the question came.
     public let hasMissed: Bool
-    /// Why there is no answer, as a sentence; nil if there is.
+    /// Why there is no answer, as a sentence; nil if there is one.
     public let refusal: String?
 
     /// Makes the answer.

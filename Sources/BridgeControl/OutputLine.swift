@@ -1,8 +1,8 @@
 /// A line that a worker has printed.
 public struct OutputLine: Sendable, Hashable, Codable {
-    /// Counts the lines of all workers of a host, from 1.
+    /// The line's number among the lines of all workers of a host, from 1.
     public var number: UInt64
-    /// The name of the worker; of a pool, of the member.
+    /// The name of the worker; in a pool, of the member.
     public var worker: String
     /// Whether it was printed on standard error.
     public var isError: Bool

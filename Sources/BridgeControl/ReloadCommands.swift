@@ -2,9 +2,9 @@ public import DomainEvents
 
 /// The program that has the host is to read its configuration again, and to bring the workers to what it says.
 ///
-/// The host itself knows no configuration: the program that it is a part of subscribes to this, as `supervisor run`
-/// does, and answers with a ``ConfigurationReloaded`` that was caused by it. Where no program subscribes, the one who
-/// asks with `request` is told so.
+/// The host itself knows no configuration. The program that contains it subscribes to this event, as `supervisor run`
+/// does, and answers with a ``ConfigurationReloaded`` that was caused by it. Where no program subscribes, `request`
+/// tells the sender so.
 public struct ConfigurationReloadRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the command.
     public init() {}
@@ -12,7 +12,7 @@ public struct ConfigurationReloadRequested: DomainEvent, SelfReport, Hashable {
 
 /// The answer of the program that has the host to a ``ConfigurationReloadRequested``, when all is done or refused.
 ///
-/// Only the one who has asked gets it.
+/// Only the sender of the command gets it.
 public struct ConfigurationReloaded: DomainEvent, SelfReport, Hashable {
     /// What the command came to.
     public let outcome: ReloadOutcome

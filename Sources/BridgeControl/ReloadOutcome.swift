@@ -4,15 +4,16 @@ public struct ReloadOutcome: Sendable, Hashable, Codable {
     public enum Kind: String, Sendable, Hashable, Codable {
         /// The workers go by the configuration as it is now.
         case taken
-        /// The configuration has mistakes, or changes what cannot change; the workers go on with the one before.
+        /// The configuration has mistakes, or changes what cannot change; the workers go on with the configuration from
+        /// before.
         case mistaken
-        /// The configuration cannot be read; the workers go on with the one before.
+        /// The configuration cannot be read; the workers go on with the configuration from before.
         case unreadable
-        /// The program does not do it now; the workers go on with the configuration from before.
+        /// The program does not reload now; the workers go on with the configuration from before.
         case refused
     }
 
-    /// At most this many sentences are told.
+    /// An outcome has at most this many sentences.
     public static let mostSentences = 1_000
 
     /// The kind of outcome.
@@ -25,9 +26,9 @@ public struct ReloadOutcome: Sendable, Hashable, Codable {
     public var replaced: [String]
     /// The workers that were left alone.
     public var unchanged: [String]
-    /// Of a configuration that was taken, what has not come about; otherwise why it was not taken.
+    /// What has not come about, if the configuration was taken; otherwise why it was not taken.
     ///
-    /// Each names its worker, or the file with line, column or key.
+    /// Each sentence names its worker, or the file with line, column or key.
     public var sentences: [String]
 
     /// Makes an outcome.

@@ -8,17 +8,18 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     public var pool: String?
     /// Its process, while there is one.
     public var pid: Int32?
-    /// Where it is in its life, in a word or two: `idle`, `starting`, `ready`, `draining`, `stopping`, `backing off`,
-    /// `dormant`, `stopped` or `gave up`.
+    /// Where the worker is in its life, in a word or two.
     ///
-    /// A later version may know further ones.
+    /// It is `idle`, `starting`, `ready`, `draining`, `stopping`, `backing off`, `dormant`, `stopped` or `gave up`. A
+    /// later version may have further ones.
     public var state: String
-    /// What there is to say about the state, as a phrase: `attempt 2, again in 1.2 s`, or, of one whose process has
-    /// ended, `killed by SIGKILL (9); waits for a handler of BoxProvisioned`; nil for nothing.
+    /// A phrase about the state, such as `attempt 2, again in 1.2 s`; nil for none.
+    ///
+    /// If the process has ended, it may be `killed by SIGKILL (9); waits for a handler of BoxProvisioned`.
     public var detail: String?
     /// How often it was started: the number of its present or last incarnation.
     public var starts: Int
-    /// How often it was started again without anybody asking for it.
+    /// How often it was started again without a request.
     public var restarts: Int
     /// For how long its process has been there, in milliseconds; nil if there is none.
     public var uptimeMilliseconds: UInt64?
@@ -28,12 +29,11 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     public var violations: UInt64
     /// How much memory of its process lies in RAM, in bytes; nil if there is no process, or that is not known.
     public var residentBytes: UInt64?
-    /// What its box is without, as the system lacks it, each as a sentence; nil if nothing, or from a host that does
-    /// not say.
+    /// What the system lacks of its box, each as a sentence; nil if nothing, or from a host that does not say.
     public var missingFromBox: [String]?
-    /// How long it takes to settle an event, of a sample of them; nil from a host that does not say.
+    /// How long it takes to settle an event, from a sample; nil from a host that does not say.
     public var settling: DurationHistogram?
-    /// The events to it; what is ``EventTotals/waiting`` lies in its outbox in the host.
+    /// The events to it; those of ``EventTotals/waiting`` lie in its outbox in the host.
     public var sent: EventTotals
     /// The events from it.
     public var received: EventTotals
@@ -89,7 +89,7 @@ public struct EventTotals: Sendable, Hashable, Codable {
     public var unconfirmed: UInt64 = 0
     /// Events that were refused.
     public var refused: UInt64 = 0
-    /// Events that were left out as a later one took their place.
+    /// Events that were left out because a later one took their place.
     public var coalesced: UInt64 = 0
     /// Events that an overflow policy dropped.
     public var dropped: UInt64 = 0
@@ -99,7 +99,7 @@ public struct EventTotals: Sendable, Hashable, Codable {
     public var lost: UInt64 = 0
     /// Events that are accepted and not settled.
     public var waiting: UInt64 = 0
-    /// What those take of the outbox, in bytes.
+    /// What these events take of the outbox, in bytes.
     public var waitingBytes: UInt64 = 0
     /// The bytes of all events that have passed.
     public var bytes: UInt64 = 0

@@ -2,8 +2,8 @@ import CBridgePlatform
 
 /// Where the calling thread stands.
 package enum CallPlace {
-    /// The functions that the thread is in, innermost first, without those of the modules named and of Swift's own
-    /// libraries; empty where they are not known.
+    /// The functions that the thread is in, innermost first, without the functions of the named modules and of Swift's
+    /// own libraries; empty where they are not known.
     ///
     /// Costs some hundred microseconds, and memory.
     package static func functions(outside modules: [String], atMost limit: Int) -> [String] {
@@ -28,13 +28,14 @@ package enum CallPlace {
         }
     }
 
-    /// Whether it is none of the program's own functions, or of one of these modules.
+    /// Whether the function is none of the program's own, or belongs to one of these modules.
     private static func isForeign(_ name: String, _ modules: [String]) -> Bool {
         guard !name.hasPrefix("swift::"), let module = module(of: name) else { return true }
         return (modules + ["Swift", "_Concurrency"]).contains(module)
     }
 
-    /// As in `closure #1 () -> () in static Module.Type.function(Other.Type) -> ()`; nil for what is not Swift.
+    /// The module, as in `closure #1 () -> () in static Module.Type.function(Other.Type) -> ()`; nil for a name that is
+    /// not Swift.
     private static func module(of name: String) -> String? {
         var words = name.split(separator: " ")[...]
         if words.first == "closure" || words.first == "implicit", let last = words.lastIndex(of: "in") {
@@ -50,7 +51,8 @@ package enum CallPlace {
 
 /// Tells of tasks that are handed to Swift's global executor.
 package enum GlobalTasks {
-    /// Calls `seen` on each thread that hands one over, before it runs; for good, and for the first caller only.
+    /// Calls `seen` on each thread that hands a task over, before the task runs; for good, and for the first caller
+    /// only.
     ///
     /// - Returns: Whether anything will be told.
     package static func watch(_ seen: @escaping @convention(c) () -> Void) -> Bool { cbp_watch_global_tasks(seen) == 0 }

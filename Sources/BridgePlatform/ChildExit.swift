@@ -16,7 +16,7 @@ package enum ExitStatus: Equatable, Hashable, Sendable, CustomStringConvertible 
     }
 }
 
-/// What a child process, with those of its own children that it waited for, has used in all.
+/// What a child process has used in all, together with those of its own children that it waited for.
 package struct ResourceUse: Equatable, Sendable {
     package let userMicroseconds: UInt64
     package let systemMicroseconds: UInt64

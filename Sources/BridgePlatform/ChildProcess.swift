@@ -35,7 +35,8 @@ package final class ChildProcess: @unchecked Sendable {
         }
         let error = SystemError.current("watching the new process \(process)")
         if error.code != ESRCH {
-            // Without a handle it cannot be looked after. It has not been reaped, so its number is still its own.
+            // Without a handle the child cannot be looked after. It has not been reaped, so its number is still its
+            // own.
             kill(-process, SIGKILL)
             kill(process, SIGKILL)
             _ = retryingInterrupted { waitpid(process, nil, 0) }
@@ -59,7 +60,8 @@ package final class ChildProcess: @unchecked Sendable {
         return try answer.wait().get()
     }
 
-    /// Starts a process and calls `completion`, on the thread that starts all processes, which it must not hold up.
+    /// Starts a process and calls `completion` on the thread that starts all processes; `completion` must not hold that
+    /// thread up.
     ///
     /// The descriptors named in the request must stay open until then. Requests that cannot be right are thrown back
     /// at once.
@@ -93,7 +95,7 @@ package final class ChildProcess: @unchecked Sendable {
         lock.withLock { exit?.resourceUse }
     }
 
-    /// What of its box this system lacks, each a sentence; empty if it is in a whole one, or none was asked for.
+    /// The parts of its box that this system lacks, each a sentence; empty if its box is whole, or none was asked for.
     package internal(set) var missingFromBox: [String] {
         get { lock.withLock { lacks } }
         set { lock.withLock { lacks = newValue } }
@@ -124,9 +126,9 @@ package final class ChildProcess: @unchecked Sendable {
             guard exit == nil, let handle else { return false }
             if cbp_process_signal_group(handle.rawValue, signal) == 0 { return true }
             if errno == EINVAL {
-                // By its number, which may be anybody's once the child is reaped. Looked at, in case other code of this
-                // process has done so; between this look and the signal it still could, and breaks the rule that only
-                // we wait for our children.
+                // By its number, which any process may have once the child is reaped. The look is for the case that
+                // other code of this process has reaped it. Between this look and the signal such code still could; it
+                // breaks the rule that only we wait for our children.
                 guard look(at: handle, reaping: false) != nil else { return false }
                 if kill(-processIdentifier, signal) == 0 { return true }
             }
@@ -245,8 +247,8 @@ private final class ExitWatch: @unchecked Sendable {
 
 /// Carries the spawner's answer to the thread that waits for it.
 ///
-/// It is opened only after the spawner has let go of the child, so that the child's descriptor is closed exactly when
-/// its owner lets go of it, and not some time later on another thread.
+/// It is opened only after the spawner has let go of the child. So the child's descriptor is closed exactly when its
+/// owner lets go of it, and not some time later on another thread.
 ///
 /// `@unchecked Sendable` is sound: the properties are touched under `lock` only.
 private final class SpawnAnswer: @unchecked Sendable {

@@ -17,13 +17,14 @@ extension CurrentProcess {
     /// The error number for a file that does not exist.
     package static let noSuchFile = ENOENT
 
-    /// Puts the null device where one of the three standard streams is closed, so that nothing which is opened later
-    /// gets its number and is written to by code that means the stream.
+    /// Puts the null device where one of the three standard streams is closed.
     ///
-    /// What is written there is swallowed; to read from there stays an error. To be called before anything is opened.
+    /// Otherwise a descriptor that is opened later could get the stream's number, and code that means the stream would
+    /// write to it. What is written to the null device is swallowed; to read from there stays an error. Call this
+    /// before anything is opened.
     package static func fillStandardStreams() {
         for number in STDIN_FILENO...STDERR_FILENO where !FileDescriptor.isOpen(number) {
-            // The lowest number that is free is this one, as those below are open by now.
+            // This is the lowest free number, as those below are open by now.
             _ = retryingInterrupted { open("/dev/null", O_WRONLY) }
         }
     }

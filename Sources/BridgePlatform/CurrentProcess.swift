@@ -73,18 +73,18 @@ package enum CurrentProcess {
     /// How much memory of this process lies in RAM now, in bytes; nil where the system does not say.
     package static func residentBytes() -> Int? { OperatingSystem.residentBytes(of: identifier) }
 
-    /// Lets the C library give memory back to the system that is freed beyond a mebibyte, in each of its arenas.
+    /// Lets the C library give freed memory beyond a mebibyte back to the system, in each of its arenas.
     ///
-    /// Otherwise glibc takes the largest block that was freed for the size that is worth keeping, up to 64 MiB, and
-    /// keeps as much for each thread that allocates: a process that has got large events once stays large
-    /// (`mallopt(3)`, M_MMAP_THRESHOLD). It is for a program to decide, not for a library, at the beginning of `main`.
+    /// Otherwise glibc takes the size of the largest freed block, up to 64 MiB, for the size that is worth keeping, and
+    /// keeps as much for each thread that allocates. A process that has got large events once then stays large
+    /// (`mallopt(3)`, M_MMAP_THRESHOLD). A program decides this, not a library, at the beginning of `main`.
     package static func keepLittleFreeMemory() { cbp_heap_limit(1 << 20) }
 
     /// Raises the soft limit of open descriptors (RLIMIT_NOFILE) to the hard one.
     ///
     /// Each worker takes six, and the usual soft limit is 1,024. The programs that this one starts through the launcher
-    /// get the limit from before back: some count on it (`select(2)`), or close as many descriptors as there may be. It
-    /// is for a program to decide, not for a library, at the beginning of `main`.
+    /// get the limit from before back: some count on it (`select(2)`), or close as many descriptors as there may be. A
+    /// program decides this, not a library, at the beginning of `main`.
     package static func raiseDescriptorLimit() {
         let before = cbp_raise_descriptor_limit()
         if before >= 0 { softDescriptorLimit.store(Int(before), ordering: .releasing) }
@@ -115,7 +115,7 @@ package enum CurrentProcess {
     private static func isTimer(_ descriptor: CInt) -> Bool {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
             guard let start = buffer.baseAddress else { return false }
-            // Only Linux has this list, and these.
+            // Only Linux has this list, and these timers.
             let length = readlink("/proc/self/fd/\(descriptor)", start, buffer.count)
             let target = buffer.prefix(max(0, length)).map { UInt8(bitPattern: $0) }
             return String(decoding: target, as: UTF8.self).hasSuffix("[timerfd]")

@@ -5,10 +5,10 @@ package enum CurrentThread {
     /// Its number in the operating system, which debuggers and `top` show.
     package static var identifier: UInt64 { cbp_thread_identifier() }
 
-    /// It and the threads that it starts stay on one processor from now on, which threads that take turns are quickest
-    /// on.
+    /// Keeps it and the threads that it starts on one processor from now on; threads that take turns are quickest that
+    /// way.
     ///
-    /// - Parameter turn: says which one, of those that the thread may use.
+    /// - Parameter turn: says which of the processors that the thread may use.
     package static func stayOnOneProcessor(turn: UInt64) { cbp_thread_stay_on_one_processor(turn) }
 
     /// What it is called; on Linux the first 15 bytes, and the program's name where none was set.

@@ -30,7 +30,8 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
     }
 
     func add(_ descriptor: CInt, _ interest: Poller.Interest, token: UInt64) throws(SystemError) {
-        // Hang-up is seen by the read filter; without interest in reading, data that stays unread must not spin.
+        // The read filter sees a hang-up; without interest in reading, data that stays unread must not make the thread
+        // spin.
         let watchesReading = !interest.isDisjoint(with: [.readable, .peerHangUp])
         let onlyHangUp = !interest.contains(.readable)
         let edge = interest.contains(.edgeTriggered) ? EV_CLEAR : 0

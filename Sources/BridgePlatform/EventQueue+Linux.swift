@@ -46,7 +46,7 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
 
     /// Ends a watch.
     ///
-    /// That the descriptor was closed before is a mistake of its owner that does no harm here.
+    /// If the owner has closed the descriptor before, that mistake does no harm here.
     func remove(_ descriptor: CInt) {
         _ = cbp_epoll_remove(queue.rawValue, descriptor)
     }

@@ -99,7 +99,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
 /// A descriptor that several threads use at once, closed when the last of them lets go.
 ///
 /// Closing a number while another thread is about to use it would let that thread write into whatever is opened next
-/// under the same number. Here the number stays taken for as long as anybody holds the object; to end a connection
+/// under the same number. Here the number stays taken for as long as any code holds the object; to end a connection
 /// before that, shut it down.
 package final class SharedDescriptor: Sendable {
     private let descriptor: FileDescriptor

@@ -5,10 +5,10 @@ import Darwin
 #endif
 
 /// A file that is there as a whole or not at all: it is written under another name in the same directory, and takes its
-/// own when it is complete.
+/// own name when it is complete.
 ///
-/// Until then what was there before stays. What is no regular file, a device or a pipe, cannot be replaced and is
-/// written as it is.
+/// Until then what was there before stays. Anything but a regular file, such as a device or a pipe, cannot be replaced
+/// and is written as it is.
 package final class FileReplacement {
     private let file: SystemFile
     /// The names of the two; nil if the file is written as it is.
@@ -29,7 +29,7 @@ package final class FileReplacement {
             names = nil
             return
         }
-        // Of a symbolic link the file that it leads to, which may be in another directory.
+        // For a symbolic link, the file that it leads to, which may be in another directory.
         let target = isThere ? Self.resolved(path) : path
         let temporary = "\(target).\(String(randomUInt64(), radix: 36)).part"
         file = try Self.open(temporary, O_WRONLY | O_CREAT | O_EXCL)
@@ -41,13 +41,13 @@ package final class FileReplacement {
         if !isSettled, let names { unlink(names.temporary) }
     }
 
-    /// Whether there is nothing of it if it is not committed.
+    /// Whether nothing of the file is left if it is not committed.
     package var leavesNothing: Bool { names != nil }
 
     /// Writes behind what was written before.
     package func append(_ bytes: [UInt8]) throws(SystemFileError) { try file.append(bytes) }
 
-    /// Puts the file in its place; one that is not committed when it goes away leaves nothing behind.
+    /// Puts the file in its place; a replacement that goes away without this leaves nothing behind.
     package func commit() throws(SystemFileError) {
         try file.synchronize()
         guard let names else { return }
@@ -57,7 +57,7 @@ package final class FileReplacement {
 
     /// Removes what is written so far, for a process that ends at once and releases nothing.
     ///
-    /// It may come from another thread than the rest. Behind ``commit()`` it does nothing; what is committed behind it
+    /// It may come from another thread than the other calls. After ``commit()`` it does nothing; a commit after it
     /// fails.
     package func discard() {
         if let names { unlink(names.temporary) }
@@ -76,5 +76,5 @@ package final class FileReplacement {
     }
 }
 
-// Under its own name the call is hidden by the method that makes it.
+// The method that makes the call hides it under its own name.
 private func openFile(_ path: String, _ flags: CInt, _ mode: mode_t) -> CInt { open(path, flags, mode) }

@@ -6,9 +6,9 @@ import Darwin
 
 /// A spawn by way of `bridge-launcher`: what the launcher is told, and what it tells of how far it came.
 ///
-/// The kernel starts the launcher, and the launcher the program, so that a program which cannot be started would look
-/// like one that ended at once. The launcher writes the error into a pipe; that the program has begun shows in the
-/// pipe's end, which the launcher's copy comes to by its exec.
+/// The kernel starts the launcher, and the launcher starts the program: a program that cannot be started would look
+/// like a program that ended at once. So the launcher writes the error into a pipe. The pipe's end shows that the
+/// program has begun: the launcher's exec closes its copy.
 struct LaunchedSpawn {
     /// How far a launcher came, where that is not a matter of the box: see `SpawnBox.Stage`.
     private enum Stage {
@@ -34,7 +34,7 @@ struct LaunchedSpawn {
         case nothing(CInt)
     }
 
-    /// A launcher takes a millisecond; one that was stopped must not hold up all starts for ever.
+    /// A launcher takes a millisecond; a launcher that was stopped must not hold up all starts for ever.
     private static let patienceMilliseconds: CInt = 60_000
 
     private let asked: SpawnRequest
@@ -61,7 +61,7 @@ struct LaunchedSpawn {
         } catch {
             throw explain(error)
         }
-        // Open here, it would never come to its end.
+        // With its writing end open here, the pipe would never come to its end.
         pipe.writing.close()
         var lacks: [String] = []
         while true {
@@ -139,7 +139,7 @@ struct LaunchedSpawn {
         SystemError(code: code, operation: "\(asked.operation) through \(launcher.path)")
     }
 
-    /// What the kernel says of the launcher's file is not to be taken for the program's.
+    /// Keeps what the kernel says of the launcher's file from being taken for the program's.
     private func explain(_ error: SpawnError) -> SpawnError {
         guard case .failed(let cause) = error, cause.operation == asked.operation,
             [ENOENT, EACCES, ENOEXEC, ENOTDIR, ELOOP, ETXTBSY, EISDIR].contains(cause.code)

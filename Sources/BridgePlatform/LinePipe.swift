@@ -9,8 +9,8 @@ import Darwin
 /// Reads what another process prints, line by line, at whatever speed it prints.
 ///
 /// Neither a flood nor a line without end takes memory beyond one line, or keeps the poller from its other work: each
-/// time the pipe has something, a bounded number of bytes is read. The writer therefore never waits for long, and
-/// what is kept of its output is up to the closure.
+/// time the pipe has something, a bounded number of bytes is read. The writer therefore never waits for long, and the
+/// closure decides what is kept of its output.
 ///
 /// `@unchecked Sendable` is sound: `registration` and `hasEnded` are touched under `lock`; `assembler` is touched on
 /// the poller's thread only.
@@ -62,7 +62,7 @@ package final class LinePipe: @unchecked Sendable {
         onLine: @escaping @Sendable (Line) -> Void,
         onEnd: @escaping @Sendable () -> Void = {}
     ) throws(SystemError) -> LinePipe {
-        // Of the reading end only: the writer's end is another open file and stays blocking.
+        // Only the reading end: the writer's end is another open file and stays blocking.
         try FileDescriptor.setNonBlocking(readingEnd.rawValue)
         let pipe = LinePipe(SharedDescriptor(readingEnd), poller, limits, onLine, onEnd)
         let registration = try poller.register(pipe.descriptor.rawValue, interest: .readable) { _ in

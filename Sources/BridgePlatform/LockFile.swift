@@ -8,7 +8,7 @@ package import Darwin
 
 /// A file that at most one process holds locked, with that process's number in it.
 ///
-/// The lock goes with the descriptor: a process that dies, however, holds it no more.
+/// The lock goes with the descriptor: a process that dies, however it dies, holds it no more.
 package final class LockFile: Sendable {
     private let descriptor: FileDescriptor
     private let name: String

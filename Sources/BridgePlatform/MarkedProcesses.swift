@@ -8,9 +8,9 @@ package import Darwin
 
 /// Finds processes by a mark in the environment that they were started with, and kills them.
 ///
-/// A process that leaves its process group, as daemons do, is no child of the bridge's processes any more and in no
-/// list of theirs. But it has the environment of the process that has started it, unless that was changed on purpose.
-/// Only processes of the same user can be found, and only on Linux, where /proc shows them.
+/// A process that leaves its process group, as daemons do, is no child of the bridge's processes any more, and is in
+/// none of their lists. But it has the environment of the process that has started it, unless that was changed on
+/// purpose. Only processes of the same user can be found, and only on Linux, where /proc shows them.
 package enum MarkedProcesses {
     /// A mark of all that one bridge starts; each worker adds a number of its own.
     package struct Mark: Sendable, Equatable {
@@ -30,7 +30,7 @@ package enum MarkedProcesses {
         /// Whether a value is one of this mark's.
         package func isOn(_ value: String) -> Bool { value.hasPrefix("\(text).") }
 
-        /// How the variable begins for all of them, with its name.
+        /// How the variable begins for all workers, with its name.
         var beginning: String { "\(Self.variable)=\(text)." }
     }
 
@@ -47,10 +47,10 @@ package enum MarkedProcesses {
     /// A process that is born while others are being killed is found in the next round.
     private static let mostRounds = 10
 
-    /// Kills all that bear one of these values and are in another process group than the one named for it.
+    /// Kills all processes that bear one of these values and are outside the process group named for it.
     ///
     /// - Parameter groups: the process group of each value's first bearer, which is left to others.
-    /// - Returns: Those that were killed, by value.
+    /// - Returns: The processes that were killed, by value.
     package static func kill(outside groups: [String: pid_t]) -> [String: [Found]] {
         var all: [String: [Found]] = [:]
         for _ in 0..<mostRounds {
@@ -72,7 +72,7 @@ package enum MarkedProcesses {
             let number = cbp_process_open(process)
             guard number >= 0 else { continue }
             let handle = FileDescriptor(owning: number)
-            // Once more: the number may have been given to another process before the handle was opened.
+            // Looks once more: the number may have been given to another process before the handle was opened.
             guard mark(of: process) == value else { continue }
             guard cbp_process_signal(handle.rawValue, process, SIGKILL) == 0 else { continue }
             found[value, default: []].append(Found(processIdentifier: process, command: command))

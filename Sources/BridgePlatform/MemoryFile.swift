@@ -67,7 +67,7 @@ package final class MemoryFile: Sendable {
         return done
     }
 
-    /// Maps the whole file for reading; nil where the system cannot promise that it stays as long as it is.
+    /// Maps the whole file for reading; nil where the system cannot promise that it keeps its length.
     package func mapForReading() -> MemoryMapping? {
         cbp_memory_file_map_for_reading(file.rawValue, byteCount).map {
             MemoryMapping(UnsafeMutableRawBufferPointer(start: $0, count: byteCount))
@@ -105,7 +105,7 @@ package final class MemoryMapping: @unchecked Sendable {
         cbp_copy(target, source + range.lowerBound, range.count)
     }
 
-    /// Lets the memory go that backs these bytes, which are 0 from then on; begin and end lie on page boundaries.
+    /// Lets go of the memory that backs these bytes, which are 0 from then on; begin and end lie on page boundaries.
     package func giveBack(_ range: Range<Int>) {
         guard let address = bytes.baseAddress, range.upperBound <= bytes.count else { return }
         cbp_memory_file_give_back(address + range.lowerBound, range.count)

@@ -6,8 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A directory that is held open: another process that renames things meanwhile cannot lead elsewhere what is asked of
-/// it.
+/// A directory that is held open: another process that renames things meanwhile cannot lead its calls elsewhere.
 ///
 /// Names are those of its own entries, without slashes. No symbolic link is followed. Any thread may use it.
 package final class OpenDirectory: Sendable {
@@ -76,14 +75,14 @@ package final class OpenDirectory: Sendable {
         }
     }
 
-    /// Removes what is no directory; nothing of this name is no error.
+    /// Removes an entry that is no directory; it is no error if there is none.
     package func remove(_ name: String) throws(SystemError) {
         if unlinkat(descriptor.rawValue, name, 0) == 0 { return }
         let error = SystemError.current("removing \(name)")
         if error.code != ENOENT { throw error }
     }
 
-    /// Opens a file to lock it, which is made if there is none.
+    /// Opens a file to lock it, and makes the file if there is none.
     package func openLock(_ name: String) throws(SystemError) -> LockFile {
         let number = try SystemError.check("opening the lock file \(name)") {
             // Without waiting: another process may have put a pipe there.

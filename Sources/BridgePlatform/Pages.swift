@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Memory straight from the operating system, which has it back the moment it is given back.
+/// Memory straight from the operating system; the system has it back the moment it is given back.
 ///
 /// For blocks that come and go by the hundred thousand bytes on many threads: an allocator keeps them for their next
 /// use, each thread's apart, and a process that was once busy stays large.

@@ -20,8 +20,8 @@ package enum ParentDeathSignal {
 
     /// Asks the kernel to send `signal` to this process when its parent dies.
     ///
-    /// To be called on the main thread, as it lasts only as long as the thread that called. The kernel takes the
-    /// parent's *thread* for the parent; `ChildProcess` spawns from one that never ends.
+    /// Call it on the main thread: the request lasts only as long as the thread that made it. The kernel takes the
+    /// parent's *thread* for the parent; `ChildProcess` spawns from a thread that never ends.
     package static func arm(_ signal: CInt, expectedParent: pid_t) throws(SystemError) -> Outcome {
         if cbp_arm_parent_death_signal(signal) != 0 {
             let error = SystemError.current("asking for signal \(signal) at the parent's death")

@@ -19,7 +19,8 @@ package struct PassedDescriptors: Equatable, Sendable {
     private static let countVariable = "LISTEN_FDS"
     private static let namesVariable = "LISTEN_FDNAMES"
 
-    /// By which the manager tells a process of them, and which must not reach others: these would take them for theirs.
+    /// The variables by which the manager tells a process of them; other processes must not get these, as they would
+    /// take the descriptors for theirs.
     package static let variables = [processVariable, countVariable, namesVariable, "LISTEN_PIDFDID"]
 
     /// - Parameters:

@@ -18,7 +18,7 @@ package final class PlatformThread: Sendable {
 
     private enum Handle: Sendable {
         case thread(UInt)
-        /// A thread of the simulation that its starter belongs to, as what waits for its end.
+        /// A thread of the simulation that its starter belongs to; `join` waits for its end.
         case simulated(join: @Sendable () -> Void)
     }
 
@@ -31,7 +31,7 @@ package final class PlatformThread: Sendable {
         if case .thread(let handle) = handle, claim() { _ = cbp_thread_detach(handle) }
     }
 
-    /// Starts a thread whose end is not waited for.
+    /// Starts a thread for whose end no other thread waits.
     ///
     /// - Parameters:
     ///   - name: shown by debuggers and `top`; Linux keeps its first 15 bytes.

@@ -30,9 +30,9 @@ extension Poller {
         /// Ends the registration.
         ///
         /// When this returns, the handler is not running and is never called again, so that the descriptor may be
-        /// closed. From another thread it waits for a call under way to return, so it must not be called while holding
-        /// what the handler waits for. On the poller's thread nothing is waited for: the handler may cancel itself.
-        /// Cancelling twice is allowed.
+        /// closed. On another thread it waits for a call under way to return, so the caller must not hold what the
+        /// handler waits for. On the poller's thread it waits for nothing: the handler may cancel itself. Cancelling
+        /// twice is allowed.
         package func cancel() {
             poller.cancel(self, waiting: true)
         }

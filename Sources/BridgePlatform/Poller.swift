@@ -8,9 +8,9 @@ import Darwin
 
 /// One thread that waits for descriptors, deadlines and work, and calls what was registered for them.
 ///
-/// Each turn first handles what the descriptors have, then the timers that were due when the turn began, then the
-/// work given to `perform`. Descriptors come first so that after a gap, such as a stopped process, an answer that
-/// lies in a socket is read before the timer that would have missed it. No lock is held during a call.
+/// Each turn first handles what the descriptors have, then the timers that were due when the turn began, then the work
+/// given to `perform`. Descriptors come first: after a gap, such as a stopped process, an answer that lies in a socket
+/// is then read before the timer that would have missed it. No lock is held during a call.
 ///
 /// A handler that takes long delays all others. The thread keeps the poller alive until `stop()`.
 ///
@@ -35,7 +35,7 @@ package final class Poller: @unchecked Sendable {
 
     /// What was found.
     ///
-    /// More than what holds may be reported: calls on the descriptor must be ready to block.
+    /// It may report more than what holds: calls on the descriptor must be ready to block.
     package struct Readiness: OptionSet, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -114,7 +114,8 @@ package final class Poller: @unchecked Sendable {
     func update(_ registration: Registration, to interest: Interest) throws(SystemError) {
         try lock.withLock { () throws(SystemError) in
             guard registrations[registration.token] != nil else { return }
-            // An empty interest leaves the kernel's list: in it, a hang-up would be reported over and over.
+            // A descriptor with an empty interest leaves the kernel's list: there a hang-up would be reported over and
+            // over.
             switch (registration.interest.isWatching, interest.isWatching) {
             case (false, false): break
             case (false, true): try queue.add(registration.descriptor, interest, token: registration.token)
@@ -145,7 +146,8 @@ package final class Poller: @unchecked Sendable {
     /// On a stopped poller nothing is ever called.
     @discardableResult
     package func schedule(at deadline: UInt64, _ body: @escaping Work) -> Timer {
-        // A deadline in the past is now, or a timer that makes such another each time would hold up all else.
+        // A deadline in the past counts as now: otherwise a timer that makes another such timer each time would hold up
+        // all else.
         let effective = max(deadline, MonotonicClock.now())
         let (timer, wakes) = lock.withLock {
             let timer = Timer(self, effective, body)

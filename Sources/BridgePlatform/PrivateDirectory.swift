@@ -19,6 +19,6 @@ package struct PrivateDirectory: Sendable {
         return PrivateDirectory(path: String(decoding: path.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self))
     }
 
-    /// Removes it; one that has something in it stays.
+    /// Removes it; a directory that has something in it stays.
     package func remove() { rmdir(path) }
 }

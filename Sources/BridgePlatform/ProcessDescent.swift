@@ -8,12 +8,12 @@ import Darwin
 
 /// Whose child a process is, as far as the system tells.
 package enum ProcessDescent {
-    /// More are no line, but numbers that were given out again while it was followed.
+    /// A longer line is none: its numbers were given out again while it was followed.
     private static let longest = 64
 
-    /// The process, its parent, that one's parent, and so on up to the first process of the system.
+    /// The process, its parent, the parent's parent, and so on up to the first process of the system.
     ///
-    /// A process whose parent has ended is the child of another, which the system has chosen.
+    /// A process whose parent has ended is the child of another process, which the system has chosen.
     package static func line(of process: Int32) -> [Int32] {
         var line: [Int32] = []
         var next = process

@@ -9,15 +9,15 @@ import Darwin
 /// A process that outlives this one by a moment, to kill what the processes started here have left in their groups.
 ///
 /// The kernel can end a child with its parent, but not a child's children. The guard is a `bridge-launcher` of its own:
-/// each launcher tells it of its process group before its program begins, so that there is no moment in which a process
-/// could be left behind unknown. It ends with this object; then no process may be left.
+/// each launcher tells the guard of its process group before its program begins. So there is no moment in which a
+/// process could be left behind unknown. The guard ends with this object; then no process may be left.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class ProcessGuard: @unchecked Sendable {
     /// The guard's number for its end of the connection.
     private static let connection: CInt = 3
 
-    /// An end that takes longer is helped along: another process holds the connection, and there is nothing left to
+    /// A guard that takes longer to end is helped along: another process holds the connection, and nothing is left to
     /// guard.
     private static let endNanoseconds: UInt64 = 1_000_000_000
 
@@ -37,15 +37,15 @@ package final class ProcessGuard: @unchecked Sendable {
         // Closed before any thread waits for the end that this brings about.
         connection = nil
         guard isAlive, let child else { return }
-        // Without the thread it stays in the process table as long as this process lives.
+        // Without the thread the guard stays in the process table as long as this process lives.
         try? PlatformThread.start(name: "guard", stackSize: 128 << 10) { _ = child.waitForExit() }
     }
 
-    /// Starts a guard without waiting for it: what launchers have to say meanwhile waits for it.
+    /// Starts a guard without waiting for it: what launchers tell it meanwhile waits for it.
     ///
     /// - Parameters:
     ///   - launcher: the path of `bridge-launcher`.
-    ///   - mark: whose bearers are killed as well, whatever group they are in; see `MarkedProcesses`.
+    ///   - mark: the mark whose bearers are killed as well, whatever group they are in; see `MarkedProcesses`.
     package static func start(
         launcher: String,
         mark: MarkedProcesses.Mark? = nil,

@@ -6,8 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Where a service manager listens that has started this process and wants to know how it is: systemd's protocol,
-/// sd_notify(3).
+/// Where the service manager that has started this process listens to know how it is: systemd's protocol, sd_notify(3).
 package struct ServiceSocket: Sendable, Hashable {
     /// A path, or "@" with a name that lies in no file system.
     private let name: String

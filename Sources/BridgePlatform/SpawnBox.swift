@@ -4,8 +4,8 @@ import Glibc
 import Darwin
 #endif
 
-/// What a new process may use up and touch: set by `bridge-launcher` before its program begins, for it and all that it
-/// starts.
+/// What a new process may use up and touch: `bridge-launcher` sets it before its program begins, for the program and
+/// all that it starts.
 ///
 /// A process in a box gets no new privileges, whatever else is asked for.
 package struct SpawnBox: Equatable, Sendable {
@@ -68,7 +68,7 @@ package struct SpawnBox: Equatable, Sendable {
     /// Whether sockets of this machine cannot be connected to either; only without network.
     package var refusesConnections = false
 
-    /// Whether the process begins also where the system lacks something of this.
+    /// Whether the process begins even where the system lacks something of this.
     package var isBestEffort = false
 
     package init() {}
@@ -103,7 +103,7 @@ extension SpawnBox {
         return words
     }
 
-    /// What is said of a part of the box that the system lacks.
+    /// The sentence about a part of the box that the system lacks.
     func lack(_ stage: Stage, code: CInt, detail: CInt) -> String? {
         let error = SystemError.name(of: code)
         switch stage {

@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Everything that a new process is to have, and nothing else: what is not named here it does not get.
+/// Everything that a new process is to have, and nothing else: it does not get what is not named here.
 package struct SpawnRequest: Sendable {
     /// Where one of the three standard streams leads.
     package enum Stream: Equatable, Sendable {
@@ -78,8 +78,8 @@ package struct SpawnRequest: Sendable {
 
     /// Whether what the child leaves behind in its process group is killed when the child's exit is noticed.
     ///
-    /// It happens before the child is reaped, while its number cannot belong to anybody else. Processes that have left
-    /// the group, with setsid for instance, are not reached.
+    /// It happens before the child is reaped, while its number cannot belong to another process. Processes that have
+    /// left the group, with setsid for instance, are not reached.
     package var killsGroupOnExit = true
 
     /// How the child is tied to this process's life before its program begins; `nil` if it is not, or ties itself.
@@ -98,7 +98,7 @@ package enum SpawnError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The operating system refused. The error names the path.
     case failed(SystemError)
 
-    /// What the box of the process needs this system does not have: a sentence.
+    /// This system does not have what the box of the process needs: a sentence.
     case boxUnavailable(String)
 
     package var description: String {

@@ -16,7 +16,7 @@ import Darwin
 final class Spawner: @unchecked Sendable {
     typealias Completion = @Sendable (Result<ChildProcess, SpawnError>) -> Void
 
-    /// A request, and whom to tell.
+    /// A request, and the closures that are told.
     struct Order: Sendable {
         let request: SpawnRequest
         let completion: Completion
@@ -64,7 +64,7 @@ final class Spawner: @unchecked Sendable {
         }
     }
 
-    /// - Parameter asked: what errors speak of.
+    /// - Parameter asked: the request that errors speak of.
     private func startDirectly(_ request: SpawnRequest, for asked: SpawnRequest) throws(SpawnError) -> ChildProcess {
         let arguments = try CStringArray([request.name ?? request.executable] + request.arguments)
         let environment = try CStringArray(request.environment.map { "\($0.key)=\($0.value)" })

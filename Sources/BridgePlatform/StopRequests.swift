@@ -6,10 +6,10 @@ package final class StopRequests: @unchecked Sendable {
 
     /// What asks for an end: a service manager, the keyboard, and a terminal that goes away.
     ///
-    /// To `supervisor run`, which is no terminal's, the last means to read the configuration again.
+    /// For `supervisor run`, which belongs to no terminal, the last one means to read the configuration again.
     package static let signals = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
 
-    /// No request follows another as quickly.
+    /// No request follows another within this time.
     ///
     /// Programs such as `timeout` send the signal to the process and to its group, in one go.
     package static let distance: UInt64 = 100_000_000
@@ -20,7 +20,7 @@ package final class StopRequests: @unchecked Sendable {
 
     package init() {}
 
-    /// The number of a request that came at this time, in nanoseconds; nil if it belongs to the one before.
+    /// The number of a request that came at this time, in nanoseconds; nil if it belongs to the request before.
     package func next(at now: UInt64) -> Int? {
         lock.withLock {
             if count > 0, now < last + Self.distance { return nil }

@@ -32,7 +32,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     /// Whether it is for want of descriptors or memory, which passes.
     package var isShortage: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code) }
 
-    /// Whether a connection was refused as so many wait already to be accepted.
+    /// Whether a connection was refused because too many wait already to be accepted.
     package var isFullBacklog: Bool { code == EAGAIN }
 
     /// Whether there is no room in the file system, or for this process in it, which may pass too.

@@ -37,7 +37,7 @@ package final class SystemFile: Sendable {
         return file
     }
 
-    /// Opens a file for writing: a new one, or what there was is gone.
+    /// Opens a file for writing: a new file, or an old one whose content is gone with this.
     package static func create(_ path: String) throws(SystemFileError) -> SystemFile {
         guard !path.utf8.contains(0) else { throw SystemFileError("its name has a NUL character") }
         let number = retryingInterrupted { createFile(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
@@ -56,14 +56,14 @@ package final class SystemFile: Sendable {
         return (columns, rows)
     }
 
-    /// Calls `body` on the poller's thread when no process reads any more what is written; only of a pipe can that be
-    /// known beforehand.
+    /// Calls `body` on the poller's thread when no process reads what is written any more; only a pipe tells that
+    /// beforehand.
     ///
     /// - Returns: What keeps this up; nil if it is no pipe.
     package func whenReaderGoes(on poller: Poller, _ body: @escaping @Sendable () -> Void) -> Poller.Registration? {
         var status = stat()
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return nil }
-        // The writing end of a pipe is never readable; that it has lost its reader is reported unasked.
+        // The writing end of a pipe is never readable; the poller reports unasked that it has lost its reader.
         return try? poller.register(number, interest: .readable) { _ in body() }
     }
 
@@ -101,7 +101,7 @@ package final class SystemFile: Sendable {
     package enum WriteOutcome: Sendable, Hashable {
         /// All of them are written.
         case written
-        /// Why the rest is not, and how many are.
+        /// Why the rest is not written, and how many bytes are.
         case failed(SystemFileError, after: Int)
     }
 
@@ -112,7 +112,7 @@ package final class SystemFile: Sendable {
         if case .failed(let failure, _) = write(bytes) { throw failure }
     }
 
-    /// Returns when what was written lies where it stays, as far as the file is of a kind that stays.
+    /// Returns when the written bytes lie where they stay, as far as the file is of a kind that stays.
     package func synchronize() throws(SystemFileError) {
         guard retryingInterrupted({ fsync(number) }) != 0 else { return }
         let failure = errno
@@ -146,9 +146,9 @@ package final class SystemFile: Sendable {
 package struct SystemFileError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
     package let isDirectory: Bool
-    /// Whether no process reads any more what is written.
+    /// Whether no process reads what is written any more.
     package let hasNoReader: Bool
-    /// Whether there is no room now, which there may be later.
+    /// Whether there is no room now; there may be room later.
     package let hasNoRoom: Bool
 
     package init(_ description: String) {
@@ -164,7 +164,7 @@ package struct SystemFileError: Error, Sendable, Hashable, CustomStringConvertib
     }
 }
 
-// Under their own names the calls are hidden by the methods that make them.
+// The methods that make the calls hide them under their own names.
 private func openFile(_ path: String, _ flags: CInt) -> CInt { open(path, flags) }
 
 private func createFile(_ path: String, _ flags: CInt, _ mode: mode_t) -> CInt { open(path, flags, mode) }

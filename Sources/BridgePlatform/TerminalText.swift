@@ -1,7 +1,9 @@
 /// Text from workers, made fit for a terminal.
 package enum TerminalText {
-    /// Characters that would act instead of being seen are shown as escapes: a terminal would obey controls, and marks
-    /// of direction and separators of lines would show the text as another.
+    /// Shows characters as escapes if they would act instead of being seen.
+    ///
+    /// A terminal would obey controls; marks of direction and separators of lines would make the text look like another
+    /// text.
     package static func harmless(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: acts) else { return text }
         var result = String.UnicodeScalarView()

@@ -18,7 +18,7 @@ extension UnixSocket {
     package static func bind(to path: String) throws(SystemError) -> FileDescriptor {
         try checkPath(path)
         let socket = try create()
-        // Only Linux takes it, before there is a file.
+        // Only Linux takes this call, at a moment when there is no file yet.
         _ = fchmod(socket.rawValue, 0o600)
         try SystemError.check("binding a socket to \(path)") { cbp_unix_bind(socket.rawValue, path) }
         return socket
@@ -36,8 +36,8 @@ extension UnixSocket {
         try SystemError.check("connecting to \(path)") { cbp_unix_connect(socket, path) }
     }
 
-    /// Connects to the socket file at `path`, or fails with EAGAIN where so many wait to be accepted that this one
-    /// would have to wait too.
+    /// Connects to the socket file at `path`, or fails with EAGAIN where so many connections wait to be accepted that
+    /// this one would have to wait too.
     package static func connectWithoutWaiting(to path: String) throws(SystemError) -> FileDescriptor {
         let socket = try create()
         try FileDescriptor.setBlocking(socket.rawValue, false)

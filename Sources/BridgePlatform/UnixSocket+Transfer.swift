@@ -6,8 +6,8 @@ package import Darwin
 
 /// The hot path: one system call each, no allocation, interrupted calls repeated.
 ///
-/// Nothing here gives the kernel a control buffer, so that descriptors which a peer passes along are closed by the
-/// kernel instead of being installed in this process.
+/// Nothing here gives the kernel a control buffer, so the kernel closes descriptors that a peer passes along, instead
+/// of installing them in this process.
 extension UnixSocket {
     /// Sends what fits at once.
     ///
@@ -59,7 +59,7 @@ extension UnixSocket {
     }
 }
 
-/// IOV_MAX of Linux and of Darwin; a longer list is refused by the kernel as a whole.
+/// IOV_MAX of Linux and of Darwin; the kernel refuses a longer list as a whole.
 private let maximumVectorCount = 1024
 
 #if canImport(Darwin)

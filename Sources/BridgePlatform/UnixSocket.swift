@@ -10,7 +10,7 @@ package import Darwin
 ///
 /// All descriptors made here are close-on-exec. `UnixSocket+Transfer.swift` moves bytes through them.
 package enum UnixSocket {
-    /// Who is at the other end, as the kernel noted it when the connection was made.
+    /// The process at the other end, as the kernel noted it when the connection was made.
     package struct PeerCredentials: Equatable, Sendable {
         /// A hint only: the process may be gone and its number used again.
         package let processIdentifier: pid_t
@@ -56,7 +56,7 @@ package enum UnixSocket {
 
     /// Takes one waiting connection.
     ///
-    /// - Returns: `nil` when a non-blocking listener has none, or the one that waited has gone.
+    /// - Returns: `nil` when a non-blocking listener has none, or the connection that waited has gone.
     package static func accept(from listener: CInt) throws(SystemError) -> FileDescriptor? {
         let connection = retryingInterrupted { cbp_accept(listener) }
         if connection >= 0 { return FileDescriptor(owning: connection) }
@@ -101,7 +101,7 @@ package enum UnixSocket {
             let name = "using the socket path \(path) of \(length) bytes, where \(maximumPathLength) are allowed,"
             throw SystemError(code: ENAMETOOLONG, operation: name)
         }
-        // An empty path binds to a name that the caller did not choose, and one with a NUL would be cut there.
+        // An empty path binds to a name that the caller did not choose, and a path with a NUL would be cut there.
         if path.isEmpty || path.utf8.contains(0) {
             throw SystemError(code: EINVAL, operation: "using a socket path that is empty or contains NUL")
         }

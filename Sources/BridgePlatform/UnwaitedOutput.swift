@@ -4,14 +4,14 @@ import Glibc
 import Darwin
 #endif
 
-/// A standard stream as it is written to by a thread that must not wait for its reader.
+/// A standard stream for a thread that writes to it and must not wait for its reader.
 ///
 /// O_NONBLOCK belongs to the open file, which other processes may share, so that it cannot be set here. A pipe or
 /// terminal is opened a second time instead, a socket is asked with each call, and a file never makes a writer wait for
 /// a reader.
 ///
-/// On Darwin, where a second opening is the same open file, a terminal or pipe is written to when it says that it has
-/// room; it may have less than is written, and then waits.
+/// On Darwin a second opening is the same open file. There a terminal or pipe is written to when it says that it has
+/// room. It may have less room than the write takes, and then the write waits.
 package final class UnwaitedOutput: Sendable {
     private enum Way: Sendable {
         case plain

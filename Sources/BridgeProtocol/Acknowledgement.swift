@@ -29,6 +29,6 @@ package struct Acknowledgement: Sendable, Hashable {
         self.unwanted = UntrustedNumber(unwanted)
     }
 
-    /// Beyond this many holes the sender stops at the oldest: keeps the message small.
+    /// Beyond this many ranges the sender keeps to the oldest, so that the message stays small.
     package static let maximumRanges = 64
 }

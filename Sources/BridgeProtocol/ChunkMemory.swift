@@ -1,4 +1,4 @@
-/// Where the chunks of an outbox come from that is not shared.
+/// Where the chunks of an outbox that is not shared come from.
 package struct ChunkMemory: Sendable {
     let take: @Sendable (_ byteCount: Int) -> UnsafeMutableRawPointer
     let giveBack: @Sendable (_ chunk: UnsafeMutableRawPointer, _ byteCount: Int) -> Void

@@ -8,7 +8,7 @@ package struct CloudEvent: Sendable {
     package let context: EventContext
     /// The process that it comes from.
     package let source: String
-    /// Its place in what a link brings; nil where there is no link.
+    /// Its place among the events that a link brings; nil where there is no link.
     package let sequence: UInt64?
     package let payload: ShownPayload
 

@@ -1,8 +1,7 @@
 /// How many control messages a peer may send.
 ///
-/// What answers an event is paid for by that event: an acknowledgement, a refusal and a receipt each, at the most. So a
-/// peer may answer as fast as it is asked. All else, and what answers nothing, has a rate, and four times as much may
-/// come at once.
+/// An event pays for its answers: an acknowledgement, a refusal and a receipt, at the most. So a peer may answer as
+/// fast as it is asked. All other messages, and answers to nothing, have a rate; four times as many may come at once.
 ///
 /// Pure, and without a look at the clock while there is some allowance left.
 package struct ControlAllowance: Sendable {
@@ -14,7 +13,7 @@ package struct ControlAllowance: Sendable {
     /// Messages a second; `nil` for any number.
     private let rate: Int?
     private var left: Int
-    /// Up to when ``left`` has been counted.
+    /// The time up to which ``left`` has been counted.
     private var countedTo: UInt64
     private var answers: UInt64 = 0
 
@@ -64,7 +63,7 @@ package struct ControlAllowance: Sendable {
             countedTo = now
         } else {
             left = Int(elapsed * UInt64(rate) / Self.second)
-            // What is not a whole message yet counts on.
+            // The time that makes no whole message yet counts on.
             countedTo += UInt64(left) * Self.second / UInt64(rate)
         }
     }

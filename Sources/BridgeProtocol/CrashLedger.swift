@@ -1,17 +1,17 @@
-/// Decides who pays for the crashes of one worker: the worker itself, or the event that it crashed over.
+/// Decides what pays for the crashes of one worker: the worker itself, or the event that it crashed over.
 package struct CrashLedger: Sendable, Hashable {
     package enum Verdict: Sendable, Hashable {
-        /// The crash is laid at the worker's own door.
+        /// The crash counts against the worker itself.
         case worker
         /// The event got a strike, and is sent again.
         case strike
         /// The event has all the strikes that it may have: it is not sent again.
         case deadLetter
-        /// The same; and as nothing was handled since the last such events, the worker is broken, whatever it is sent.
+        /// The same, and nothing was handled since the last such events: the worker is broken, whatever it is sent.
         case broken
     }
 
-    /// So many dead letters without a success between them, and the worker is broken.
+    /// After so many dead letters without a success between them the worker is broken.
     package static let deadLettersInARow = 3
 
     private let strikeLimit: Int

@@ -63,7 +63,7 @@ package enum EventFrame {
 
     // MARK: - Encoding
 
-    /// Appends everything up to the payload, the frame's length included, which counts the payload in.
+    /// Appends everything up to the payload, with the frame's length, which counts the payload in.
     package static func encodeHead(_ head: EventHead, payloadBytes: Int, into buffer: CBORBuffer) {
         let start = buffer.appendHole(FrameDecoder.headBytes)
         let writer = CBORWriter(buffer)
@@ -149,7 +149,7 @@ package enum EventFrame {
             self.name = name
             self.settledBelow = settledBelow
             let id = number == sequence ? 1 : Self.length(of: number)
-            // One byte says that there are no options, or that there is one, and another one which.
+            // One byte says whether there is an option. If there is one, another byte says which.
             let options = settledBelow.map { 2 + Self.length(of: $0) } ?? 1
             // Length, array and kind beside the four numbers.
             length =
@@ -257,9 +257,9 @@ package enum EventFrame {
         return (head, reader.position)
     }
 
-    /// Takes a frame apart that begins with a ``PlainHead``; nil if it does not, and then nothing is said about it.
+    /// Takes apart a frame that begins with a ``PlainHead``; nil for any other frame, which may be right all the same.
     ///
-    /// Its numbers alone: a head is so large that each hand it goes through costs.
+    /// It returns the numbers alone: a head is so large that each hand it goes through costs.
     private static func decodePlain(
         _ body: UnsafeRawBufferPointer
     ) -> (sequence: UInt64, number: UInt64, time: UInt64, name: UInt64, settledBelow: UInt64?, payloadOffset: Int)? {

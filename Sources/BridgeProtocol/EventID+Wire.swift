@@ -12,7 +12,8 @@ extension WireID {
 
     /// The identity that a frame from `sender` to `receiver` spells.
     ///
-    /// Not an initializer, and neither is its reverse: one takes over what it is given, at a retain for each.
+    /// Neither this nor its reverse is an initializer: an initializer takes over what it is given, at a retain for
+    /// each.
     package func identity(from sender: EventSource, to receiver: EventSource) -> EventID {
         switch self {
         case .sender(let number): EventID(source: sender, number: number)
@@ -57,11 +58,12 @@ extension EventHead {
         EventContext(
             id: id.identity(from: sender, to: receiver),
             nanosecondsSinceEpoch: nanosecondsSinceEpoch.asWritten,
-            // One more is added now and then: far from the end of the numbers, whatever a peer says.
+            // Other code adds one now and then: the attempt stays far from the end of the numbers, whatever a peer
+            // says.
             attempt: attempt.clamped(to: 1...Int(UInt32.max)),
             cause: cause.map { $0.identity(from: sender, to: receiver) },
             root: root.map { $0.identity(from: sender, to: receiver) },
-            // What is no trace context is to be ignored, not answered for.
+            // A text that is no trace context is to be ignored, not answered for.
             traceparent: traceparent.flatMap { Traceparent($0) },
             settledBelow: settledBelow?.asWritten
         )

@@ -1,6 +1,6 @@
 /// Memory in which a host's large events lie, and which its worker reads.
 ///
-/// Nothing is looked for there but what a placed frame names: the memory has no head and no trail.
+/// The worker looks there only for what a placed frame names: the memory has no head and no trail.
 final class FrameShelf {
     private let slots: SlotTable
 
@@ -13,7 +13,7 @@ final class FrameShelf {
     /// Room for `capacity` bytes of frames at least; nil if there is none.
     func takeChunk(capacity: Int) -> UnsafeMutableRawBufferPointer? { slots.take(capacity) }
 
-    /// Gives a chunk back that no event lies in any more.
+    /// Gives back a chunk in which no event lies any more.
     func giveBack(frames: UnsafeMutableRawPointer, capacity: Int) {
         slots.giveBack(UnsafeMutableRawBufferPointer(start: frames, count: capacity))
     }

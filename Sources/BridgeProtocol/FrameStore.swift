@@ -1,8 +1,8 @@
 /// First-in, first-out memory for encoded frames whose addresses never change.
 ///
 /// Frames lie one behind the other in chunks, so that many leave in one write, and no frame straddles two. A chunk is
-/// given back, or used again, when the last frame in it is. The chunks are this process's own memory, but for those of
-/// large frames if there is a shelf for them; or all of them lie in a shared outbox.
+/// given back, or used again, when its last frame is given back. Either all chunks lie in a shared outbox, or they are
+/// this process's own memory. In the latter case large frames lie on a shelf, if there is one.
 struct FrameStore: ~Copyable {
     private struct Chunk {
         let base: UnsafeMutableRawPointer
@@ -17,7 +17,7 @@ struct FrameStore: ~Copyable {
 
     /// Nil if the chunks are this process's own memory.
     let region: OutboxRegion?
-    /// Where large frames lie from when there is one on, as far as it has room.
+    /// Where large frames lie once there is a shelf, as far as it has room.
     var shelf: FrameShelf?
     private var chunks: [Chunk] = []
     private var first = 0
@@ -57,7 +57,8 @@ struct FrameStore: ~Copyable {
             }
             return chunks[last].base + chunks[last].used
         }
-        // One that was kept to begin again in, and is of no use for this frame, would never become empty a second time.
+        // A chunk that was kept to begin again in, and is of no use for this frame, would never become empty a second
+        // time.
         if first < chunks.count, chunks[first].frames == 0 { retireFirst() }
         guard var chunk = takeFromShelf(length) ?? makeChunk(length) else { return nil }
         if let region {
@@ -79,7 +80,7 @@ struct FrameStore: ~Copyable {
         }
         var memory = shelf.takeChunk(capacity: length)
         if memory == nil {
-            // Too small each, but together they may make the room.
+            // Each is too small, but together they may make the room.
             for spare in spares where spare.isOnShelf { giveBack(spare) }
             spares.removeAll { $0.isOnShelf }
             spareBytes = spares.reduce(0) { $0 + $1.capacity }
@@ -110,7 +111,7 @@ struct FrameStore: ~Copyable {
         }
         var taken = region.takeChunk(capacity: length)
         if taken == nil {
-            // Too small each, but together they may make the room.
+            // Each is too small, but together they may make the room.
             for spare in spares { region.giveBack(frames: spare.base, capacity: spare.capacity) }
             (spares, spareBytes) = ([], 0)
             taken = region.takeChunk(capacity: length)

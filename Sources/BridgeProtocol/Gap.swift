@@ -9,7 +9,7 @@ package struct Gap: Sendable, Hashable {
         case full = 2
     }
 
-    /// From the first to the last that was dropped of one origin's events; not all between are missing.
+    /// From the first to the last dropped event of one origin; not all events between them are missing.
     package struct Range: Sendable, Hashable {
         package var first: EventID
         package var last: UntrustedNumber
@@ -20,7 +20,7 @@ package struct Gap: Sendable, Hashable {
         }
     }
 
-    /// Of more origins than this it is only said how many events are missing.
+    /// Of further origins a gap only says how many events are missing.
     package static let maximumRanges = 64
 
     package let name: String
@@ -47,7 +47,7 @@ package struct Gap: Sendable, Hashable {
     /// Whether one gap can say what the two say.
     package func isLike(_ other: Gap) -> Bool { name.hasBytes(of: other.name) && reason == other.reason }
 
-    /// Says what a neighbour says, too.
+    /// Takes in what a neighbour says.
     package mutating func merge(_ other: Gap) {
         count = count.saturatingSum(other.count)
         for range in other.ranges {

@@ -6,7 +6,8 @@ package enum HostHandshake {
         case reject(Reject)
     }
 
-    /// - Parameter cookie: what its process was started with; nil for a client, which the host has not started.
+    /// - Parameter cookie: the cookie that the worker's process was started with; nil for a client, which the host has
+    ///   not started.
     package static func helloReceived(_ hello: Hello, expecting cookie: String?) -> Outcome {
         guard let version = ProtocolVersion.common(hello.versions) else {
             let own = ProtocolVersion.supported

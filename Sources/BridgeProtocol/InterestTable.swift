@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// What the peer wants: by which number each event name goes on this link.
+/// What the peer wants, and the number that each event name has on this link.
 ///
 /// A number means one name for as long as the link lives, wanted or not: events that carry it may still be under way.
 package struct InterestTable: Sendable {

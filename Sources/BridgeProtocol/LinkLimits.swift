@@ -59,8 +59,8 @@ package struct LinkLimits: Sendable, Hashable {
     /// A thousand of the largest, or what a peer says of 16,384 names; a peer that reads leaves next to none waiting.
     package static let waitingControlBytes = 4 << 20
 
-    /// How far beyond the oldest unacknowledged event a sender goes, in windows: bounds what the receiver remembers of
-    /// events that were handled out of order.
+    /// How far beyond the oldest unacknowledged event a sender goes, in windows: this bounds what the receiver
+    /// remembers of events that were handled out of order.
     package static let spanInWindows = 4
 
     /// The highest sequence that may be sent while `mark` is the acknowledged one.

@@ -1,12 +1,12 @@
 package import DomainEvents
 
-/// The two processes that a link connects, as each of them offers events, and under which incarnations they
-/// acknowledge.
+/// The two processes that a link connects: the source of each one's events, and the incarnation under which it
+/// acknowledges.
 ///
-/// Frames name events briefly: an event of the one that writes by its number alone, one of the reader by that it is the
-/// reader's. So what a frame means depends on which of the two has written it.
+/// Frames name events briefly: an event of the writing side by its number alone, an event of the reading side as the
+/// reader's own. So the meaning of a frame depends on which side has written it.
 package struct LinkParties: Sendable {
-    /// Who offers the events that this side publishes.
+    /// The source of the events that this side publishes.
     package private(set) var own: EventSource
     /// The same of the peer; nil before the handshake.
     package private(set) var peer: EventSource?
@@ -17,7 +17,7 @@ package struct LinkParties: Sendable {
 
     /// The handshake is done.
     ///
-    /// - Parameter own: who offers this side's events, where only the handshake says so.
+    /// - Parameter own: the source of this side's events, where only the handshake says so.
     package mutating func established(own: EventSource?, peer: EventSource, ownIncarnation: UInt64) {
         if let own { self.own = own }
         self.peer = peer
@@ -37,7 +37,7 @@ package struct LinkParties: Sendable {
         head.context(from: own, to: peer ?? own)
     }
 
-    /// What a gap says that this side has written.
+    /// The gap in a frame that this side has written.
     package func written(_ gap: GapFrame, name: String) -> Gap {
         Gap(gap, name: name, sender: own, receiver: peer ?? own)
     }
@@ -54,7 +54,7 @@ package struct LinkParties: Sendable {
         }
     }
 
-    /// What a gap says that the peer has written; nil before the handshake.
+    /// The gap in a frame that the peer has written; nil before the handshake.
     package func received(_ gap: GapFrame, name: String) -> Gap? {
         peer.map { Gap(gap, name: name, sender: $0, receiver: own) }
     }

@@ -52,7 +52,7 @@ package struct Welcome: Sendable, Hashable {
     /// How often the worker shows that it is alive.
     package var heartbeatMilliseconds: UntrustedNumber
     package var features: LinkFeatures
-    /// What the host calls a peer that it has not started, which is told so; nil for a worker, which knows its name.
+    /// The name that the host tells a peer that it has not started; nil for a worker, which knows its name.
     package var name: String?
 
     package init(
@@ -92,7 +92,7 @@ package struct Reject: Sendable, Hashable {
         case cookie = 2
         /// As many clients are attached as may be.
         case limit = 3
-        /// A worker of this host, or what it has started, that may not attach.
+        /// A worker of this host, or a process that the worker has started; it may not attach.
         case worker = 4
     }
 
@@ -103,7 +103,7 @@ package struct Reject: Sendable, Hashable {
     /// A `BridgeReport` as it is encoded in events.
     package var report: [UInt8]?
 
-    /// So long a report still leaves room for the rest in a frame as it is allowed before the welcome.
+    /// A report of this length still leaves room for the rest of a frame that is allowed before the welcome.
     package static let longestReport = 60_000
 
     package init(reason: UInt64, text: String, report: [UInt8]? = nil) {
@@ -116,7 +116,7 @@ package struct Reject: Sendable, Hashable {
 /// What one side wants from now on, and no longer wants.
 package struct Interest: Sendable, Hashable {
     package struct Name: Sendable, Hashable {
-        /// Chosen by who wants the events; event frames name them by it.
+        /// Chosen by the side that wants the events; event frames name them by it.
         package var number: UInt64
         package var name: String
 
@@ -182,7 +182,7 @@ package struct Receipt: Sendable, Hashable {
     package var handlers: UntrustedNumber
     /// Why it was not handled; empty if it was.
     package var text: String
-    /// The processes that it was passed on to, from each of which a receipt follows.
+    /// The processes that it was passed on to; a receipt follows from each of them.
     package var passedOnTo: [String]
 
     package init(
@@ -236,8 +236,8 @@ package enum ControlMessage: Sendable, Hashable {
     case reject(Reject)
     case interest(Interest)
     case ready
-    /// So much time from now until it is ready or has finished, and what it is at; 0 to say only that, and empty for
-    /// nothing new.
+    /// The time from now until the sender is ready or has finished, and what it is at; 0 says only the latter, an empty
+    /// reason nothing new.
     case moreTime(milliseconds: UntrustedNumber, reason: String)
     /// With the incarnation of the side that acknowledges.
     case acknowledge(Acknowledgement, incarnation: UInt64)

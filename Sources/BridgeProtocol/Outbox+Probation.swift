@@ -4,7 +4,7 @@ package import DomainEvents
 extension Outbox {
     /// The receiver of these events has crashed before it had finished them.
     ///
-    /// Those that are settled by now are left out.
+    /// Events that are settled by now are left out.
     package mutating func receiverCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
         let wanted = Set(suspects)
         var found: [UInt64] = []

@@ -10,9 +10,9 @@ package struct Outbox: ~Copyable {
         var frame: UnsafeMutableRawPointer
         var number: UInt64
         var source: Unmanaged<EventSource>
-        /// Of the frame, whose length has 32 bits.
+        /// The length of the frame, which has 32 bits.
         private var bytes: UInt32
-        /// 0 for what is no event, but stands for some that were dropped.
+        /// 0 for a record that is no event, but stands for some that were dropped.
         var attempt: UInt32
         private var credited: UInt32 = 0
         private var settled: UInt32 = 0
@@ -37,9 +37,11 @@ package struct Outbox: ~Copyable {
         var isSettled: Bool { settled > 0 }
         var charge: Int { LinkLimits.charge(forFrameOf: length) }
 
-        /// How many from here on, this one included, are known to have come so far; 0 if it has not itself.
+        /// How many events from here on, this one included, are known to have come to this stage; 0 if this one has
+        /// not.
         ///
-        /// More than one, so that what is acknowledged again and again is passed over in a few steps.
+        /// It may be more than one, so that events which are acknowledged again and again are passed over in a few
+        /// steps.
         subscript(stage: Stage) -> UInt32 {
             get { stage == .credited ? credited : settled }
             set { if stage == .credited { credited = newValue } else { settled = newValue } }
@@ -73,7 +75,7 @@ package struct Outbox: ~Copyable {
 
     /// Charged bytes of all that is kept.
     package private(set) var chargedBytes = 0
-    /// Of these, what the receiver has handled, and what is kept only until what its handlers published has arrived.
+    /// Of these, what the receiver has handled: it is kept at least until what the handlers published has arrived.
     package private(set) var creditedBytes = 0
     private var inFlightBytes = 0
     private var inFlightEvents = 0
@@ -82,17 +84,17 @@ package struct Outbox: ~Copyable {
     private var windowBytes: Int
     private var windowEvents: Int
 
-    /// What was open when the receiver crashed: while there is any, events go one at a time.
+    /// The events that were open when the receiver crashed: while there are any, events go one at a time.
     package internal(set) var probation = Probation()
-    /// How many events the receiver has acknowledged, those that it refused left out.
+    /// How many events the receiver has acknowledged, without those that it refused.
     package private(set) var acknowledgedEvents: UInt64 = 0
     /// How many it has refused.
     package private(set) var refusedEvents: UInt64 = 0
-    /// How many of those acknowledged found no handler, as the receiver says.
+    /// How many of the acknowledged events found no handler, as the receiver says.
     package private(set) var unwantedEvents: UInt64 = 0
-    /// How many bytes the frames of all events have had that were handed out for writing.
+    /// How many bytes the frames of all events that were handed out for writing have had.
     package private(set) var composedBytes: UInt64 = 0
-    /// How many events are kept that are not settled.
+    /// How many unsettled events are kept.
     package var unsettledEvents: UInt64 { lastSequence - gaps - acknowledgedEvents - refusedEvents }
     /// How many gaps were put in beside the events.
     private var gaps: UInt64 = 0
@@ -102,7 +104,7 @@ package struct Outbox: ~Copyable {
 
     /// Whether the peer takes large events out of the memory that they lie in.
     private var isPlacing = false
-    /// What names those of the batch that is being written.
+    /// The frames that name the large events of the batch that is being written.
     private var placements = PlacedFrames()
 
     /// Sources stay alive as long as a record names them.
@@ -133,7 +135,7 @@ package struct Outbox: ~Copyable {
         isPlacing = true
     }
 
-    /// What it takes to keep the books of all that is kept, beside the frames.
+    /// How much memory the books of all that is kept take, beside the frames.
     package var bookkeepingBytes: Int { count * MemoryLayout<Record?>.stride }
     /// Charged bytes of what the receiver has not handled.
     package var unhandledBytes: Int { chargedBytes - creditedBytes }
@@ -152,7 +154,7 @@ package struct Outbox: ~Copyable {
 
     /// Room for the next event's frame; its sequence is ``lastSequence`` afterwards.
     ///
-    /// When the frame lies there, ``frameWasWritten(frameLength:)`` says so.
+    /// Once the frame lies there, the caller says so with ``frameWasWritten(frameLength:)``.
     ///
     /// - Parameters:
     ///   - strikes: puts the event on probation, with these reasons of its strikes.
@@ -233,7 +235,7 @@ package struct Outbox: ~Copyable {
         return probation.isEmpty && events < windowEvents && bytes + charge <= windowBytes
     }
 
-    /// Hands out frames for writing, as few contiguous pieces as possible; they stay where they are until written.
+    /// Hands out frames for writing, in as few contiguous pieces as possible; they stay where they are until written.
     ///
     /// - Parameters:
     ///   - pieces: receives the pieces.
@@ -337,10 +339,10 @@ package struct Outbox: ~Copyable {
         }
     }
 
-    /// The first event from one that is kept on that has not come so far; one behind the last if all have.
+    /// The first event from `first` on that has not come to a stage; the event behind the last if all have.
     ///
-    /// What it passes over it makes longer steps of: whatever ranges a peer announces, and however often, the steps
-    /// that find nothing are few.
+    /// The event `first` is kept. The search makes longer steps of what it passes over. So the steps that find nothing
+    /// are few, whatever ranges a peer announces, and however often.
     private mutating func next(not stage: Stage, from first: UInt64, through last: UInt64) -> UInt64 {
         var sequence = first
         while sequence <= last, let known = records[index(sequence)]?[stage], known > 0 {
@@ -382,7 +384,7 @@ package struct Outbox: ~Copyable {
         return settled
     }
 
-    /// The frame of an event that the peer refuses; it is settled with that.
+    /// Settles an event that the peer refuses, and hands out its frame.
     ///
     /// - Returns: The event, and its frame, valid until the next change; nil if the event is settled already.
     package mutating func refuse(

@@ -36,7 +36,7 @@ package struct OutboxHead: @unchecked Sendable {
         word(at: offset).pointee.bitwiseOr(bit, ordering: .releasing)
     }
 
-    /// The last handler of an event has returned, or none gets it before ``opened(_:)`` says so.
+    /// The last handler of an event has returned, or no handler gets it before ``opened(_:)`` says so.
     package func closed(_ sequence: UInt64) {
         let (offset, bit) = place(of: sequence)
         word(at: offset).pointee.bitwiseAnd(~bit, ordering: .releasing)

@@ -20,7 +20,7 @@ package enum OutboxLayout {
         package static let firstChunk = 8
         /// The newest event whose frame the worker began to write.
         package static let begun = 16
-        /// The newest event whose frame is whole: as sequences count from 1, also how many there were.
+        /// The newest event whose frame is whole: as sequences count from 1, this is also how many there were.
         package static let accepted = 24
         /// The lengths of all those frames together.
         package static let acceptedBytes = 32
@@ -38,10 +38,10 @@ package enum OutboxLayout {
     /// `evoutbx1` in memory.
     package static let mark = UInt64(littleEndian: 0x3178_6274_756F_7665)
 
-    /// How large a file has to be that holds so many bytes of events, however they lie.
+    /// How large a file for so many bytes of events has to be, however they lie.
     ///
-    /// A frame never straddles two chunks, so that up to a half of each may be empty; and gaps may lie between those in
-    /// use. The file takes memory only where it was written, so that length costs nothing.
+    /// A frame never straddles two chunks, so up to a half of each chunk may be empty; and gaps may lie between the
+    /// chunks in use. The file takes memory only where it was written, so its length costs nothing.
     package static func fileBytes(outboxBytes: Int, frameBytes: Int) -> Int {
         let slots = (outboxBytes + frameBytes) / slotBytes + 2
         return headBytes + 4 * slots * slotBytes

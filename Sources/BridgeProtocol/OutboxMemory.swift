@@ -1,9 +1,9 @@
-/// Memory that a worker shares with its host, and which the host reads when the worker has died.
+/// Memory that a worker shares with its host; the host reads it when the worker has died.
 package protocol OutboxMemory: AnyObject, Sendable {
     /// All of it; stays where it is for as long as the object lives.
     var bytes: UnsafeMutableRawBufferPointer { get }
 
-    /// Lets go of what backs these bytes, which are of no use any more.
+    /// Lets go of the memory behind these bytes, which are of no use any more.
     func giveBack(_ range: Range<Int>)
 }
 

@@ -12,7 +12,7 @@ package struct OutboxProgress: @unchecked Sendable {
 
     /// Nil if the memory is too small for a head page.
     ///
-    /// - Parameter memory: cannot shrink, whatever the worker does.
+    /// - Parameter memory: memory that cannot shrink, whatever the worker does.
     package init?(_ memory: any OutboxMemory) {
         guard let base = memory.bytes.baseAddress, memory.bytes.count >= OutboxLayout.headBytes else { return nil }
         (self.memory, self.base) = (memory, base)

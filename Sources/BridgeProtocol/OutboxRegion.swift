@@ -24,7 +24,7 @@ final class OutboxRegion {
         return UnsafeMutableRawBufferPointer(rebasing: chunk[OutboxLayout.chunkHeadBytes...])
     }
 
-    /// Gives a chunk back that no event lies in any more.
+    /// Gives back a chunk in which no event lies any more.
     func giveBack(frames: UnsafeMutableRawPointer, capacity: Int) {
         slots.giveBack(
             UnsafeMutableRawBufferPointer(

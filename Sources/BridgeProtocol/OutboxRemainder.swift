@@ -9,9 +9,9 @@ package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible 
 
 /// Finds in a dead worker's shared outbox the events that it had accepted and the host has not received.
 ///
-/// What lies there is what any peer could have sent, and a process may still be writing to it: every byte is copied
-/// once and looked at in the copy; no number is believed that the file's length does not bear out; and no more is read
-/// than the file is long, or than a worker may keep.
+/// What lies there is what any peer could have sent, and a process may still be writing to it. So every byte is copied
+/// once and looked at in the copy. No number is believed unless the file's length bears it out. No more is read than
+/// the file is long, or than a worker may keep.
 package struct OutboxRemainder: ~Copyable {
     private let source: any OutboxSource
     private let state: OutboxState
@@ -32,7 +32,7 @@ package struct OutboxRemainder: ~Copyable {
     /// Twice what a worker keeps before it drops, which is the same for all workers, whatever their host keeps for
     /// them.
     ///
-    /// The file is larger, as large frames leave room empty; filled with the smallest events it would keep the host
+    /// The file is larger, as large frames leave room empty. Filled with the smallest events it would keep the host
     /// busy for more than a minute.
     package static let allowedBytes = 2 * LinkLimits().outboxHardBytes
 
@@ -66,8 +66,8 @@ package struct OutboxRemainder: ~Copyable {
         }
     }
 
-    /// Visits what lies behind `received`, oldest first, each with its link sequence; what the body is given is valid
-    /// during the call only.
+    /// Visits the records behind `received`, oldest first, each with its link sequence; a record is valid during the
+    /// call only.
     ///
     /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. What was visited before stands.
     package mutating func forEach(after received: UInt64, _ body: (UInt64, Record) throws -> Void) throws {

@@ -31,13 +31,13 @@ package struct OutboxState: Sendable {
     /// Whether the worker was writing a frame that never became whole.
     package var isTorn: Bool { begun > accepted }
 
-    /// The event that the reading thread was in the handlers of.
+    /// The event in whose handlers the reading thread was.
     package var handledNow: UntrustedNumber? { handlingBegun == handlingFinished ? nil : handlingBegun }
 
     /// Whether an event had begun in the worker and was not finished: handed to its handlers, and not all of them had
     /// returned.
     ///
-    /// Of events that the host has sent and not seen acknowledged; of others the answer means nothing.
+    /// It is for events that the host has sent and not seen acknowledged; for others the answer means nothing.
     package func isOpen(_ sequence: UInt64) -> Bool {
         let index = Int(sequence % OutboxLayout.openEvents)
         return open[index / 64] & (1 << UInt64(index % 64)) != 0

@@ -66,7 +66,7 @@ package struct OverflowQueue: Sendable {
         var chargedBytes = 0
     }
 
-    /// Linked lists in an array, as what lies between others goes as well.
+    /// Linked lists in an array, as entries between others go as well.
     private var nodes: [Node?] = []
     private var free: [Int] = []
     private var head: Int?
@@ -86,11 +86,11 @@ package struct OverflowQueue: Sendable {
 
     package init() {}
 
-    /// What it takes to keep the books of all that waits: the nodes, the places in line, and the heads of the payloads'
+    /// How much memory the books of all that waits take: the nodes, the places in line, and the heads of the payloads'
     /// arrays.
     package var bookkeepingBytes: Int { count * (MemoryLayout<Node?>.stride + 48) }
 
-    /// Asked for each event; in line, as a call would copy the queue.
+    /// It is asked for each event; in line, as a call would copy the queue.
     @inlinable package var isEmpty: Bool { count == 0 }
 
     // MARK: - In
@@ -200,7 +200,7 @@ package struct OverflowQueue: Sendable {
         var line = lines.removeValue(forKey: EventName(event.name)) ?? Line()
         line.live += 1
         line.chargedBytes += event.charge
-        // As often as many have left it.
+        // The places of events that have left are cleared away once they are many.
         if line.places.count >= 64, line.places.count >= line.live * 4 {
             line.places = line.places[line.first...].filter { nodes[$0.index]?.ticket == $0.ticket }
             line.first = 0
@@ -223,7 +223,7 @@ package struct OverflowQueue: Sendable {
 
     // MARK: - Nodes
 
-    /// An event is no longer one; its node is left for others to see to.
+    /// An event waits no longer; the caller sees to its node.
     private mutating func leave(_ index: Int) -> Waiting? {
         guard let node = nodes[index], case .event(let event) = node.entry else { return nil }
         if let key = node.key, keys[key] == index { keys[key] = nil }
@@ -261,12 +261,12 @@ package struct OverflowQueue: Sendable {
         free.append(index)
         count -= 1
         if count == 0 {
-            // What a burst has taken is given back.
+            // The memory that a burst has taken is given back.
             (nodes, free, lines, keys) = ([], [], [:], [:])
         }
     }
 
-    /// Of neighbouring gaps no two say what one could: there are never more in a row than names and reasons.
+    /// No two neighbouring gaps say what one could: there are never more in a row than names and reasons.
     private mutating func mergeGaps(around index: Int) {
         var run: [Int] = []
         var next: Int? = index

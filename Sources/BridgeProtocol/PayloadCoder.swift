@@ -1,12 +1,12 @@
 package import CBOR
 package import DomainEvents
 
-/// How the events of one type become payloads and are made of them again: by their layout if they have one, else by way
-/// of `Codable`.
+/// Makes payloads of the events of one type, and events of payloads: by their layout if they have one, else by way of
+/// `Codable`.
 ///
-/// Any thread, each with coders and buffers of its own.
+/// Any thread may use it, each with coders and buffers of its own.
 package final class PayloadCoder<E: DomainEvent>: Sendable {
-    /// Owned, and so not counted when it is used.
+    /// Owned by this object, so that its use counts no reference.
     private let layout: Unmanaged<LaidOutCoder<E>>?
 
     package init() {

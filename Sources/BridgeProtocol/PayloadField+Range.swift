@@ -6,7 +6,7 @@ extension PayloadField {
     /// field.
     ///
     /// Looks at every byte once at the most, whatever the payload says, and allocates nothing for maps of up to sixteen
-    /// pairs. Of a name that comes twice the first counts.
+    /// pairs. If a name comes twice, the first counts.
     package static func range(of name: String, in payload: UnsafeRawBufferPointer) -> Range<Int>? {
         // What is not well-formed has no fields: the receiver says what is wrong with it.
         var name = name

@@ -2,7 +2,7 @@ import CBOR
 
 /// An event whose frame lies in memory that its sender shares: `[16, sequence, offset, length]`.
 ///
-/// It stands in the stream where the event's own frame would, and counts for all that it stands for.
+/// It stands in the stream where the event's own frame would, and counts as that frame would.
 package struct PlacedFrame: Sendable, Hashable {
     package let sequence: UntrustedNumber
     /// Where the frame begins, counted from the beginning of the memory.
@@ -68,7 +68,7 @@ package struct PlacedFrame: Sendable, Hashable {
         return offset..<(offset + length)
     }
 
-    /// Sees to it that the frame that was found is the one that was named.
+    /// Checks that the frame that was found is the frame that was named.
     ///
     /// - Parameter frame: the receiver's own copy.
     package func check(_ frame: UnsafeRawBufferPointer, limits: LinkLimits) throws -> UnsafeRawBufferPointer {

@@ -1,6 +1,6 @@
-/// The placed frames of the batch that is being written: memory that stays where it is until that is done.
+/// The placed frames of the batch that is being written: memory that stays where it is until the batch is written.
 struct PlacedFrames: ~Copyable {
-    /// As many as a window of the default size lets out, if all are as small as what is placed can be.
+    /// Twice as many as a window of the default size lets out, if all are as small as a placed frame can be.
     private static let capacity = 64
 
     private var base: UnsafeMutableRawPointer?

@@ -1,7 +1,7 @@
 /// Memory that a stream is read into and frames are taken out of, in place.
 ///
 /// It keeps a standard size, grows for a frame that is larger (whose declared length was checked against the limit
-/// before), and shrinks back a while after that is gone.
+/// before), and shrinks back a while after that frame is gone.
 package struct ReceiveBuffer: ~Copyable {
     /// As much as one read of a busy local socket brings.
     package static let standardBytes = 128 << 10

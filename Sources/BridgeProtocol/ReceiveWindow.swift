@@ -37,7 +37,7 @@ package struct ReceiveWindow: Sendable {
     /// Handled and not yet acknowledged to the peer.
     private var unannouncedBytes = 0
     private var unannouncedEvents = 0
-    /// Of these, what no range was left for when the peer was told last.
+    /// Of these, the bytes that no range was left for when the peer was last told.
     private var unsaidBytes = 0
     private var unsaidEvents = 0
 
@@ -47,7 +47,7 @@ package struct ReceiveWindow: Sendable {
         slots = Array(repeating: Slot(), count: 256)
     }
 
-    /// How many found no handler when they arrived.
+    /// How many events found no handler when they arrived.
     package private(set) var unwantedEvents: UInt64 = 0
     /// How many bytes the frames of all events have had.
     package private(set) var receivedBytes: UInt64 = 0
@@ -64,7 +64,7 @@ package struct ReceiveWindow: Sendable {
     /// - Parameters:
     ///   - announced: the link sequence that the frame says it has.
     ///   - frameLength: in bytes.
-    /// - Returns: The event's sequence: the one that was next.
+    /// - Returns: The event's sequence: the next one.
     @discardableResult
     package mutating func eventReceived(
         sequence announced: UntrustedNumber,
@@ -120,8 +120,8 @@ package struct ReceiveWindow: Sendable {
         } else {
             handledAboveMark += 1
         }
-        // What no range was left for cannot be said before the oldest holes are filled: to try at once again is of no
-        // use.
+        // Events that no range was left for cannot be named before the oldest holes are filled: to try again at once is
+        // of no use.
         let isMuch =
             (unannouncedEvents - unsaidEvents) * 4 >= windowEvents
             || (unannouncedBytes - unsaidBytes) * 4 >= windowBytes

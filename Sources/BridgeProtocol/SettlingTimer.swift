@@ -1,9 +1,9 @@
 package import DomainEvents
 
-/// Measures how long the receiver takes to settle an event, of one event at a time, as TCP measures round trips.
+/// Measures how long the receiver takes to settle an event, one event at a time, as TCP measures round trips.
 ///
-/// The first event that leaves while none is timed is; when an acknowledgement covers it, or it is refused, its time
-/// counts, and the next one that leaves is timed. So a flood costs a comparison for each batch and each
+/// The first event that leaves while none is timed is timed. When an acknowledgement covers it, or it is refused, its
+/// time counts. The next event that leaves is timed then. So a flood costs a comparison for each batch and each
 /// acknowledgement, however many events they have.
 package struct SettlingTimer: Sendable {
     /// The event that is timed; 0 if none is.

@@ -12,10 +12,10 @@ package enum ShownPayload: Sendable, Hashable {
 
     package enum Reason: Sendable, Hashable, CustomStringConvertible {
         case isNoCBOR
-        /// As many values as a worker's line may have, and more: each takes some dozen bytes of memory, and may take
-        /// one of the payload.
+        /// More values than a worker's line may have: each takes some dozen bytes of memory, and may take one byte of
+        /// the payload.
         case hasTooManyValues
-        /// Text of control characters, of which JSON makes six bytes each.
+        /// Text of control characters; JSON makes six bytes of each.
         case growsInJSON
         /// Such as 1 and "1", which are one key in JSON.
         case hasTwinKeysInJSON

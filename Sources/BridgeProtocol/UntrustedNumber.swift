@@ -8,7 +8,7 @@ import CBOR
 package struct UntrustedNumber: Hashable, Sendable {
     /// The bits as they came: to be compared, looked up, shown, stored or passed on, and never computed with.
     ///
-    /// `.ci/peer-numbers.py` holds the lines that read it to that.
+    /// `.ci/peer-numbers.py` checks the lines that read it for that.
     package let asWritten: UInt64
 
     package static let max = UntrustedNumber(.max)
@@ -32,17 +32,18 @@ package struct UntrustedNumber: Hashable, Sendable {
         return number
     }
 
-    /// The number within bounds that this side has set, none of them negative: the nearest bound for what lies beyond.
+    /// The number within bounds that this side has set, none of them negative: the nearest bound for a number that lies
+    /// beyond.
     @inlinable
     package func clamped(to bounds: ClosedRange<Int>) -> Int {
         Swift.min(Swift.max(Int(clamping: asWritten), bounds.lowerBound), bounds.upperBound)
     }
 
-    /// The number where it is at most so large, a number of this side; that otherwise.
+    /// The number, or a limit that this side has set if the number is larger.
     @inlinable
     package func clamped(to limit: UInt64) -> UInt64 { min(asWritten, limit) }
 
-    /// Both together, and the largest number there is where the sum is larger.
+    /// The sum of both, or the largest number there is if the sum is larger.
     package func saturatingSum(_ other: UntrustedNumber) -> UntrustedNumber {
         let (sum, overflow) = asWritten.addingReportingOverflow(other.asWritten)
         return overflow ? .max : UntrustedNumber(sum)
@@ -54,7 +55,7 @@ extension UntrustedNumber: Comparable {
     package static func < (left: UntrustedNumber, right: UntrustedNumber) -> Bool { left.asWritten < right.asWritten }
 }
 
-// Beside a number of this side, which it does not become by that.
+// Comparisons with a number of this side; they do not make it one.
 extension UntrustedNumber {
     @inlinable
     package static func == (left: UntrustedNumber, right: UInt64) -> Bool { left.asWritten == right }

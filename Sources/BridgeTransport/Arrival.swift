@@ -1,12 +1,12 @@
 package import BridgePlatform
 
-/// A process that has connected and begun to speak, and of which nothing was read yet.
+/// A process that has connected and begun to speak; nothing that it has sent was read yet.
 ///
-/// Its place and its time are counted until ``introduced()`` or ``ended()`` is called, or it is cut off, which ends
-/// ``stream``.
+/// The entrance counts its place and its time until ``introduced()`` or ``ended()`` is called. It may also cut the
+/// process off, which ends ``stream``.
 package final class Arrival: Sendable {
     package let stream: any ByteStream
-    /// Of this user, as the kernel says; its number is a hint.
+    /// A process of this user, as the kernel says; its number is a hint.
     package let peer: UnixSocket.PeerCredentials
     private let connection: UInt64
     private weak let entrance: (any Entrance)?
@@ -26,7 +26,7 @@ package final class Arrival: Sendable {
     /// It has said who it is: it may stay.
     package func introduced() { entrance?.settle(.introduced(connection)) }
 
-    /// It is sent away, which is reported.
+    /// It is sent away, and that is reported.
     package func refused(_ matter: SocketReport.Matter) { entrance?.note(matter) }
 
     /// It has gone.

@@ -1,8 +1,8 @@
-/// Decides how long those who have connected and not said who they are may stay, and how many of them.
+/// Decides how long connections that have not said who they are may stay, and how many of them.
 ///
-/// Each has a deadline. Where more have come than may be, the one goes that has waited longest without a word: who says
-/// hello at once gets through, however many hold connections and are silent. Pure: times come in, and who is to be cut
-/// off comes out.
+/// Each connection has a deadline. Where there are more than may be, the connection that has waited longest without a
+/// word goes. So a peer that says hello at once gets through, however many silent peers hold connections. Pure: times
+/// come in, and the connections to cut off come out.
 package struct ArrivalStateMachine: Sendable {
     package enum Input: Sendable {
         case connected(UInt64)
@@ -34,25 +34,25 @@ package struct ArrivalStateMachine: Sendable {
 
     package let maximum: Int
     package let patience: UInt64
-    /// In the order of their arrival, which is that of their deadlines.
+    /// In the order of their arrival, which is also the order of their deadlines.
     private var waiting: [(connection: UInt64, deadline: UInt64, hasSpoken: Bool)] = []
     private var failures: UInt64 = 0
 
     /// - Parameters:
-    ///   - maximum: how many may be there at once, at least 1.
-    ///   - patience: how long each may stay, in nanoseconds.
+    ///   - maximum: how many connections may wait at once, at least 1.
+    ///   - patience: how long each connection may stay, in nanoseconds.
     package init(maximum: Int, patience: UInt64) {
         self.maximum = max(1, maximum)
         self.patience = patience
     }
 
-    /// When the first of the waiting connections has had its time; nil if none waits.
+    /// The deadline of the first waiting connection; nil if none waits.
     package var nextDeadline: UInt64? { waiting.first?.deadline }
 
     package var count: Int { waiting.count }
 
-    /// - Parameter now: never before that of an earlier input.
-    /// - Returns: Who is to be cut off.
+    /// - Parameter now: never before the time of an earlier input.
+    /// - Returns: The connections to cut off.
     package mutating func handle(_ input: Input, at now: UInt64) -> [Cut] {
         switch input {
         case .connected(let connection):
@@ -77,7 +77,7 @@ package struct ArrivalStateMachine: Sendable {
         }
     }
 
-    /// How long no connection is accepted after accepting has failed, in nanoseconds: longer each time, up to a second.
+    /// How long to accept no connection after accepting has failed, in nanoseconds: longer each time, up to a second.
     package mutating func acceptingFailed() -> UInt64 {
         defer { failures += 1 }
         return min(50_000_000 << min(failures, 5), 1_000_000_000)

@@ -6,14 +6,13 @@ package import BridgePlatform
 /// in memory: partial writes, a bounded buffer between the two, and an end that is seen when the other side closes or
 /// dies.
 package protocol ByteStream: AnyObject, Sendable {
-    /// Memory that both ends share beside the stream, in which the worker's outbox lies; nil if there is none.
+    /// Memory that both ends share beside the stream, for the worker's outbox; nil if there is none.
     var memory: MemoryFile? { get }
 
     /// Memory to which the host alone writes, for its large events; nil if there is none.
     var shelf: MemoryFile? { get }
 
-    /// Why nothing more can be read, where the stream itself has looked into what it carries; nil if it has simply
-    /// ended.
+    /// Why nothing more can be read, if the stream itself looks into its bytes; nil if the stream has simply ended.
     var finding: StreamFinding? { get }
 
     /// Waits for bytes; one caller at a time.
@@ -41,7 +40,7 @@ extension ByteStream {
     package var finding: StreamFinding? { nil }
 }
 
-/// What a stream that looks into what it carries has found there.
+/// What a stream that looks into its bytes has found there.
 package enum StreamFinding: Sendable, Hashable {
     /// The peer broke the protocol.
     case violation(String)

@@ -1,13 +1,13 @@
 package import BridgePlatform
 
-/// Where processes come in that the host has not started: a socket with a name, or what stands for one in a simulation.
+/// Where processes that the host has not started come in: a socket with a name, or its stand-in in a simulation.
 ///
-/// It calls for each that has come, on its poller's thread.
+/// It calls for each process that has come, on its poller's thread.
 package protocol Entrance: AnyObject, Sendable {
     /// Begins to let processes in.
     func start() throws
 
-    /// Lets no process in any more, and sends away who has said no hello.
+    /// Lets no process in any more, and sends away each process that has said no hello.
     func stop()
 
     /// Takes note of what has become of a connection.

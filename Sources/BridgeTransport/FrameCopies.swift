@@ -4,7 +4,7 @@ import Locks
 
 /// Takes the events out of the memory that a peer shares: each is copied once, and handled from the copy.
 ///
-/// Whatever the peer does to the memory, what is looked at here stays as it is. Where its size is sealed it is copied
+/// Whatever the peer does to the memory, the copy stays as it is. Where the memory's size is sealed, it is copied
 /// through a mapping, which saves the kernel's way from page to page.
 final class FrameCopies: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
@@ -16,13 +16,13 @@ final class FrameCopies: @unchecked Sendable {
     private var spares: [UnsafeMutableRawBufferPointer] = []
     private var spareBytes = 0
 
-    /// Copies come one after the other, and fresh memory is dear; what an idle link keeps is bounded.
+    /// How much memory an idle link keeps at most: copies come one after the other, and fresh memory is dear.
     private static let keptBytes = 4 << 20
 
-    /// Copies are made as long as a multiple of this, so that one fits where another was.
+    /// The length of a copy's memory is a multiple of this, so that one copy fits where another was.
     private static let grainBytes = 64 << 10
 
-    /// - Parameter mapping: of that memory; nil if it is to be made for the first event.
+    /// - Parameter mapping: a mapping of that memory; nil to make one for the first event.
     init(_ memory: MemoryFile, mapping: MemoryMapping? = nil) {
         self.memory = memory
         self.mapping = mapping
@@ -84,7 +84,7 @@ final class FrameCopies: @unchecked Sendable {
 
 /// This process's own copy of an event's frame; its memory is used again when nothing holds the copy any more.
 final class FrameCopy: @unchecked Sendable {
-    // Sendable: written by the thread that has just made it, and only read after that.
+    // Sendable: the thread that makes it writes it, and after that it is only read.
     private let buffer: UnsafeMutableRawBufferPointer
     private let count: Int
     private let home: FrameCopies

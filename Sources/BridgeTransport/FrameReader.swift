@@ -2,8 +2,8 @@ import BridgeProtocol
 
 /// The bytes that a link has read and not acted upon yet; they belong to the thread that reads.
 final class FrameReader: @unchecked Sendable {
-    // Sendable: one thread at a time, and from one to the next it passes under the lock of the link's lane. For the
-    // same reason nothing is gained from the exclusivity check, which would be paid three times an event.
+    // Sendable: one thread at a time uses it, and it passes to the next thread under the lock of the link's lane. So
+    // the exclusivity check gains nothing, and each event would pay for it three times.
     @exclusivity(unchecked) var buffer = ReceiveBuffer()
     @exclusivity(unchecked) var decoder: FrameDecoder
     /// Whether anything has been read.
@@ -13,10 +13,10 @@ final class FrameReader: @unchecked Sendable {
     /// How much of the unfinished frame was there when it last made progress, and when that was.
     private var progress = (bytes: 0, at: UInt64(0))
 
-    /// Less is none: who sends a byte a second keeps a link as busy as who sends nothing.
+    /// Less is no progress: a peer that sends a byte a second keeps a link as busy as a peer that sends nothing.
     private static let leastProgress = 4 << 10
 
-    /// Where the frame lies that a slow thread has in hand.
+    /// Where the frame that a slow thread has in hand lies.
     @exclusivity(unchecked) private var left: ReceiveBuffer?
 
     init(limit: Int) {
@@ -48,9 +48,10 @@ final class FrameReader: @unchecked Sendable {
         return progress.at
     }
 
-    /// The calling thread reads on while another still has the frame in hand: that one keeps its memory.
+    /// The calling thread reads on while another thread still has the frame in hand: that thread keeps the frame's
+    /// memory.
     ///
-    /// The frame that was left the time before was the calling thread's own, and is done with.
+    /// The frame that was left the last time was the calling thread's own, and that thread is done with it.
     func leaveFrame() {
         let rest = UnsafeRawBufferPointer(rebasing: buffer.readable[length...])
         var next = ReceiveBuffer()

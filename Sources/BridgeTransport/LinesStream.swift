@@ -5,17 +5,17 @@ import Locks
 
 /// A stream of frames over one of lines: to the link, a worker that speaks in lines is like any other.
 ///
-/// What is read is read as lines and handed on as frames, and the other way round. Nothing is kept beyond the batch at
-/// hand: a worker that has sent more than may wait for the host's handlers is not read on, and a frame counts as
-/// written when its line is.
+/// It reads lines and hands them on as frames, and takes frames and writes them as lines. It keeps nothing beyond the
+/// batch at hand. It does not read on from a worker that has sent more than may wait for the host's handlers. A frame
+/// counts as written when its line is written.
 final class LinesStream: ByteStream, @unchecked Sendable {
-    // Sendable: what both threads use is guarded by `lock`; the rest belongs to the one that reads or to the one that
-    // writes.
+    // Sendable: what both threads use is guarded by `lock`; the rest belongs to the reading thread or to the writing
+    // thread.
     private let stream: any ByteStream
     private let limits: LinkLimits
 
     private let lock = Lock()
-    /// Told when the worker may go on, or when that is not waited for any more.
+    /// Signalled when the worker may go on, or when the reading thread is not to wait for that any more.
     private let changed: Condition
     private var translator: LinesTranslator
     private var found: StreamFinding?
@@ -34,13 +34,13 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     private var framesToSend = ReceiveBuffer()
     private var linesToSend: [UInt8] = []
     private var linesSent = 0
-    /// Bytes of a batch that was taken whole and not reported as written, because not all of its lines were.
+    /// Bytes of a batch that was taken whole but not reported as written, because not all of its lines were written.
     private var unreported = 0
 
-    /// Beyond so much the frames are handed on before more lines are taken.
+    /// Beyond so many bytes the frames are handed on before more lines are taken.
     private static let batchBytes = 64 << 10
 
-    /// - Parameter begun: what has been read of the stream already.
+    /// - Parameter begun: the bytes of the stream that have been read already.
     init(over stream: any ByteStream, begunWith begun: UnsafeRawBufferPointer, peerName: String, limits: LinkLimits) {
         self.stream = stream
         self.limits = limits
@@ -65,7 +65,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
             do throws(LinkViolation) {
                 if try translateLines() { continue }
             } catch {
-                // What came before it stands.
+                // What came before the error stands.
                 fail(.violation(error.description))
                 continue
             }
@@ -100,7 +100,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
             try lock.withLock { () throws(LinkViolation) in
                 try translator.received(message, at: WallClock.now(), into: frames)
             }
-            // Only when the host has seen it is it known how long the lines behind it may be.
+            // How long the lines behind the hello may be is known only once the host has seen it.
             if case .hello = message { return true }
         }
         return !frames.isEmpty
@@ -154,15 +154,15 @@ final class LinesStream: ByteStream, @unchecked Sendable {
                 try take(UnsafeRawBufferPointer(rebasing: piece[skipped...]))
             }
         } catch {
-            // Only if this process wrote what is no frame.
+            // This happens only if this process wrote something that is no frame.
             fail(.torn(String(describing: error)))
             stream.close()
             return .endOfStream
         }
         switch sendLines() {
         case .wouldBlock:
-            // All but its last byte: the writer comes back with that when there is room, and the batch is written when
-            // its lines are.
+            // All but the last byte of the batch: the writer comes back with that byte when there is room. The batch is
+            // written when its lines are written.
             unreported = 1
             return count > 1 ? .transferred(count - 1) : .wouldBlock
         case .some(let outcome): return outcome

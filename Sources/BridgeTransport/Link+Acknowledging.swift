@@ -11,11 +11,11 @@ extension Link {
         act(on: urgency)
     }
 
-    /// Refuses an event: its sender learns why, and it is settled with that.
+    /// Refuses an event: its sender learns why, and the event is settled with that.
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
         let urgency = lock.withLock {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
-            // Of a peer that is gone no writer would take this out again.
+            // If the peer is gone, no writer would take the refusal out again.
             if !ending.isReadToEnd { batch.queue(.refuse(refusal)) }
             return noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited))
         }
@@ -36,7 +36,7 @@ extension Link {
 
     /// With the lock held.
     ///
-    /// - Parameter urgency: with which the peer is to be told.
+    /// - Parameter urgency: how urgently the peer is to be told.
     func noted(_ sequence: UInt64, _ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
         sharedHead?.closed(sequence)
         return urgency == .soon && !watch.set(watching: 0) ? .none : urgency
@@ -50,7 +50,7 @@ extension Link {
         }
     }
 
-    /// Acknowledges all that is handled without waiting for a ride.
+    /// Acknowledges all that is handled, without waiting for a frame to ride on.
     package func acknowledgeNow() {
         lock.withLock { receiving.acknowledgementIsDue() }
         pump()
@@ -80,13 +80,13 @@ extension Link {
 
     // MARK: - A moment later
 
-    /// How long an acknowledgement may wait for a frame that it can ride on, and handlers may keep a link from being
+    /// How long an acknowledgement may wait for a frame to ride on, and how long handlers may keep a link from being
     /// read.
     private static let watchDelay: UInt64 = 2_000_000
 
-    /// Looks after the link in a moment, from the poller's thread: ``LinkWatch`` says that it is to be.
+    /// Looks after the link in a moment, on the poller's thread; called when ``LinkWatch`` says so.
     func startWatch() {
-        // Strong, for a moment: weak references to an object make every counted one of it dearer.
+        // A strong reference, for a moment: weak references to an object make every counted reference to it dearer.
         poller.schedule(after: Self.watchDelay) { self.look() }
     }
 

@@ -9,7 +9,7 @@ extension Link {
     /// How a thread's turn of reading came to its end.
     private enum TurnEnd {
         case ended(LinkEnd)
-        /// It was in slow handlers, and another thread reads on.
+        /// The thread was in slow handlers, and another thread reads on.
         case handedOver
     }
 
@@ -33,7 +33,7 @@ extension Link {
         }
     }
 
-    /// What a further thread does: it takes over the reading whenever the other is in slow handlers.
+    /// Runs on a further thread: it takes over the reading whenever the other thread is in slow handlers.
     func relieve(_ stream: any ByteStream, with reader: FrameReader) {
         guard let turn = lane.waitForTurn() else { return }
         reader.leaveFrame()
@@ -61,11 +61,12 @@ extension Link {
         }
     }
 
-    /// The peer has spoken: its first byte says in which encoding, and from now on it may be answered.
+    /// The peer has spoken: its first byte tells its encoding, and from now on this side may answer.
     ///
     /// On the reading thread.
     ///
-    /// - Returns: What to read from in the place of `stream`, with nothing left in the reader if it is another one.
+    /// - Returns: The stream to read from in the place of `stream`; if it is another stream, nothing is left in the
+    ///   reader.
     func begin(_ stream: any ByteStream, with reader: FrameReader) -> any ByteStream {
         reader.hasBegun = true
         guard role == .host else { return stream }
@@ -89,8 +90,9 @@ extension Link {
         return lines
     }
 
-    /// An event whose handlers have returned, of which the link takes note together with the next one's arrival: one
-    /// turn of the lock for both.
+    /// An event whose handlers have returned.
+    ///
+    /// The link takes note of it together with the next event's arrival: one turn of the lock for both.
     struct Handled {
         var sequence: UInt64 = 0
         var wasUnwanted = false
@@ -98,7 +100,7 @@ extension Link {
 
     /// Acts on every whole frame in the buffer.
     private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
-        // The delegate acts on what comes. It lives as long as the link, unless that is torn down.
+        // The delegate acts on what comes, and lives as long as the link, unless the link is torn down.
         guard let delegate else { return .ended(.closed) }
         var last = Handled()
         defer { settle(&last) }
@@ -115,7 +117,7 @@ extension Link {
         } catch {
             let text = String(describing: error)
             guard lane.isLost(turn) else { return .ended(violated(text)) }
-            // Another thread reads by now: it finds what has arrived so far, and then this.
+            // Another thread reads by now: it finds what has arrived so far, and then this violation.
             let stream = lock.withLock {
                 ending.breakOff(text)
                 return self.stream
@@ -147,7 +149,7 @@ extension Link {
             try reader.decoder.end(with: reader.buffer.readable)
             return .endOfStream
         } catch {
-            // A torn last frame is what a crash leaves behind: reported, but the end is the news.
+            // A crash leaves a torn last frame behind: it is reported, but the end is the news.
             return .failed(String(describing: error))
         }
     }
@@ -289,7 +291,7 @@ extension Link {
         at now: UInt64
     ) throws(LinkViolation) {
         let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
-            // From the dead: says nothing about what this incarnation has handled.
+            // A dead incarnation has sent this: it says nothing about what the present one has handled.
             guard incarnation == parties.peerIncarnation else { return ([], false) }
             let checked = try sending.credit(acknowledgement, at: now)
             trace?.acknowledged(checked, at: now)
@@ -306,7 +308,7 @@ extension Link {
     /// With the lock held.
     private var mayOthersGoOn: Bool { receiving.hasPending || !waiters.isEmpty }
 
-    /// Lets go of what acknowledgements settle whose condition is met by now.
+    /// Lets go of what is settled by the acknowledgements whose condition is met by now.
     ///
     /// With the lock held.
     func settlePending() -> [@Sendable () -> Void] {
@@ -315,7 +317,8 @@ extension Link {
     }
 
     private func refused(_ refusal: Refusal, at now: UInt64) throws {
-        // The frame is copied out: the delegate is called without the lock, under which alone the outbox stands still.
+        // The frame is copied out: the delegate is called without the lock, and only under the lock the outbox stands
+        // still.
         let frame = try lock.withLock { () throws(LinkViolation) -> [UInt8]? in
             guard let (sequence, frame) = try sending.refuse(refusal.sequence, at: now) else { return nil }
             trace?.refused(sequence, at: now)
@@ -362,10 +365,10 @@ extension Link {
             takeOver(from: memory)
         }
         let (woken, tellUnconfirmed, delegate) = lock.withLock {
-            // It cannot be known what of it has arrived, and it is not to arrive twice.
+            // Which of these events have arrived cannot be known, and none of them is to arrive twice.
             wasSettled(sending.settleUnconfirmed())
             ending.ended(end)
-            // The socket goes as soon as the last writer has let go of it, and the shared memory, however long the link
+            // The socket and the shared memory go as soon as the last writer has let go of them, however long the link
             // is kept.
             self.stream = nil
             reader = nil
@@ -380,7 +383,7 @@ extension Link {
 
     /// The identity and causes of an event that the peer sent.
     ///
-    /// Only on the thread that reads: it has set by whom events are offered, and no other thread does.
+    /// Only on the reading thread: it has set the source of the events, and no other thread sets it.
     ///
     /// - Parameter peer: ``peerSource``.
     package func context(of head: EventHead, from peer: consuming EventSource) -> EventContext {
@@ -388,7 +391,7 @@ extension Link {
         return head.context(from: peer, to: parties.own)
     }
 
-    /// Who offers the peer's events; nil before the handshake.
+    /// The source of the peer's events; nil before the handshake.
     ///
     /// Only on the thread that reads.
     package var peerSource: EventSource? { parties.peer }
@@ -399,7 +402,7 @@ extension Link {
     /// The name of an event that this side sent.
     package func eventName(of head: EventHead) -> String { lock.withLock { sending.name(of: head) } }
 
-    /// What the peer says is missing; nil before the handshake.
+    /// The gap that the peer announces; nil before the handshake.
     package func gap(_ frame: GapFrame, named name: String) -> Gap? {
         lock.withLock { parties }.received(frame, name: name)
     }

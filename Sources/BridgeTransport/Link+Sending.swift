@@ -7,21 +7,21 @@ import Locks
 extension Link {
     /// Takes no more events of these names: the peer is about to go, and others have taken its place.
     ///
-    /// A thread that had looked up before which peers get an event, and was held up, is told so instead of coming too
+    /// A thread may have looked up which peers get an event, and was then held up: it is told so instead of coming too
     /// late.
     package func leave(_ names: LeftNames) { lock.withLock { sending.takeNoMore(of: names) } }
 
     /// Puts an event into the outbox; ``flush(at:isGathered:)`` then writes it.
     ///
     /// - Parameters:
-    ///   - number: by which this process knows the name; 0 if it does not.
-    ///   - isHeld: whether the event stays until ``release(_:at:)``, because it goes to other links as well and must
-    ///     lie in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
-    ///     have it.
-    ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. How
-    ///     many such events there are is bounded by the windows of the workers that send them.
+    ///   - number: this process's number for the name; 0 if it has none.
+    ///   - isHeld: whether the event stays until ``release(_:at:)``. It goes to other links as well, and must lie in
+    ///     all their outboxes before a byte of it is written to any: a quick peer could answer before the others have
+    ///     it.
+    ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. The
+    ///     windows of the workers that send such events bound their number.
     ///   - reservation: the room that was kept for it here.
-    ///   - displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
+    ///   - displaced: receives the events that a policy has taken out for it, or the event itself if it was dropped.
     package func enqueue(
         _ context: EventContext,
         name: String,
@@ -37,7 +37,7 @@ extension Link {
         lock.lock()
         defer { lock.unlock() }
         if let closed { return closed }
-        // Behind the goodbye no receipt comes.
+        // No receipt comes behind the goodbye.
         if wantsReceipt, farewell.hasLeft { return .finished }
         let outcome = sending.take(
             context,
@@ -47,7 +47,7 @@ extension Link {
             isHeld: isHeld,
             wantsReceipt: wantsReceipt,
             isAccepted: isAccepted,
-            // Of the link before this one it is no use.
+            // A reservation of the link before this one is of no use.
             reserved: reservation.flatMap { $0.link === self ? $0.bytes : nil },
             payload: payload,
             displaced: &displaced
@@ -57,11 +57,12 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: true)
     }
 
-    /// Puts an event that goes nowhere else into the outbox and has it written; only where every event waits for room.
+    /// Puts an event that goes to no other link into the outbox and has it written; only where every event waits for
+    /// room.
     ///
     /// - Parameters:
-    ///   - number: by which this process knows the name.
-    ///   - ifThereIsRoom: whether it is not taken where waiting begins.
+    ///   - number: this process's number for the name.
+    ///   - ifThereIsRoom: whether the event is taken only below the limit where waiting begins.
     package func send(
         _ context: EventContext,
         name: String,
@@ -88,7 +89,7 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: false)
     }
 
-    /// Tells the peer, in the place where they would have come, that events are missing.
+    /// Tells the peer that events are missing, in the place where they would have come.
     package func note(_ gap: Gap) {
         let isNoted = lock.withLock {
             guard closed == nil else { return false }
@@ -98,7 +99,7 @@ extension Link {
         if isNoted { pump() }
     }
 
-    /// Why no event is taken any more; nil as long as events are.
+    /// Why no event is taken any more; nil as long as events are taken.
     ///
     /// An outbox in shared memory outlives the stream: the host reads it when this process has ended. So a worker goes
     /// on putting events there behind its goodbye, until its process ends or ``close()`` says that it has.
@@ -113,10 +114,11 @@ extension Link {
 
     private func waits(_ name: String) -> Bool { limits.overflow.policy(of: name) == .wait }
 
-    /// Whether so much of what the peer has published cannot leave it that it is given no more to do.
+    /// Whether so much of what the peer has published is stuck in the peer that it is given no more to do.
     ///
     /// The peer's handlers publish without waiting for room. What they publish piles up in the peer's own outbox if its
-    /// receivers are slow, so those that cause it are slowed. A peer that waits for room itself stays below this.
+    /// receivers are slow, so the publishers that cause it are slowed. A peer that waits for room itself stays below
+    /// this.
     ///
     /// With the lock held.
     var isBackedUp: Bool { backlogBytes >= 2 * limits.outboxBytes }
@@ -126,7 +128,7 @@ extension Link {
     /// Without shared memory: what the peer has handled and keeps unsettled until its own events have arrived.
     private var backlogBytes: Int {
         guard let outbox = peerMemory.outbox else { return sending.outbox.creditedBytes }
-        // More than this many of either is too much, whatever the peer says.
+        // More events or bytes than this are too much, whatever the peer says.
         let (limit, arrived) = (UInt64(limits.outboxBytes) * 4, receiving.lastArrived)
         let events = outbox.accepted.clamped(to: arrived + limit)
         if events <= arrived { return 0 }
@@ -139,7 +141,7 @@ extension Link {
 
     /// Lets a held event, and those behind it, leave.
     ///
-    /// - Parameter now: the time in its context.
+    /// - Parameter now: the time in the event's context.
     /// - Returns: Whether the line is busy.
     package func release(_ sequence: UInt64, at now: UInt64) -> Bool {
         lock.withLock {
@@ -148,7 +150,7 @@ extension Link {
         }
     }
 
-    /// Whether an event was put in here, of a link that has ended, and not yet into all other outboxes that it goes to.
+    /// Whether this link, which has ended, holds an event that does not yet lie in all other outboxes that it goes to.
     package var isHolding: Bool { lock.withLock { sending.gate.isHolding } }
 
     /// Lets events leave from now on: the peer has said what it wants.
@@ -160,9 +162,10 @@ extension Link {
     /// Lets no event leave any more, if nothing has gone either way since ``activity`` was read and nothing is on its
     /// way.
     ///
-    /// What is taken from now on waits for the next incarnation: it has not left, so it comes there for the first time.
+    /// An event that is taken from now on waits for the next incarnation: it has not left, so it comes there for the
+    /// first time.
     ///
-    /// - Returns: Whether it is so.
+    /// - Returns: Whether events are kept from leaving.
     package func keepEventsIfIdle(since activity: UInt64) -> Bool {
         lock.withLock {
             guard ending.isWritable, sending.isEmpty, isQuietNow, activityNow == activity else { return false }
@@ -173,11 +176,11 @@ extension Link {
 
     /// Lets no event leave any more: the peer is to finish what it has, and another process takes its place.
     ///
-    /// What has left it may still acknowledge, and what it publishes is still acknowledged.
+    /// The peer may still acknowledge what has left, and this side still acknowledges what the peer publishes.
     package func keepEvents() {
         lock.withLock {
             sending.keep()
-            // One that stands only behind what does not leave any more would never stand.
+            // An acknowledgement that stands only behind an event which does not leave any more would never stand.
             receiving.lastAcknowledgementMayNeverStand()
         }
         pump()
@@ -188,7 +191,7 @@ extension Link {
         lock.withLock { sending.setPaused(isPaused) }
     }
 
-    /// Writes what may leave now, and wakes those that wait for the link to be quiet.
+    /// Writes what may leave now, and wakes the callers that wait for the link to be quiet.
     package func pauseChanged() {
         let woken = lock.withLock { takeWoken() }
         for body in woken { body() }
@@ -197,12 +200,12 @@ extension Link {
 
     // MARK: - Reservations
 
-    /// Room for one event: used up when that is enqueued, or given back.
+    /// Room for one event: used up when the event is enqueued, or given back.
     package struct Reservation: Sendable {
         fileprivate let link: Link
         fileprivate let bytes: Int
 
-        /// Gives the room back that is not needed after all.
+        /// Gives the room back, as it is not needed after all.
         package func cancel() {
             link.lock.withLock { link.sending.giveBack(bytes) }
         }
@@ -215,9 +218,9 @@ extension Link {
         case refused(Enqueued)
     }
 
-    /// Keeps room for an event, so that no other takes it meanwhile.
+    /// Keeps room for an event, so that no other event takes it meanwhile.
     ///
-    /// - Parameter ifThereIsRoom: whether it is not kept where waiting begins.
+    /// - Parameter ifThereIsRoom: whether room is kept only below the limit where waiting begins.
     package func reserve(for payload: UnsafeRawBufferPointer, name: String, ifThereIsRoom: Bool) -> Reserving {
         lock.withLock {
             if let closed { return .refused(closed) }

@@ -7,17 +7,17 @@ import Locks
 extension Link {
     /// Moves what the peer has not acknowledged into the outbox of the next incarnation's link, oldest first.
     ///
-    /// Only after this link has ended, and before an event has been put into the other.
+    /// Only after this link has ended, and before an event has been put into the other link.
     package func moveUnsettled(to next: Link) {
         lock.withLock { _ = move(to: next, without: nil) }
     }
 
-    /// Ends a link that was never attached, and moves everything, or everything but one event, to the one that takes
+    /// Ends a link that was never attached, and moves everything, or everything but one event, to the link that takes
     /// its place.
     ///
-    /// Those that wait for this link have to be woken afterwards.
+    /// The caller has to wake the waiters of this link afterwards.
     ///
-    /// - Returns: The event that was left out; nil if it is not in the outbox, or none was to be.
+    /// - Returns: The event that was left out; nil if it is not in the outbox, or no event was to be left out.
     package func retire(movingTo next: Link, without sequence: UInt64? = nil) -> UndeliveredEvent? {
         lock.withLock {
             ending.ended(.closed)
@@ -25,10 +25,10 @@ extension Link {
         }
     }
 
-    /// Ends a link that was never attached, and takes out every event that lies in it, oldest first: no other takes its
-    /// place.
+    /// Ends a link that was never attached, and takes out every event that lies in it, oldest first: no other link
+    /// takes its place.
     ///
-    /// Those that wait for this link have to be woken afterwards. Gaps are left out.
+    /// The caller has to wake the waiters of this link afterwards. Gaps are left out.
     package func retireForGood() -> [UndeliveredEvent] {
         lock.withLock {
             ending.ended(.closed)
@@ -51,32 +51,32 @@ extension Link {
 
     /// The events that the peer had begun and not finished when the link ended.
     ///
-    /// Of a peer that did not say what it was at: all that had left for it and are not settled.
+    /// If the peer did not say what it was at: all events that had left for it and are not settled.
     package var unfinished: [EventID] {
         lock.withLock { peerMemory.found?.suspects.map(\.id) ?? sending.unfinished }
     }
 
-    /// The incarnation before this one has crashed with these events open, which lie here now.
+    /// The incarnation before this one has crashed with these events open; they lie here now.
     ///
     /// Only before the link is attached.
     package func predecessorCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
         lock.withLock { sending.receiverCrashed(suspects: suspects, because: reason) }
     }
 
-    /// Why each incarnation ended that crashed over this event, which has not left the outbox yet.
+    /// Why each incarnation that crashed over this event ended; the event has not left the outbox yet.
     package func strikes(of sequence: UInt64) -> [String] { lock.withLock { sending.strikes(of: sequence) } }
 
     // MARK: - What a peer that lives is at
 
     /// The events that the peer has in its handlers, by their sequences.
     package struct PeerWork: Sendable, Hashable {
-        /// The one whose inline handlers run; nil if none do.
+        /// The event whose inline handlers run; nil if none run.
         package let inline: UInt64?
-        /// The oldest that was begun and not finished, wherever its handlers run; nil if there is none.
+        /// The oldest event that was begun and not finished, wherever its handlers run; nil if there is none.
         package let oldest: UInt64?
     }
 
-    /// Nil if the peer shares no memory, or has not begun to use it.
+    /// What the peer's page says of its handlers; nil if the peer shares no memory, or has not begun to use it.
     ///
     /// The page is the peer's word, and may change while it is copied: only what several looks agree on means anything.
     package var peerWork: PeerWork? {
@@ -88,7 +88,7 @@ extension Link {
         )
     }
 
-    /// An event that was sent and that the peer has not settled; nil for every other one.
+    /// An event that was sent and that the peer has not settled; nil for every other event.
     package func unsettledEvent(_ sequence: UInt64) -> Suspect? { lock.withLock { sending.unsettledEvent(sequence) } }
 
     // MARK: - What a worker leaves behind
@@ -126,8 +126,8 @@ extension Link {
             }
         } catch {
             found.damage = String(describing: error)
-            // What was found is never more than was counted; what was counted may be less than had come before, or
-            // more than there is room for.
+            // Never more events are found than were counted. The count may be less than what had come before, or more
+            // than there is room for.
             let room = UInt64(memory.byteCount / Self.leastEventFrame)
             if let accepted = state.accepted.within(received...(received + room)), accepted > received {
                 found.missing = accepted - received - UInt64(found.events) - gaps
@@ -163,7 +163,7 @@ extension Link {
 
     /// What is known of the events that a peer had accepted and that never came.
     package struct Loss: Sendable, Hashable {
-        /// How many of the peer's events had come: as sequences count from 1, also the newest of them.
+        /// How many of the peer's events had come: as sequences count from 1, this is also the newest of them.
         package let arrived: UInt64
         /// How many are gone; nil if that cannot be known, and there may have been none.
         package let count: UInt64?
@@ -177,7 +177,7 @@ extension Link {
         }
     }
 
-    /// Nil if nothing is gone, as far as this side can tell, and before the link's end.
+    /// What is lost; nil before the link's end, and if nothing is gone as far as this side can tell.
     package var loss: Loss? {
         lock.withLock {
             guard let end = ending.end else { return nil }
@@ -188,8 +188,8 @@ extension Link {
                     return Loss(arrived: arrived, count: count, reason: "its outbox is damaged: \(damage)")
                 }
             }
-            // Before the handshake a peer accepts nothing.
-            // What a lines worker has published it has written: it keeps nothing.
+            // Before the handshake a peer accepts nothing. A lines worker has written all that it has published: it
+            // keeps nothing.
             guard parties.peer != nil, !isInLines || end.isViolation, let reason = end.reasonToExpectLoss else {
                 return nil
             }
@@ -203,7 +203,7 @@ extension LinkEnd {
     fileprivate var reasonToExpectLoss: String? {
         switch self {
         case .orderly(let goodbye):
-            // Said behind the last event, unless it broke off.
+            // The peer has said it behind its last event, unless it broke off.
             switch Goodbye.Reason(rawValue: goodbye.reason) {
             case .shutdown, .replaced, .idle: nil
             default: "it broke off (\(goodbye.text)), and shared no outbox"

@@ -3,7 +3,7 @@ import BridgeProtocol
 import DomainEvents
 import Locks
 
-/// Room in the outbox, quiet on the link, and those who wait for either.
+/// Room in the outbox, quiet on the link, and the callers that wait for either.
 extension Link {
     // MARK: - Room
 
@@ -12,12 +12,12 @@ extension Link {
         limits.overflow.policy(of: name) != .wait || lock.withLock { isBeyondWaiting || hasRoomNow }
     }
 
-    /// Whether no room will come that could be waited for: nothing is taken, or what is taken stays here.
+    /// Whether to wait for room is of no use: nothing is taken, or what is taken stays here.
     ///
     /// With the lock held.
     private var isBeyondWaiting: Bool { ending.hasEnded || closed != nil }
 
-    /// None for a sender that comes while others wait.
+    /// Whether there is room now; there is none for a sender that comes while others wait.
     ///
     /// With the lock held.
     var hasRoomNow: Bool { sending.keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }
@@ -30,7 +30,7 @@ extension Link {
         lock.withLock { (sending.keptBytes >= limits.outboxBytes || isBackedUp, sending.keptEvents) }
     }
 
-    /// Whether the peer has acknowledged everything, and everything of it is handled.
+    /// Whether the peer has acknowledged everything, and everything that came from it is handled.
     package var isQuiet: Bool { lock.withLock { isQuietNow } }
 
     /// How many events have gone either way so far: two equal readings mean that nothing moved between them.
@@ -44,9 +44,9 @@ extension Link {
     /// With the lock held.
     var isQuietNow: Bool {
         sending.isSettled && receiving.unhandledEvents == 0 && (!ending.isReadToEnd || ending.hasEnded)
-            // What the peer's handlers published is on its way still.
+            // Otherwise events that the peer's handlers published are still on their way.
             && receiving.hasExpected
-            // So is what the peer has accepted and not written, as far as its memory tells.
+            // So are events that the peer has accepted and not written, as far as its memory tells.
             && (ending.hasEnded || peerMemory.accepted.map { $0 <= receiving.lastArrived } ?? true)
     }
 
@@ -54,11 +54,11 @@ extension Link {
 
     /// Returns when the outbox is below its limit and it is the caller's turn, or when the link has ended.
     ///
-    /// Turns are given in the order of waiting, so that a caller that has waited takes the room before one that comes
-    /// just then.
+    /// Turns are given in the order of waiting, so that a caller that has waited takes the room before a caller that
+    /// comes just then.
     ///
-    /// - Parameter isWaiting: called if there is none, once the caller is among those who wait: for what may have
-    ///   happened just before.
+    /// - Parameter isWaiting: called if there is no room, once the caller is in the line: for what may have happened
+    ///   just before.
     package func waitForRoom(_ isWaiting: () -> Void = {}) async throws {
         let id = Randomness.next()
         await withTaskCancellationHandler {
@@ -104,10 +104,10 @@ extension Link {
         }
     }
 
-    /// Whether so much is kept for the peer that what others have left for it waits.
+    /// Whether so much is kept for the peer that the events which dead workers left for it wait.
     ///
-    /// Its hard limit, and twice that while there is no peer that makes room. Not if it is paused: that may last for as
-    /// long as a person takes.
+    /// The bound is its hard limit, and twice that while there is no peer that makes room. A paused link is never
+    /// overfull: a pause may last for as long as a person takes.
     package var isOverfull: Bool {
         lock.withLock {
             let isUp = parties.peer != nil && !ending.hasEnded
@@ -115,7 +115,8 @@ extension Link {
         }
     }
 
-    /// Calls `body` when the peer has acknowledged everything and everything of it is handled, or the link has ended.
+    /// Calls `body` when the peer has acknowledged everything and everything that came from it is handled, or the link
+    /// has ended.
     package func whenQuiet(_ body: @escaping @Sendable () -> Void) {
         let isReady = lock.withLock {
             if ending.hasEnded || isQuietNow { return true }
@@ -126,10 +127,10 @@ extension Link {
         if isReady { body() } else { pump() }
     }
 
-    /// Calls `body` when all that has arrived is handled, and what this side has published is safe: acknowledged, or in
-    /// memory that outlives this process and was put there after this call.
+    /// Calls `body` when all that has arrived is handled, and what this side has published is safe.
     ///
-    /// So threads that go on publishing keep no worker from ending.
+    /// An event is safe when it is acknowledged, or when it was put after this call into memory that outlives this
+    /// process. So threads that go on publishing keep no worker from ending.
     package func whenDrained(_ body: @escaping @Sendable () -> Void) {
         lock.withLock { if sharedHead != nil { sending.drain() } }
         whenQuiet(body)
@@ -139,7 +140,7 @@ extension Link {
 
     /// Calls `body` once when something lies here that may leave, or the link has ended; at once if it is so already.
     ///
-    /// For a link without a stream: its peer is down. In the place of what waited before.
+    /// For a link without a stream: its peer is down. `body` takes the place of the body that waited before.
     package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
         let isDemanded = lock.withLock {
             if ending.hasEnded || isDemandedNow { return true }
@@ -160,13 +161,13 @@ extension Link {
 
     // MARK: - Waking
 
-    /// Sends everybody who waits for room or quiet to look again.
+    /// Wakes every caller that waits for room or quiet, to look again.
     package func wakeWaiters() {
         let woken = lock.withLock { waiters.takeAll() }
         for body in woken { body() }
     }
 
-    /// Those whose wait is over, to be called without the lock.
+    /// The waiters whose wait is over, to be called without the lock.
     ///
     /// With the lock held.
     func takeWoken() -> [LinkWaiters.Wake] {

@@ -5,8 +5,8 @@ import Locks
 
 /// The writing half: one writer at a time, which takes all there is in batches until nothing is left.
 ///
-/// An idle line is written on the thread that publishes: one system call, no switch. Behind a write that has just
-/// ended, or is under way, events gather and leave together.
+/// The publishing thread writes to an idle line itself: one system call, no switch. Behind a write that has just ended,
+/// or is under way, events gather and leave together.
 extension Link {
     /// About how much leaves in one system call.
     private static let batchBytes = 256 << 10
@@ -16,9 +16,9 @@ extension Link {
     /// Writes what was enqueued: now if the line is idle, with the next batch if it is busy.
     ///
     /// - Parameters:
-    ///   - now: The wall-clock time in nanoseconds, as it stands in the event's context: a clock read is saved, and a
+    ///   - now: The wall-clock time in nanoseconds, as it stands in the event's context, which saves a clock read. A
     ///     clock that jumps only makes one event leave a little earlier or later.
-    ///   - isGathered: whether it leaves with the next batch though the line is idle.
+    ///   - isGathered: whether the event leaves with the next batch though the line is idle.
     package func flush(at now: UInt64, isGathered: Bool = false) {
         lock.lock()
         flushAndUnlock(at: now, isGathered: isGathered)
@@ -41,7 +41,7 @@ extension Link {
 
     /// Writes what has gathered, and lets more gather if there is a flood.
     ///
-    /// - Parameter gathered: for how long it has gathered; 0 if the poller was told just now.
+    /// - Parameter gathered: for how long events have gathered; 0 if the poller was told just now.
     private func flushScheduled(after gathered: UInt64 = 0) {
         let before = lock.withLock {
             writer.gatheredBegins()
@@ -55,7 +55,8 @@ extension Link {
                 isOver: ending.hasEnded
             )
         }
-        // A thread that publishes in a flood wakes no other: events gather, and are looked for after a moment.
+        // In a flood a publishing thread wakes no other thread: events gather, and the poller looks for them after a
+        // moment.
         if let next { poller.schedule(after: next) { self.flushScheduled(after: next) } }
     }
 
@@ -82,7 +83,7 @@ extension Link {
             )
             return stream
         }
-        // The reading thread finds what has arrived before, and then this.
+        // The reading thread first finds what has arrived before, and then that the link is broken off.
         brokenStream?.finishReading()
     }
 
@@ -114,8 +115,8 @@ extension Link {
 
     /// Says goodbye behind everything that lies in the outbox, and writes nothing after that.
     ///
-    /// Events are taken until the goodbye is composed. Where the outbox is shared with the host they are taken behind
-    /// it too, and the host finds them there when this process has ended.
+    /// Events are taken until the goodbye is composed. Where the outbox is shared with the host, events are taken
+    /// behind the goodbye too. The host finds them there when this process has ended.
     package func finish(reason: Goodbye.Reason, text: String) {
         lock.withLock {
             farewell.said(reason, text: text, behind: sending.outbox.lastSequence)
@@ -125,7 +126,7 @@ extension Link {
 
     // MARK: - The writer
 
-    /// Writes until nothing is left, the stream takes no more, or another thread is at it already.
+    /// Writes until nothing is left, the stream takes no more, or another thread writes already.
     package func pump() {
         lock.lock()
         pumpAndUnlock()
@@ -161,7 +162,7 @@ extension Link {
         for body in woken { body() }
         tellUnconfirmed?()
         if isStalled {
-            // Strong until then: weak references to an object make every counted one of it dearer. A link that ends
+            // Strong until then: weak references to an object make every counted reference dearer. A link that ends
             // lets go of its stream.
             stream.whenWritable { [self] in
                 lock.withLock { writer.streamTakesMore() }
@@ -189,7 +190,7 @@ extension Link {
         return batch.close()
     }
 
-    /// Lets an acknowledgement ride on the batch, if one is to.
+    /// Lets an acknowledgement ride on the batch, if one is to leave.
     ///
     /// With the lock held.
     private func acknowledge(isLast: Bool) {
@@ -212,17 +213,16 @@ extension Link {
         trace?.left(through: sending.outbox.lastComposed, at: MonotonicClock.now())
     }
 
-    /// Notes what is settled as it was written for a peer that acknowledges nothing; nil if it is another one.
+    /// Notes what is settled because it was written for a peer that acknowledges nothing; nil for any other peer.
     ///
     /// With the lock held.
     func wasSettled(_ settled: CheckedAcknowledgement?) {
         if let settled, trace != nil { trace?.acknowledged(settled, at: MonotonicClock.now()) }
     }
 
-    /// Tells of those events that were written for a peer which acknowledges nothing, and are waited for; nil if there
-    /// are none.
+    /// A closure that tells of the awaited events written for a peer that acknowledges nothing; nil if there are none.
     ///
-    /// With the lock held; what it returns is to be called without.
+    /// With the lock held; the caller calls the closure without the lock.
     func takeUnconfirmed() -> (() -> Void)? {
         guard sending.areUnconfirmedAwaited else { return nil }
         let (events, delegate) = (sending.takeUnconfirmed(), delegate)

@@ -6,12 +6,12 @@ import Synchronization
 
 /// One connection between the host and one incarnation of a worker: the outbox on the way out, frames on the way in.
 ///
-/// A link may be made before there is a stream: what is put into its outbox then leaves once it is attached. It ends
-/// once, and what the peer had not acknowledged by then can be taken over by the next incarnation's link.
+/// A link may be made before there is a stream: events that are put into its outbox leave once it is attached. A link
+/// ends once. The next incarnation's link can take over what the peer had not acknowledged by then.
 ///
-/// Two halves: writing, here and in `Link+Writing.swift`, on whatever thread has something to say; and reading, in
-/// `Link+Reading.swift`, on a thread of its own. `lock` guards all of it and is held neither during a system call nor a
-/// call out.
+/// It has two halves. Writing, here and in `Link+Writing.swift`, runs on whatever thread has something to say. Reading,
+/// in `Link+Reading.swift`, runs on a thread of its own. `lock` guards all of it and is held neither during a system
+/// call nor during a call out.
 package final class Link: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or belongs to the reading thread (`Link+Reading.swift`).
 
@@ -32,7 +32,7 @@ package final class Link: @unchecked Sendable {
     /// For a further thread that takes over the reading.
     @exclusivity(unchecked) var reader: FrameReader?
     @exclusivity(unchecked) var ending = LinkEnding()
-    /// Told when the peer's process has ended, or this side has closed the link.
+    /// Signalled when the peer's process has ended, or this side has closed the link.
     let peerWent: Condition
     /// What the peer shares.
     @exclusivity(unchecked) var peerMemory = PeerMemory()
@@ -47,7 +47,7 @@ package final class Link: @unchecked Sendable {
 
     // Writing.
     @exclusivity(unchecked) var writer = WriterState()
-    /// Whether the link is looked after in a moment.
+    /// Whether the poller looks after the link in a moment.
     @exclusivity(unchecked) var watch = LinkWatch()
     /// What is being written, and what is queued for the next write beside events.
     @exclusivity(unchecked) var batch = WriteBatch()
@@ -55,13 +55,13 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var farewell = Farewell()
     /// How events get on; nil unless that is wanted.
     @exclusivity(unchecked) var trace: LinkTrace?
-    /// Those who wait for something here.
+    /// The callers that wait for something here.
     @exclusivity(unchecked) var waiters = LinkWaiters()
 
     /// When the reading thread last read something, on the monotonic clock; 0 while it is busy with what it read.
     let lastRead = Atomic<UInt64>(0)
 
-    /// When the frame of which a part has arrived last made progress, on the monotonic clock; 0 if there is none.
+    /// When the unfinished frame last made progress, on the monotonic clock; 0 if there is none.
     let frameProgress = Atomic<UInt64>(0)
 
     package init(
@@ -93,14 +93,14 @@ package final class Link: @unchecked Sendable {
         delegate: any LinkDelegate,
         takesOver: Bool = false
     ) throws(SystemError) {
-        // Memory that cannot be mapped is no reason not to work: the outbox is this process's own then.
+        // If the memory cannot be mapped, the link works all the same: the outbox is this process's own then.
         let isHost = role == .host
         let memory = isHost ? nil : try? stream.memory?.map()
         lock.withLock {
             self.stream = stream
             self.delegate = delegate
             waiters.forgetDemand()
-            // In which encoding a worker is answered shows in its first byte.
+            // A worker's first byte shows in which encoding to answer.
             writer.streamCame(peerSpeaksFirst: isHost)
             peerMemory.streamCame(
                 events: memoryOfPeer(stream),
@@ -116,7 +116,7 @@ package final class Link: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "link \(peerName)") { self.read(stream, with: reader) }
         } catch {
-            // As before: the next peer may have better luck.
+            // The link is as it was before: the next peer may have better luck.
             lock.withLock {
                 (self.stream, self.reader, self.delegate) = (nil, nil, nil)
                 peerMemory.forget()
@@ -129,7 +129,7 @@ package final class Link: @unchecked Sendable {
 
     /// Takes over what the peer said of itself in the handshake.
     ///
-    /// - Parameter ownSource: who offers this side's events, where only the handshake says so.
+    /// - Parameter ownSource: the source of this side's events, where only the handshake says so.
     package func established(
         ownSource: EventSource? = nil,
         peerSource: EventSource,
@@ -141,7 +141,7 @@ package final class Link: @unchecked Sendable {
     ) {
         lock.withLock {
             parties.established(own: ownSource, peer: peerSource, ownIncarnation: ownIncarnation)
-            // It has spoken, or is known without that.
+            // The peer has spoken, or is known without that.
             writer.streamTakesMore()
             sending.established(
                 parties,
@@ -184,10 +184,10 @@ package final class Link: @unchecked Sendable {
 
     // MARK: - State
 
-    /// The number, of those that this side gives to names, of the event whose inline handlers run; 0 if none do.
+    /// This side's number for the name of the event whose inline handlers run; 0 if none run.
     package var nameInHand: UInt64 { lane.nameNow }
 
-    /// Notes whose event is handled next, by the number of its name.
+    /// Notes which event is handled next, by the number of its name.
     ///
     /// On the reading thread.
     package func tookInHand(name: UInt64) { lane.arrivedName = name }
@@ -198,20 +198,20 @@ package final class Link: @unchecked Sendable {
         return last == 0 || now < last ? nil : now - last
     }
 
-    /// When the unfinished frame for whose rest the reading thread waits last made progress, in nanoseconds; nil if
-    /// there is none.
+    /// When the unfinished frame last made progress, in nanoseconds; nil unless the reading thread waits for the rest
+    /// of a frame.
     package var unfinishedFrame: UInt64? {
         let progress = frameProgress.load(ordering: .relaxed)
         return progress == 0 || lastRead.load(ordering: .relaxed) == 0 ? nil : progress
     }
 
-    /// Whether this is the process that offers the events of `source`.
+    /// Whether the peer is the process that offers the events of `source`.
     package func isPeer(_ source: EventSource) -> Bool { lock.withLock { !ending.hasEnded && parties.peer == source } }
 
-    /// The events of which something waits to hear from the peer, and which it has not settled.
+    /// The events that the peer has not settled and that something waits to hear of from the peer.
     package var awaitedEvents: [EventID] { lock.withLock { sending.awaitedEvents } }
 
-    /// What has become of the link's events so far, and how many lie in its outbox that are not settled.
+    /// What has become of the link's events so far, and how many unsettled events lie in its outbox.
     package var tally: (tally: LinkTally, waiting: UInt64, waitingBytes: Int) {
         lock.withLock {
             var tally = LinkTally()
@@ -226,7 +226,7 @@ package final class Link: @unchecked Sendable {
             tally.arrived = receiving.receivedEvents + peerMemory.foundEvents
             tally.arrivedUnwanted = receiving.unwantedEvents
             tally.arrivedRefused = receiving.refusedEvents + receiving.brokenEvents
-            // Of those taken over no process waits to hear: they were routed like all others.
+            // No process waits to hear of the events that were taken over: they were routed like all others.
             tally.arrivedHandled = tally.arrived
                 .saturating(minus: UInt64(receiving.openEvents))
                 .saturating(minus: receiving.unwantedEvents + receiving.refusedEvents)

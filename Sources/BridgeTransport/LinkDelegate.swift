@@ -5,7 +5,7 @@ package import DomainEvents
 package enum EventDisposition {
     /// Every handler has returned.
     case handled
-    /// Nothing here wants it, and no peer that it could be passed on to.
+    /// Nothing here wants it, and neither does any peer that it could be passed on to.
     case unwanted
     /// `Link.eventHandled(_:)` or `Link.refuse(_:)` will be called.
     case pending
@@ -40,7 +40,7 @@ package protocol LinkDelegate: AnyObject, Sendable {
     /// The peer says that events are missing here.
     func link(_ link: Link, received gap: GapFrame) throws
 
-    /// A message arrived that is not the link's own business: every one but events and acknowledgements.
+    /// A message arrived that is not the link's own business: any message but events and acknowledgements.
     func link(_ link: Link, received message: ControlMessage) throws
 
     /// The peer refuses an event that this side sent; `payload` is valid during the call only.
@@ -48,7 +48,7 @@ package protocol LinkDelegate: AnyObject, Sendable {
 
     /// These events have been written for a peer that acknowledges nothing, and a publisher waits to hear of them.
     ///
-    /// Unlike the rest it is called on whatever thread has written them.
+    /// Unlike the other calls, this one comes on the thread that has written them.
     func link(_ link: Link, leftUnconfirmed events: [EventID])
 
     /// The stream has nothing more to say. What the peer has left in memory may follow, once its process is gone.

@@ -1,7 +1,7 @@
 /// How far a link is on its way to its end.
 ///
-/// This side closes it, the peer's process ends, the stream comes to its end, in any order; what the peer has left in
-/// memory may be read after that, and then the link has ended. No step is taken back.
+/// This side closes it, the peer's process ends, and the stream comes to its end, in any order. After that, what the
+/// peer has left in memory may be read. Then the link has ended. No step is taken back.
 package struct LinkEnding: Sendable, Hashable {
     /// How it has ended; nil as long as it has not.
     package private(set) var end: LinkEnd?
@@ -42,7 +42,7 @@ package struct LinkEnding: Sendable, Hashable {
     /// Whether the peer's memory is not to be read yet: its process may still write there.
     package var awaitsPeersEnd: Bool { !isPeerGone && !isClosedHere }
 
-    /// What the end of the stream means; nil if it is the stream's own.
+    /// What the end of the stream means; nil if the stream ended by itself.
     package var cause: Cause? {
         if isClosedHere { return .closedHere }
         return brokenOff.map { .brokenOff($0) }

@@ -7,9 +7,9 @@ import Synchronization
 /// The lane of a link: its inline handlers run on the thread that reads, until one of them is slow.
 ///
 /// The thread that has read an event runs its handlers, which saves a switch of threads for each event. When a handler
-/// takes long, another thread takes over the reading, so that acknowledgements, answers and events for others go on;
-/// what has handlers in the lane queues behind the slow one. The slow thread works that queue off, gives the lane up
-/// when it is empty, and then waits to take over the reading in its turn: two threads at the most.
+/// takes long, another thread takes over the reading, so that acknowledgements, answers and events for others go on. An
+/// event with handlers in the lane queues behind the slow one. The slow thread works that queue off and gives the lane
+/// up when the queue is empty. Then it waits to take over the reading in its turn: two threads at the most.
 package final class LinkLane: InlineLane, @unchecked Sendable {
     // Sendable: guarded by `lock`, but for what only the reading thread or only the lane's owner touches, as said
     // there.
@@ -36,20 +36,20 @@ package final class LinkLane: InlineLane, @unchecked Sendable {
     @exclusivity(unchecked) private var arrived: UInt64 = 0
     /// Whether the host has been told that handlers may get it; the reading thread's own.
     @exclusivity(unchecked) private var isTouched = false
-    /// On which a worker notes for its host what it is at.
+    /// The page on which a worker notes for its host what it is at.
     ///
     /// Set before the reading begins.
     @exclusivity(unchecked) var head: OutboxHead?
-    /// Whose turn it is to read: counts how often the reading was taken over.
+    /// The turn to read: counts how often the reading was taken over.
     ///
-    /// Changed with the lock held. The thread that has just left the lane reads it without the lock: as long as the
-    /// reading is not handed over no thread changes it, and after that ``leave()`` has waited for the change.
+    /// It changes with the lock held. The thread that has just left the lane reads it without the lock. As long as the
+    /// reading is not handed over, no thread changes it; after that, ``leave()`` has waited for the change.
     @exclusivity(unchecked) private var turn = 0
 
     @exclusivity(unchecked) private var queue: [Waiting] = []
     /// Where the queue begins: what lies before has been worked off.
     @exclusivity(unchecked) private var first = 0
-    /// Another thread than the one that reads owns the lane; changed with the lock held.
+    /// Whether a thread other than the reading thread owns the lane; changed with the lock held.
     private let isHandedOver = Atomic<Bool>(false)
     /// The event whose handlers are slow, for the spare thread to look at.
     @exclusivity(unchecked) private var overdue: UInt64 = 0
@@ -90,7 +90,7 @@ package final class LinkLane: InlineLane, @unchecked Sendable {
     }
 
     package func enter() -> Bool {
-        // Only this thread can take the lane, so what is free stays free.
+        // Only this thread can take the lane, so a free lane stays free.
         if isHandedOver.load(ordering: .acquiring) { return false }
         touch()
         begin(arrived, arrivedName, flags: 0)
@@ -125,7 +125,7 @@ package final class LinkLane: InlineLane, @unchecked Sendable {
         current.store(sequence | flags, ordering: .releasing)
     }
 
-    /// Whether another thread has taken over the reading while the calling one, which had this turn, was in the lane.
+    /// Whether another thread has taken over the reading while the calling thread had this turn and was in the lane.
     func isLost(_ turn: Int) -> Bool { self.turn != turn }
 
     /// Returns when the lane is empty: nothing is handed over any more.
@@ -163,7 +163,7 @@ package final class LinkLane: InlineLane, @unchecked Sendable {
             }
             defer { first += 1 }
             let next = queue[first]
-            // What is done is let go of now and then, not one by one.
+            // Entries that are done are let go of now and then, not one by one.
             if first >= 256 {
                 queue.removeFirst(first)
                 first = 0
@@ -172,8 +172,7 @@ package final class LinkLane: InlineLane, @unchecked Sendable {
         }
     }
 
-    /// Waits until it is the calling thread's turn to read, which is returned; nil when there is nothing to read any
-    /// more.
+    /// Waits for the calling thread's turn to read, and returns it; nil when there is nothing to read any more.
     func waitForTurn() -> Int? {
         lock.withLock {
             hasSpare = true
@@ -209,7 +208,7 @@ package final class LinkLane: InlineLane, @unchecked Sendable {
     enum Relief {
         /// A spare thread has been told.
         case told
-        /// There is no spare thread; one is to be started that begins with ``waitForTurn()``.
+        /// There is no spare thread; the caller is to start one that begins with ``waitForTurn()``.
         case needsThread
         /// The reading has ended, or goes on already.
         case none

@@ -18,7 +18,7 @@ package struct LinkTally: Sendable, Hashable {
     package var dropped: UInt64 = 0
     /// A later event has taken their place before they were sent.
     package var coalesced: UInt64 = 0
-    /// How many bytes the frames of the events had that were sent.
+    /// How many bytes the frames of the sent events had.
     package var sentBytes: UInt64 = 0
 
     /// How long the peer took to settle a sample of what was sent.
@@ -34,7 +34,7 @@ package struct LinkTally: Sendable, Hashable {
     package var arrivedRefused: UInt64 = 0
     /// Accepted by the peer, and not to be found in its memory.
     package var missing: UInt64 = 0
-    /// How many bytes the frames of the events had that arrived over the stream.
+    /// How many bytes the frames of the events from the stream had.
     package var arrivedBytes: UInt64 = 0
 
     package init() {}

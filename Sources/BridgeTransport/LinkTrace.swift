@@ -4,27 +4,27 @@ import DomainEvents
 /// The times of the events that lie in a link's outbox, while they are wanted: how long each lies there, and how long
 /// its peer takes to settle it.
 ///
-/// What lay there when it began is not known, nor what is beyond its bound; of an event whose peer dies there is no
-/// end.
+/// The trace does not know events that lay there when it began, nor events beyond its bound. An event whose peer dies
+/// has no end.
 struct LinkTrace {
     private struct Entry {
         let event: String
         let context: EventContext
         let attempt: Int
-        /// When it was put into the outbox, and from when it has left.
+        /// When it was put into the outbox; once it has left, when it left.
         var start: UInt64
     }
 
-    /// As many events are timed at most, at once; twice as many as a usual window lets out.
+    /// How many events are timed at once, at most: as many as a window of the default size lets out.
     private static let capacity = 4_096
 
     private let recorder: SpanRecorder
     private let peer: String
-    /// When those came that wait before the outbox.
+    /// When the events that wait before the outbox came.
     private var queued: [EventID: UInt64] = [:]
     /// By link sequence.
     private var entries: [UInt64: Entry] = [:]
-    /// Those before it are settled.
+    /// The events before this one are settled.
     private var oldest: UInt64 = .max
     private var lastLeft: UInt64 = 0
 
@@ -76,7 +76,7 @@ struct LinkTrace {
     }
 
     private mutating func settle(_ first: UInt64, _ last: UInt64, at now: UInt64) {
-        // What has not left cannot be settled: a link checks that before it speaks of it here.
+        // An event that has not left cannot be settled: the link checks that before it calls this.
         end(.wire, first, min(last, lastLeft), at: now) { entry in entry = nil }
     }
 

@@ -2,9 +2,9 @@ package import BridgePlatform
 
 /// A socket with a name in the file system, at which a ``SocketListener`` accepts connections.
 package protocol ListeningSocket: AnyObject, Sendable {
-    /// From the top.
+    /// The path, from the top.
     var path: String { get }
-    /// Who may connect.
+    /// The user that may connect.
     var user: UInt32 { get }
     /// The listening socket; another one after ``recreate()``.
     var socket: SharedDescriptor { get }

@@ -28,7 +28,7 @@ package final class MemoryStream: ByteStream, Sendable {
     ///
     /// - Parameters:
     ///   - capacity: how many bytes may be on their way in each direction; a socket's default is of this order.
-    ///   - poller: who calls when writing may go on at the first end.
+    ///   - poller: calls when writing may go on at the first end.
     ///   - other: the same for the second end; nil if one poller serves both.
     package static func pair(
         capacity: Int = 200 << 10,

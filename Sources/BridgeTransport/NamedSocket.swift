@@ -3,14 +3,14 @@ import Locks
 
 /// A listening socket with a name in the file system that is this user's alone, and this process's.
 ///
-/// A lock beside it decides whose the name is, so that what a killed process has left is replaced and a living one is
-/// left alone. Nothing else that lies at the path is ever removed.
+/// A lock beside it decides which process has the name: what a killed process has left is replaced, and a living
+/// process is left alone. Nothing else that lies at the path is ever removed.
 package final class NamedSocket: ListeningSocket, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`. No two threads recreate it at once: its owner sees to that.
 
-    /// From the top.
+    /// The path, from the top.
     package let path: String
-    /// Who owns it, and may connect.
+    /// The user that owns it, and may connect.
     package let user: UInt32
     private let directoryPath: String
     private let name: String
@@ -22,7 +22,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
     private var bound: Bound
     private var isRemoved = false
 
-    /// The socket and its file, which is the one that this object may remove.
+    /// The socket and its file, the only file that this object may remove.
     private struct Bound: Sendable {
         let socket: SharedDescriptor
         let file: FileStatus.Identity
@@ -62,7 +62,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         do {
             bound = try Self.bind(path, name, in: there, user: user, backlog: backlog)
         } catch {
-            // A process that cannot have the name leaves nothing behind. With the lock held, its file is this
+            // A process that cannot have the name leaves nothing behind. As the lock is held, its file is this
             // process's.
             try? there.directory.remove(claim.name)
             throw error
@@ -91,13 +91,14 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     /// Makes the socket's file anew after it was removed; peers that are connected already stay so.
     ///
-    /// What lies there meanwhile and is not ours is left alone. The new socket is another one: see ``socket``.
+    /// A file that lies there meanwhile and is not ours is left alone. The new socket is another one: see ``socket``.
     package func recreate() throws(NamedSocketError) {
         let (directory, claim) = lock.withLock { (self.directory, self.claim) }
         let there = try SocketDirectory.open(directoryPath, for: user, makes: true, socket: path)
         let isSameDirectory = there.identity == directory.identity
         let named = try attempt(path) { () throws(SystemError) in try there.directory.status(of: claim.name) }
-        // The lock went with the directory, or on its own: without one a second process would take the path for free.
+        // The lock went with the directory, or on its own: without a lock a second process would take the path for
+        // free.
         let isClaimed = isSameDirectory && named?.identity == claim.identity
         let newClaim =
             isClaimed ? claim : try SocketLock.take(for: name, in: there.directory, path: path, user: user)
@@ -177,7 +178,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         return Bound(socket: socket, file: status.identity)
     }
 
-    /// Removes what a process has left that had the lock before.
+    /// Removes what the lock's previous holder has left.
     private static func clear(
         _ path: String,
         _ name: String,
@@ -192,8 +193,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         guard status.owner == user else {
             throw .unsafePath(path, why: "a socket of user \(status.owner) lies there")
         }
-        // The lock says that no process serves it. A program that knows nothing of the lock, or whose lock was deleted,
-        // may still serve it.
+        // The lock says that no process serves the path. A program that knows nothing of the lock, or whose lock was
+        // deleted, may still serve it.
         let listener = try attempt(path) { () throws(SystemError) in try UnixSocket.listener(at: path) }
         if case .process(let pid) = listener { throw .alreadyRunning(path, pid: pid) }
         try attempt(path) { () throws(SystemError) in try there.directory.remove(name) }

@@ -9,10 +9,11 @@ extension ChunkMemory {
 }
 
 extension MemoryFile: OutboxSource {
-    /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system has none to give,
-    /// and the worker keeps its outbox to itself.
+    /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system has none to give:
+    /// the worker then keeps its outbox to itself.
     package static func forOutbox(_ limits: LinkLimits) -> MemoryFile? {
-        // How much a worker keeps is its own affair, and the same for all: not what its host keeps for it.
+        // How much a worker keeps is its own affair, and the same for all workers. It is not what its host keeps for
+        // it.
         let hardLimit = LinkLimits().outboxHardBytes
         return try? make(
             byteCount: OutboxLayout.fileBytes(outboxBytes: hardLimit, frameBytes: limits.frameBytes)
@@ -21,16 +22,16 @@ extension MemoryFile: OutboxSource {
 
     /// How much of a host's large events lies where its worker reads them.
     ///
-    /// Twice what an outbox holds below its default limit, as large frames leave room empty. What was written once is
-    /// kept until the worker ends.
+    /// Twice what an outbox holds below its default limit, as large frames leave room empty. Memory that was written
+    /// once is kept until the worker ends.
     private static let shelfBytes = 8 << 20
 
     /// A file for the large events of a host to one worker; nil if the system cannot make one that only the host writes
-    /// to, and they go over the stream.
+    /// to: the events then go over the stream.
     package static func forShelf() -> MemoryFile? { try? makeForReaders(byteCount: shelfBytes) }
 
     package func copy(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        // Memory cannot fail to be read; should it, nothing is what the reader makes of it.
+        // Reading memory cannot fail; should it fail, the reader finds nothing there.
         (try? read(at: offset, into: buffer)) ?? 0
     }
 }

@@ -2,16 +2,17 @@ package import BridgePlatform
 
 /// A listening socket that a service manager has made, and passes to this process: systemd's socket activation.
 ///
-/// Its file is the manager's: it is not locked, not looked after and not removed here, and who connects after this
+/// Its file is the manager's: it is not locked, not looked after and not removed here. A peer that connects after this
 /// process's end has the manager start the next one.
 package final class PassedSocket: ListeningSocket {
     package let path: String
     package let user: UInt32
     package let socket: SharedDescriptor
 
-    /// Takes the one socket that a service manager has passed, and removes from the environment what says so.
+    /// Takes the one socket that a service manager has passed, and removes the variables that say so from the
+    /// environment.
     ///
-    /// At the beginning of `main`, as it changes the environment; the second time there is nothing to take.
+    /// It is for the beginning of `main`, as it changes the environment. The second time there is nothing to take.
     /// - Returns: nil if no manager has passed anything.
     package static func take(user: UInt32 = CurrentProcess.user) throws(PassedSocketError) -> PassedSocket? {
         defer { PassedDescriptors.forget() }
@@ -26,7 +27,7 @@ package final class PassedSocket: ListeningSocket {
         return try PassedSocket(owning: number, named: passed.names.first, user: user)
     }
 
-    /// Takes over a descriptor, which no other code may close from now on; closed if it is not fit.
+    /// Takes over a descriptor, which no other code may close from now on; closes it if it is not fit.
     ///
     /// - Parameter name: what the manager calls it.
     package init(owning number: CInt, named name: String?, user: UInt32 = CurrentProcess.user) throws(PassedSocketError)

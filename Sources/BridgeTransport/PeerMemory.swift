@@ -4,22 +4,22 @@ import BridgeProtocol
 /// What a peer shares with this side in memory, as far as this side reads it: large events while the link lives, and
 /// the outbox that a worker has left when its process has ended.
 ///
-/// Changed on the thread that begins the link and then on the reading thread alone, with the link's lock held; so the
-/// reading thread reads it without.
+/// It changes on the thread that begins the link and then on the reading thread alone, with the link's lock held. So
+/// the reading thread reads it without the lock.
 struct PeerMemory {
     /// Takes large events out of the memory; nil if there is none.
     private(set) var copies: FrameCopies?
-    /// What a worker says there that it has accepted; nil in a worker, and of one that shares none.
+    /// What a worker says there that it has accepted; nil in a worker, and for a worker that shares no memory.
     private(set) var outbox: OutboxProgress?
     /// Whether the memory holds the peer's outbox, to be read after its death.
     private(set) var isTakenOver = false
-    /// What was found in that, once it has been read.
+    /// What was found in the outbox, once it has been read.
     private(set) var found: TakeOver?
 
     /// There is a stream.
     ///
     /// - Parameters:
-    ///   - events: in which the peer's large events lie.
+    ///   - events: the memory in which the peer's large events lie.
     ///   - outbox: the peer's outbox; nil if it is not to be looked at while the peer lives.
     mutating func streamCame(events: MemoryFile?, outbox: MemoryMapping?, takesOver: Bool) {
         copies = events.map { FrameCopies($0, mapping: outbox) }

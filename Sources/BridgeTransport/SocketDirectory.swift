@@ -3,7 +3,7 @@ import BridgePlatform
 /// The directory of a named socket: it belongs to one user alone, and no other user can put another in its place.
 ///
 /// Each directory on the way is opened from the one above it and judged when it is open. Its owner, and any user that
-/// may write in it, could swap what is below; so each belongs to this user or to the superuser, and is writable to
+/// may write in it, could swap what is below. So each belongs to this user or to the superuser, and is writable to
 /// others only if it is sticky, as `/tmp` is.
 struct SocketDirectory: Sendable {
     let directory: OpenDirectory
@@ -12,7 +12,7 @@ struct SocketDirectory: Sendable {
     /// Opens the directory at `path`, which begins at the top.
     ///
     /// - Parameters:
-    ///   - makes: whether it is made if it is missing and what it lies in is there.
+    ///   - makes: whether a missing directory is made, if the directory above it is there.
     ///   - socket: the path of the socket, for messages.
     static func open(
         _ path: String,
@@ -47,7 +47,7 @@ private struct Walk {
     private var links = 0
     private(set) var found: SocketDirectory?
 
-    /// As many symbolic links as systems follow.
+    /// How many symbolic links are followed: as many as systems follow.
     private static let maximumLinks = 40
     private static let superuser: UInt32 = 0
 
@@ -89,7 +89,7 @@ private struct Walk {
         let here = current
         let (next, status) = try attempt(socket) { () throws(SystemError) in
             let next = try here.open(step.name)
-            // Of what has been opened: whatever was there a moment ago is of no interest.
+            // The status of what has been opened: whatever was there a moment ago is of no interest.
             return (next, try next.status())
         }
         if step.isLast {
@@ -159,7 +159,7 @@ private struct Walk {
     private func text(of permissions: UInt32) -> String { String(permissions, radix: 8) }
 }
 
-/// Makes calls of which each may fail, for the socket at `path`.
+/// Makes calls that may each fail, for the socket at `path`.
 func attempt<Value>(_ path: String, _ body: () throws(SystemError) -> Value) throws(NamedSocketError) -> Value {
     do throws(SystemError) {
         return try body()

@@ -4,9 +4,9 @@ import Locks
 /// Lets processes of this user connect to a socket with a name, and sees to it that none of them costs the others
 /// anything.
 ///
-/// Who is of another user is sent away before a byte is read. Who says nothing takes a descriptor and no thread, for a
-/// bounded time, and there is a bound for how many of these there are. Where descriptors are short, accepting pauses.
-/// The socket's file is looked after.
+/// A process of another user is sent away before a byte is read. A silent connection takes a descriptor and no thread,
+/// for a bounded time, and the number of silent connections is bounded. Where descriptors are short, accepting pauses.
+/// The listener looks after the socket's file.
 ///
 /// All calls out come on the poller's thread, without a lock held.
 package final class SocketListener: Entrance, @unchecked Sendable {
@@ -14,13 +14,13 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     // alone.
 
     package struct Limits: Sendable {
-        /// How many may be connected at once that have said no hello.
+        /// How many connections that have said no hello there may be at once.
         package var unintroduced = 32
-        /// How long each of these may stay, in nanoseconds.
+        /// How long each such connection may stay, in nanoseconds.
         package var patience: UInt64 = 5_000_000_000
         /// How often the socket's file is looked at, in nanoseconds.
         package var lookInterval: UInt64 = 5_000_000_000
-        /// How long things of a kind are gathered before they are reported, in nanoseconds.
+        /// How long matters of a kind are gathered before they are reported, in nanoseconds.
         package var reportInterval: UInt64 = 1_000_000_000
 
         package init() {}
@@ -39,14 +39,15 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     private var registration: Poller.Registration?
     private var isDeadlineSet = false
     private var isStopped = false
-    /// Given up for a moment to take a connection that would otherwise wait for ever where there is no descriptor.
+    /// A spare descriptor, given up for a moment to take a connection that would otherwise wait for ever for want of
+    /// one.
     private var reserve: SharedDescriptor?
     private var unreported: [SocketReport.Matter: Int] = [:]
     private var isReportSet = false
-    /// What was last said of the socket's file, which is not said again.
+    /// What was last reported of the socket's file; it is not reported again.
     private var lastFault: SocketReport.Matter?
 
-    /// One that has said no hello.
+    /// A connection that has said no hello.
     private final class Connection: @unchecked Sendable {
         // Sendable: guarded by the listener's lock.
         let socket: SharedDescriptor
@@ -62,13 +63,14 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         }
     }
 
-    /// How many connections are taken before others on the poller's thread have their turn: so few that those who were
-    /// taken before are heard before they have to make room.
+    /// How many connections are taken before other work on the poller's thread has its turn.
+    ///
+    /// So few that earlier connections are heard before they have to make room.
     private static let batch = 8
 
     /// - Parameters:
-    ///   - report: what a person may want to know.
-    ///   - arrived: who has connected and begun to speak.
+    ///   - report: gets what a person may want to know.
+    ///   - arrived: gets each process that has connected and begun to speak.
     package init(
         _ socket: any ListeningSocket,
         limits: Limits = Limits(),
@@ -93,8 +95,8 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         lookLater()
     }
 
-    /// Accepts no connection any more, ends those that have said no hello, and removes the socket's file, if it is this
-    /// process's.
+    /// Accepts no connection any more, ends the connections that have said no hello, and removes the socket's file, if
+    /// it is this process's.
     ///
     /// An introduced connection is not touched. Does nothing the second time.
     package func stop() {
@@ -131,7 +133,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         replaced?.cancel()
     }
 
-    /// How many are connected that have said no hello.
+    /// How many connections have said no hello.
     package var unintroducedCount: Int { lock.withLock { machine.count } }
 
     // MARK: - Accepting
@@ -175,7 +177,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         guard let connection = lock.withLock({ connections[number] }) else { return }
         let outcome = UnixSocket.peek(connection.socket.rawValue)
         if outcome == .wouldBlock { return }
-        // On its own thread, so that nothing is waited for.
+        // This is the poller's own thread, so nothing is waited for.
         lock.withLock { connection.registration.take() }?.cancel()
         guard case .transferred = outcome else { return settle(.ended(number)) }
         let stream = UnixStream(attached: connection.socket, poller: poller)
@@ -200,7 +202,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         if let settled { lock.withLock { settled.registration.take() }?.cancel() }
     }
 
-    /// Ends one that was taken out of ``connections``.
+    /// Ends a connection that was taken out of ``connections``.
     private func end(_ connection: Connection) {
         let (registration, stream) = lock.withLock { (connection.registration.take(), connection.stream) }
         registration?.cancel()
@@ -215,7 +217,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         }
     }
 
-    /// One timer for all: the first who came is the first whose time is up.
+    /// One timer for all: the connection that came first is the first whose time is up.
     private func setDeadline() {
         let deadline: UInt64? = lock.withLock {
             guard !isDeadlineSet, !isStopped, let next = machine.nextDeadline else { return nil }
@@ -242,7 +244,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
             reserve = nil
             return (machine.acceptingFailed(), self.registration)
         }
-        // The one that waits is told, instead of being left to wonder; it may try again.
+        // The waiting peer is told, instead of being left to wonder; it may try again.
         if error.isShortage { _ = try? UnixSocket.accept(from: listening.rawValue) }
         takeReserve()
         // Without this the poller would find the same connections waiting over and over.
@@ -277,7 +279,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         case .unknown: return
         case .nothing, .foreign: break
         }
-        // Who waits at the old socket has connected in good faith.
+        // A peer that waits at the old socket has connected in good faith.
         acceptSome(from: socket.socket)
         do {
             try socket.recreate()

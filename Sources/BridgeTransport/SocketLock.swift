@@ -14,8 +14,8 @@ struct SocketLock: Sendable {
         user: UInt32
     ) throws(NamedSocketError) -> SocketLock {
         let lockName = name + ".lock"
-        // Again for as long as its holder removes it at the same time: each turn needs another process that has just
-        // ended.
+        // Tries again for as long as the lock's holder removes it at the same time: each turn needs another process
+        // that has just ended.
         while true {
             if let status = try attempt(path, { () throws(SystemError) in try directory.status(of: lockName) }) {
                 try judge(status, lockName, path, user)
@@ -42,7 +42,7 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// What is no lock of ours is neither opened nor written to.
+    /// A file that is no lock of ours is neither opened nor written to.
     private static func judge(
         _ status: FileStatus,
         _ name: String,

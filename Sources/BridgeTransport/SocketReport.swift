@@ -3,11 +3,11 @@ package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
     package enum Matter: Sendable, Hashable {
         /// A process of another user connected and was sent away before anything of it was read.
         case otherUser(UInt32)
-        /// It came from a worker that may not attach, or from what that has started.
+        /// It came from a worker that may not attach, or from a process that such a worker has started.
         case worker(String)
         /// No hello came in time.
         case silent
-        /// Too many had said no hello.
+        /// Too many connections had said no hello.
         case crowded
         /// No descriptor or memory was to be had for a connection.
         case shortage(String)
@@ -20,7 +20,7 @@ package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
     package let matter: Matter
     /// How often since the last report about it.
     package let count: Int
-    /// The socket's.
+    /// The path of the socket.
     package let path: String
 
     package var description: String {

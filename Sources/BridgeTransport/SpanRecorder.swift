@@ -6,7 +6,8 @@ import Synchronization
 /// Where a process notes on which part of its way an event was, while a subscriber or a peer wants to know.
 ///
 /// A thread at an event asks ``isOn`` first, which costs a read of memory that no thread writes meanwhile. Notes go
-/// into a buffer that never grows beyond its bound; what has no room is counted. Any threads; nothing is called out.
+/// into a buffer that never grows beyond its bound; notes without room are counted. Any thread may use it; it calls
+/// nothing out.
 package final class SpanRecorder: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -23,14 +24,14 @@ package final class SpanRecorder: @unchecked Sendable {
         package let peer: String?
     }
 
-    /// What was noted since it was last asked.
+    /// What was noted since ``take()`` was last called.
     package struct Notes: Sendable {
         package var spans: [Span] = []
         package var threads: [UInt64: String] = [:]
         package var dropped: UInt64 = 0
     }
 
-    /// As many spans are kept at most until they are taken.
+    /// How many spans are kept at most until they are taken.
     package static let capacity = 2_000
 
     private let flag = Atomic<Bool>(false)
@@ -42,7 +43,7 @@ package final class SpanRecorder: @unchecked Sendable {
     /// Whether anything is noted now.
     package var isOn: Bool { flag.load(ordering: .relaxed) }
 
-    /// What was noted before is forgotten.
+    /// Begins or ceases to note; what was noted before is forgotten.
     package func turn(on isOn: Bool) {
         lock.withLock { notes = Notes() }
         flag.store(isOn, ordering: .relaxed)
@@ -52,7 +53,7 @@ package final class SpanRecorder: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - isOwn: whether it is the calling thread's time.
-    ///   - peer: from whom the event came, or to whom it went; nil if it was published here.
+    ///   - peer: the peer that the event came from, or went to; nil if it was published here.
     package func note(
         _ stage: TracedSpan.Stage,
         of event: String,

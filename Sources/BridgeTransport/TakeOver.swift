@@ -9,7 +9,7 @@ package struct TakeOver: Sendable, Hashable {
     /// Of these, how many it may not publish.
     package var forbidden = 0
 
-    /// How many events the worker had counted as accepted and could not be found.
+    /// How many events that the worker had counted as accepted could not be found.
     package var missing: UInt64 = 0
 
     /// Whether ``missing`` says how many are gone: not if the damage has hit the worker's count of its events, too.

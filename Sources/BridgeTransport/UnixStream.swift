@@ -13,10 +13,10 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
     package let memory: MemoryFile?
     package let shelf: MemoryFile?
 
-    /// Whether the peer is one that has no descriptors to pass, and is told on if it does.
+    /// Whether the peer has no descriptors to pass; the stream tells if it passes some.
     private let noticesDescriptors: Bool
 
-    /// How many writes there were, and how many had been when the last read began.
+    /// How many writes there were, and how many there had been when the last read began.
     private let writes = Atomic<UInt>(0)
     private let writesBeforeRead = Atomic<UInt>(0)
 
@@ -50,7 +50,8 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
     /// Waits in `poll` first where more is written than read.
     ///
     /// On Linux a thread that is blocked in a read is woken each time that the peer takes a write of ours off the
-    /// socket, and finds nothing to read. Who writes much pays one more system call for a read, and waits undisturbed.
+    /// socket, and finds nothing to read. A stream that writes much pays one more system call for a read, and waits
+    /// undisturbed.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
         let before = writes.load(ordering: .relaxed)
         let isMostlyWriting = before &- writesBeforeRead.exchange(before, ordering: .relaxed) > 1
@@ -67,7 +68,7 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
     /// A link that is never blocked never enters the poller.
     package func whenWritable(_ body: @escaping @Sendable () -> Void) {
         do {
-            // Known here before it can fire: what it calls may come back at once and wait again.
+            // The registration is known here before it can fire: what it calls may come back at once and wait again.
             let known = try lock.withLock { () throws(SystemError) in
                 waiting = body
                 if let registration { return registration }

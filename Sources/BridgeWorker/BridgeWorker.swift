@@ -20,10 +20,10 @@ public import DomainEvents
 public enum BridgeWorker {
     /// Runs the program as a worker until the supervisor stops it, then ends the process.
     ///
-    /// Never throws: what goes wrong is one sentence on standard error and an exit status, 64 when the program was
+    /// It never throws. A failure becomes one sentence on standard error and an exit status: 64 if the program was
     /// started by hand, 70 for everything else.
     ///
-    /// - Parameter body: subscribes, and returns the subscriptions to be kept. The worker is ready when it has
+    /// - Parameter body: subscribes, and returns the subscriptions to keep. The worker is ready when `body` has
     ///   returned.
     public static func main(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async {
         await end { try await run(body) }
@@ -68,7 +68,7 @@ public enum BridgeWorker {
 
     private static func takeSession() throws -> ProcessSession {
         let inherited = try InheritedLink.take()
-        // What it prints is read as it comes, and is not lost if it crashes.
+        // What the program prints is read as it comes, and is not lost if it crashes.
         CurrentProcess.printByLine()
         return try ProcessSession(inherited)
     }

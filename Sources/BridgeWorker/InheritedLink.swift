@@ -1,10 +1,10 @@
 import BridgePlatform
 
-/// What the supervisor has put into a worker's environment: the link's descriptor, the outbox's and the shelf's, and
-/// who the worker is.
+/// What the supervisor has put into a worker's environment: the descriptors of link, outbox and shelf, and the worker's
+/// name and cookie.
 ///
-/// Read once, before anything else runs, and erased, so that programs which the worker starts do not take it for
-/// theirs.
+/// The worker reads it once, before anything else runs, and erases it, so that programs which the worker starts do not
+/// take it for theirs.
 struct InheritedLink: ~Copyable {
     enum Variable {
         static let descriptor = "EVENT_BRIDGE_FD"
@@ -58,7 +58,7 @@ struct InheritedLink: ~Copyable {
         )
     }
 
-    /// A worker can do without: then what it has published and not sent dies with it, and large events come over the
+    /// A worker can do without it: then what it has published and not sent dies with it, and large events come over the
     /// link.
     private static func takeMemory(_ variable: String) -> MemoryFile? {
         guard let number = CurrentProcess.environment(variable).flatMap({ CInt($0) }), number > 2,

@@ -8,7 +8,7 @@ struct ProcessSession: Sendable {
     private let session: WorkerSession
     private let stream: UnixStream
 
-    /// How long a worker outlives its host: time for handlers that run, well below the second that is promised.
+    /// How long a worker outlives its host: time for running handlers, well below the second that is promised.
     private static let afterlife: UInt64 = 800_000_000
 
     /// SIGKILL, on every system.
@@ -17,9 +17,8 @@ struct ProcessSession: Sendable {
     init(_ inherited: consuming InheritedLink) throws {
         let poller = try Poller(name: "bridge")
         let parent = CurrentProcess.parentIdentifier
-        // The portable sign that the host is gone is the end of the link, which the poller sees though a handler may
-        // block the reading thread. The kernel's own signal is the belt to these braces: it also ends a worker that is
-        // stopped.
+        // The portable sign that the host is gone is the end of the link. The poller sees it even if a handler blocks
+        // the reading thread. The kernel's own signal comes on top: it also ends a worker that is stopped.
         if try ParentDeathSignal.arm(Self.killSignal, expectedParent: parent) == .parentIsGone {
             CurrentProcess.exitImmediately(0)
         }
@@ -32,7 +31,7 @@ struct ProcessSession: Sendable {
     }
 
     func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
-        // For as long as the process: until that is gone its threads may publish, and what the session has accepted
+        // Kept for the life of the process: until it ends, its threads may publish, and what the session has accepted
         // arrives.
         _ = Unmanaged.passRetained(session)
         try await session.run(over: stream, body)

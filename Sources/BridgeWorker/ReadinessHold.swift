@@ -2,7 +2,7 @@ import Synchronization
 
 /// Keeps a worker from counting as ready: until ``release()``, or until the last reference to it has gone.
 ///
-/// See `EventPublisher.holdReadiness(because:)`. May be released from any thread; further calls do nothing.
+/// See `EventPublisher.holdReadiness(because:)`. Any thread may release it; further calls do nothing.
 public final class ReadinessHold: Sendable {
     private let isReleased = Atomic(false)
     private let end: @Sendable () -> Void

@@ -5,7 +5,7 @@ import Locks
 
 /// When a worker counts as ready: its body has said so, and no hold keeps it back.
 extension WorkerSession {
-    /// Whose worker a publisher belongs to; nil for one of no worker.
+    /// The session of the worker that a publisher belongs to; nil for a publisher of no worker.
     static func of(_ publisher: EventPublisher) -> WorkerSession? { WorkerSessions.shared[publisher] }
 
     func readinessWasHeld(because reason: String) {
@@ -38,7 +38,7 @@ final class WorkerSessions: @unchecked Sendable {
     private let lock = Lock()
     private var entries: [ObjectIdentifier: Entry] = [:]
 
-    /// A session keeps its publisher, so that no other one can have the identity while there is a session.
+    /// A session keeps its publisher, so that no other publisher can have the identity while the session exists.
     subscript(publisher: EventPublisher) -> WorkerSession? {
         lock.withLock { entries[ObjectIdentifier(publisher)]?.session }
     }

@@ -7,7 +7,7 @@ import Locks
 
 /// A worker's side of its link: handshake, readiness, signs of life, and the orderly end.
 ///
-/// The same in a worker process and in memory, where only the stream differs.
+/// It is the same in a worker process and in memory, where only the stream differs.
 package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -34,7 +34,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private var isReady = false
     /// Whether the worker's body has said that it is ready.
     private var wantsReadiness = false
-    /// How many there are who keep it from being ready all the same.
+    /// How many holds keep it from being ready all the same.
     var holds = 0
     private var isDraining = false
     private var handshake: Result<EventPublisher, WorkerError>?
@@ -42,7 +42,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private var end: End?
     private var endWaiters: [CheckedContinuation<End, Never>] = []
 
-    /// - Parameter tap: told of what arrives and of what leaves, for a caller that watches.
+    /// - Parameter tap: is told of what arrives and of what leaves, for a caller that watches.
     package init(
         name: String,
         cookie: String,
@@ -58,7 +58,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         limits.interestNames = EventRouter.maximumNames + 1
         self.limits = limits
         self.poller = poller
-        // Who offers the worker's events is known only once the host has given out the incarnation.
+        // The origin of the worker's events is complete only when the host has given out the incarnation.
         link = Link(
             peerName: "host",
             role: .worker,
@@ -72,8 +72,8 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
 
     // MARK: - Life
 
-    /// Introduces the worker over `stream` and returns its publisher once the host has welcomed it and said what it
-    /// wants.
+    /// Introduces the worker over `stream`; returns its publisher when the host has welcomed it and said which events
+    /// it wants.
     package func begin(over stream: any ByteStream) async throws -> EventPublisher {
         link.queue(
             .hello(
@@ -108,9 +108,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         if isReadyNow { link.send(.ready) }
     }
 
-    /// Whether the worker has become ready just now, which is to be said.
-    ///
-    /// With the lock held.
+    /// Whether the worker has become ready just now, which the caller then says; called with the lock held.
     func takeReadiness() -> Bool {
         guard wantsReadiness, holds == 0, !isReady else { return false }
         isReady = true
@@ -128,13 +126,13 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         }
     }
 
-    /// The process may end with it: what was reported is told first.
+    /// Reports are told first: the process may end with this.
     private static func tell(_ end: End, _ waiters: [CheckedContinuation<End, Never>], behind router: EventRouter?) {
         let tell: @Sendable () -> Void = { for waiter in waiters { waiter.resume(returning: end) } }
         if let router { router.whenReported(tell) } else { tell() }
     }
 
-    /// Ends the link without a goodbye: what a crash looks like from outside.
+    /// Ends the link without a goodbye; from outside this looks like a crash.
     package func abandon() {
         link.close()
     }
@@ -166,7 +164,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             let (router, route) = lock.withLock { (self.router, self.route) }
             guard let router, let route else { return }
             try router.interestReceived(interest, from: route, over: link)
-            // Before this, what the worker publishes would reach no other process.
+            // The handshake ends only now: earlier, what the worker publishes would reach no other process.
             finishHandshake(.success(router.publisher))
         case .receipt(let receipt): lock.withLock { self.router }?.receiptReceived(receipt, over: link)
         case .drain: drain()
@@ -185,7 +183,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         router.eventRefused(head, payload: payload, by: route, over: link, refusal: refusal)
     }
 
-    /// The host has gone: nothing that a handler still does reaches anybody.
+    /// The host has gone: nothing that a handler still does reaches another process.
     package func linkWasReadToEnd(_ link: Link, _ ending: LinkEnd) { finish(ending) }
 
     package func linkEnded(_ link: Link, _ ending: LinkEnd) { finish(ending) }

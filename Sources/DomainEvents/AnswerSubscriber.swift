@@ -1,7 +1,7 @@
 import Locks
 
-/// Takes the answers to one request: on the thread that brings them, ahead of all handlers, so that a request that is
-/// waited for inside a handler is answered.
+/// Takes the answers to one request on the thread that brings them, ahead of all handlers; so a handler, too, can wait
+/// for an answer.
 final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private var arrived: [Answer] = []
@@ -27,7 +27,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         _ tracker: HandlingTracker?,
         key: AnyHashable?
     ) -> AppendOutcome {
-        // What is fresh was caused by nothing.
+        // A fresh event has no cause.
         guard case .full(let context) = stamp, context.cause != nil || context.id == request else {
             uncausedCount += 1
             return .settled
@@ -37,9 +37,10 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         return [.wake, .settled]
     }
 
-    /// How many events of the answer's type came meanwhile that nothing had caused, as a phrase; nil if none did.
+    /// How many events of the answer's type came without a cause, as a phrase; nil if none did.
     ///
-    /// One of them may have been meant as the answer: published in a task or on a thread of the handler's own making.
+    /// One of them may have been meant as the answer: the handler may have published it in a task or on a thread that
+    /// it made.
     var uncaused: String? {
         let count = lock.withLock { uncausedCount }
         return count == 0 ? nil : "\(count) \(Answer.eventName) came that nothing had caused"
@@ -58,9 +59,9 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
     }
 }
 
-/// That a request waits for events of one type.
+/// The subscription of a request to one type of answer.
 struct AwaitedAnswers: Sendable {
-    /// As long as it lives, they are taken.
+    /// The request takes answers as long as this lives.
     let subscription: Subscription
 
     /// What ``AnswerSubscriber/uncaused`` says.

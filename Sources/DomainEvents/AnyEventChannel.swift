@@ -1,12 +1,12 @@
 import Locks
 public import Synchronization
 
-/// One event type's subscribers and ways out of the process, within one publisher.
+/// The subscribers of one event type, and its ways out of the process, within one publisher.
 ///
-/// Publishing reads `current` without a lock and without counting a reference; it writes into its thread's
-/// ``DeliverySlot`` what it uses. A change puts new routes in the place of the old ones, and keeps those until no slot
-/// names them. A thread that was in them when they were replaced looks again when it leaves, so what a removed handler
-/// has captured is let go of as soon as no call uses it.
+/// A publishing thread reads `current` without a lock and without counting a reference; it writes the routes that it
+/// uses into its ``DeliverySlot``. A change puts new routes in the place of the old ones, and keeps the old ones until
+/// no slot names them. A thread that uses replaced routes looks again when it leaves them. So a removed handler's
+/// captures are released as soon as no call uses them.
 @usableFromInline
 package class AnyEventChannel: @unchecked Sendable {
     // Sendable: `current` is atomic, `routes` and `retired` are guarded by `lock`; routes themselves never change.
@@ -16,16 +16,16 @@ package class AnyEventChannel: @unchecked Sendable {
 
     /// The address of `routes`; 0 if nothing gets the events.
     @usableFromInline let current = Atomic<UInt>(0)
-    /// Of `routes`; changed after `current`.
+    /// Whether `routes` has subscribers; changed after `current`.
     private let isSubscribed = Atomic<Bool>(false)
     private let lock = Lock()
     private var routes: Routes
     private var retired: [Routes] = []
 
-    /// Publishing inside handlers needs a place to keep the event; places are used again.
+    /// An event published inside a handler needs a place to wait; places are used again.
     let spares = DeferredPublishPool()
 
-    /// Whether handlers are not called: for publishers that tests put in the place of real ones.
+    /// Whether handlers are not called; for publishers that tests use instead of real ones.
     private let isMuted: Bool
 
     init(name: String, eventType: any DomainEvent.Type, forwarders: [any EventForwarder], isMuted: Bool) {
@@ -36,17 +36,17 @@ package class AnyEventChannel: @unchecked Sendable {
         if !routes.isEmpty { current.store(routes.address, ordering: .sequentiallyConsistent) }
     }
 
-    /// Subscribes something that takes events of every type.
+    /// Subscribes an observer of events of every type.
     package func subscribe(_ observer: any EventObserver, publisher: EventPublisher) -> Subscription? { nil }
 
-    /// Calls the inline handlers with an event of this channel's type that a handler published before; takes it out of
+    /// Calls the inline handlers with an event of this channel's type that a handler published; moves the event out of
     /// its memory.
     func callInline(_ event: RawEvent, at stops: DeliveryStops, on thread: DeliveryThread) {}
 
-    /// Events of this channel were lost on their way from another process: consumers of sequences are told in their
-    /// place.
+    /// Tells consumers of sequences that events of this channel were lost on the way from another process, at the place
+    /// of the loss.
     ///
-    /// In order with the events that the calling thread hands over.
+    /// The loss keeps its order among the events that the calling thread hands over.
     package func eventsWereMissed(_ count: Int) {
         guard count > 0 else { return }
         var channels = [self]
@@ -68,7 +68,7 @@ package class AnyEventChannel: @unchecked Sendable {
 
     // MARK: - Reading
 
-    /// The routes as they are, with a reference of the caller's own; nil if nothing gets the events.
+    /// The present routes, with a counted reference for the caller; nil if nothing gets the events.
     func currentRoutes() -> Routes? {
         var address = current.load(ordering: .sequentiallyConsistent)
         if address == 0 { return nil }
@@ -83,24 +83,24 @@ package class AnyEventChannel: @unchecked Sendable {
             slot.pointee.borrowed.store(0, ordering: .releasing)
             return nil
         }
-        // Named in the slot while it was current, so not released before the slot is empty again.
+        // The slot named the routes while they were current, so they are not released before the slot is empty again.
         let routes = Unmanaged<Routes>.fromOpaque(pointer).takeUnretainedValue()
-        // An exchange, as in `leave`: the optimizer moves the counting of a reference past a store, also past an atomic
-        // one, and then the routes could be released before they are counted.
+        // An exchange, as in `leave`: the optimizer may move the counting of a reference past a store, even an atomic
+        // one. Then the routes could be released before the reference is counted.
         _ = slot.pointee.borrowed.exchange(0, ordering: .sequentiallyConsistent)
         if current.load(ordering: .sequentiallyConsistent) != address { sweep() }
         return routes
     }
 
-    /// Whether anybody here, or at a publisher that is linked to this one, gets the events.
+    /// Whether a subscriber here, or at a publisher that is linked to this one, gets the events.
     package var hasSubscribers: Bool { isSubscribed.load(ordering: .sequentiallyConsistent) }
 
-    /// Whether anybody gets the events, here or elsewhere.
+    /// Whether any receiver, here or elsewhere, gets the events.
     var isReached: Bool { current.load(ordering: .sequentiallyConsistent) != 0 }
 
     // MARK: - Changing
 
-    /// - Returns: What is no longer in use, to be released without any lock held.
+    /// - Returns: Routes that are no longer in use; the caller releases them without any lock held.
     private func change(_ make: (Routes) -> Routes) -> [Routes] {
         lock.withLock {
             retired.append(routes)
@@ -121,14 +121,14 @@ package class AnyEventChannel: @unchecked Sendable {
         return unused
     }
 
-    /// Lets go of what was replaced and is in no thread's hands any more.
+    /// Releases replaced routes that no thread uses any more.
     @usableFromInline
     func sweep() {
         let unused = lock.withLock { takeUnused() }
         withExtendedLifetime(unused) {}
     }
 
-    /// - Parameter isFirst: whether it is called ahead of the others, and also if handlers are not called.
+    /// - Parameter isFirst: whether the subscriber is called ahead of the others, and even if the channel is muted.
     func add(inline subscriber: AnySubscriber, isFirst: Bool = false) {
         if isFirst { return withExtendedLifetime(change { $0.with(inline: [subscriber] + $0.inline) }) {} }
         guard !isMuted else { return }

@@ -1,12 +1,11 @@
 import Locks
 import Synchronization
 
-/// Whether something waits, for a consumer that looks without the lock before it sleeps.
+/// Whether events wait; a consumer looks here without the lock before it sleeps.
 final class Arrivals: Sendable {
     private let isWaiting = Atomic<Bool>(false)
 
-    /// How often a consumer that has caught up looks again: for a microsecond or two, which is less than waking it
-    /// takes.
+    /// How often a consumer that has caught up looks again; this takes a microsecond or two, less than waking it would.
     private static let looks = 2_048
 
     /// Called with the lock held.
@@ -14,7 +13,7 @@ final class Arrivals: Sendable {
         self.isWaiting.store(isWaiting, ordering: .relaxed)
     }
 
-    /// Looks for a moment whether something comes; a consumer that is told so looks again with the lock.
+    /// Looks for a moment whether events come; if so, the consumer looks again with the lock.
     func comeSoon() -> Bool {
         if let thread = Simulation.thread {
             thread.yield()

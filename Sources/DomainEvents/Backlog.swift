@@ -1,7 +1,7 @@
-/// What waits for one line, task or consumer: events of any type, oldest first, in memory that is used again.
+/// The events that wait for one line, task or consumer: of any type, oldest first, in memory that is used again.
 ///
-/// It belongs under its owner's lock. Nothing is released here: the last reference to something in an event has a
-/// deinit that may publish or cancel. The owner empties it before it lets go of it.
+/// Its owner's lock guards it, so it releases no event: a deinit that runs with an event may publish or cancel. The
+/// owner empties the backlog before it releases it.
 struct Backlog: ~Copyable {
     private(set) var first: DeliveryPlace?
     private(set) var last: DeliveryPlace?
@@ -47,7 +47,7 @@ struct Backlog: ~Copyable {
         return place
     }
 
-    /// Puts the event in the place of another one, which is returned.
+    /// Puts the event in the place of `older`; returns the new place.
     mutating func replace(
         _ older: DeliveryPlace,
         _ event: RawEvent,
@@ -62,7 +62,7 @@ struct Backlog: ~Copyable {
         return place
     }
 
-    /// Says at the end that events were missed.
+    /// Notes at the end that events were missed.
     ///
     /// - Parameter droppedOnTheWay: how many of them never arrived.
     mutating func appendMissed(_ count: UInt64 = 1, droppedOnTheWay: UInt64 = 0) {
@@ -73,7 +73,7 @@ struct Backlog: ~Copyable {
         }
     }
 
-    /// Takes the oldest event away and says in its place that it was missed.
+    /// Takes the oldest event out and notes at its place that it was missed.
     mutating func missOldest() -> DeliveryPlace? {
         guard let first else { return nil }
         if first.isGap {
@@ -122,7 +122,7 @@ struct Backlog: ~Copyable {
 
     // MARK: - Out
 
-    /// Takes the oldest away, to be given back with ``giveBack(_:)``: several, or one that has to be taken alone.
+    /// Takes the oldest events out: several, or one that has to be taken alone; ``giveBack(_:)`` has to follow.
     mutating func take(atMost limit: Int) -> Hand {
         guard let first else { return Hand() }
         var last = first
@@ -142,7 +142,7 @@ struct Backlog: ~Copyable {
         return Hand(first: first, count: count)
     }
 
-    /// Takes away what waits for one owner, or everything, to be given back with ``giveBack(_:)``.
+    /// Takes out the events of one owner, or all events; ``giveBack(_:)`` has to follow.
     mutating func takeAll(of owner: DeferredSubscriber? = nil) -> Hand {
         var taken: DeliveryPlace?
         var lastTaken: DeliveryPlace?
@@ -160,18 +160,18 @@ struct Backlog: ~Copyable {
         return taken.map { Hand(first: $0, count: count) } ?? Hand()
     }
 
-    /// The memory of places whose content has been released is used again.
+    /// Takes back the memory of places whose content has been released, to use it again.
     mutating func giveBack(_ hand: Hand) {
         var next = hand.first
         for left in stride(from: hand.count, to: 0, by: -1) {
             guard let place = next else { return }
-            // What follows the last one belongs to others.
+            // The place after the last one belongs to others.
             if left > 1 { next = place.pointee.next }
             giveBack(place)
         }
     }
 
-    /// The memory of one place whose content has been released is used again.
+    /// Takes back the memory of one place whose content has been released, to use it again.
     mutating func giveBack(_ place: DeliveryPlace) {
         let chunk = place.pointee.chunk
         chunk.pointee.live -= 1
@@ -206,7 +206,7 @@ struct Backlog: ~Copyable {
         if first == nil { arrivals.set(false) }
     }
 
-    /// Lets those before and after a place, or the ends of the list, point elsewhere.
+    /// Lets the neighbours of a place, or the ends of the list, point elsewhere.
     private mutating func relink(around place: DeliveryPlace, next: DeliveryPlace?, previous: DeliveryPlace?) {
         if let before = place.pointee.previous { before.pointee.next = next } else { first = next }
         if let after = place.pointee.next { after.pointee.previous = previous } else { last = previous }
@@ -219,7 +219,7 @@ struct Backlog: ~Copyable {
         var chunk = filling
         if let full = chunk, full.pointee.capacity - full.pointee.used < size {
             chunk = nil
-            // A chunk in which no place is in use would never be given back.
+            // A full chunk without a place in use would never be given back.
             if full.pointee.live == 0 {
                 full.deallocate()
                 filling = nil

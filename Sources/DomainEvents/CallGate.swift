@@ -1,23 +1,23 @@
 import Locks
 public import Synchronization
 
-/// Whether calls of one subscriber's handler may still begin, and which run.
+/// Whether calls of one subscriber's handler may still begin, and how many run.
 ///
-/// A call passes two marks: it is *being entered* from before the look at "closed" until the handler is called, then it
-/// *runs*. Cancelling closes the gate and waits for calls being entered, a few instructions each, never for one that
-/// runs. So no handler begins after `cancel()` has returned: a flag that is looked at and then acted upon would not
-/// give that.
+/// A call has two states. It is *being entered* from before it looks at "closed" until it calls the handler; then it
+/// *runs*. `cancel()` closes the gate and waits for calls being entered, a few instructions each, but never for a call
+/// that runs. So no handler begins after `cancel()` has returned. A flag that a thread reads and then acts upon would
+/// not guarantee that.
 ///
-/// Handlers on the publishing thread set their marks in the thread's ``DeliverySlot``, which costs no traffic between
-/// threads; all others count here.
+/// Calls on the publishing thread keep their state in the thread's ``DeliverySlot``, which costs no traffic between
+/// threads. All other calls are counted here.
 ///
-/// Subscriptions hold the gate and not the subscriber: a cancelled subscription keeps nothing that the handler has
+/// A subscription holds the gate and not the subscriber, so a cancelled subscription keeps nothing that the handler has
 /// captured.
 @usableFromInline
 package final class CallGate: @unchecked Sendable {
     // Sendable: `state` is atomic, `waiters` is guarded by `lock`.
 
-    /// Closed, awaited, and the counts of calls being entered and of calls that run.
+    /// The closed bit, the awaited bit, and the counts of calls being entered and of calls that run.
     @usableFromInline let state = Atomic<UInt64>(0)
     private let lock = Lock()
     private var waiters: [CheckedContinuation<Void, Never>] = []
@@ -28,19 +28,19 @@ package final class CallGate: @unchecked Sendable {
     static let oneRunning: UInt64 = 1 << 32
     static let enteringMask: UInt64 = oneRunning - oneEntering
 
-    /// What stands for this gate in a ``DeliverySlot``.
+    /// The value that stands for this gate in a ``DeliverySlot``.
     @inlinable var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
     @inlinable var isClosed: Bool { state.load(ordering: .sequentiallyConsistent) & Self.closedBit != 0 }
 
-    /// Lets no call in any more; false if it was closed already.
+    /// Lets no call in any more; false if the gate was closed already.
     func close() -> Bool {
         state.bitwiseOr(Self.closedBit, ordering: .sequentiallyConsistent).oldValue & Self.closedBit == 0
     }
 
     // MARK: - Calls that are counted here
 
-    /// The call runs from when this returns true; the caller's very next step is the handler.
+    /// Whether the call may run; if so, it counts as running, and the caller's next step is the handler.
     func enter() -> Bool {
         let before = state.wrappingAdd(Self.oneEntering, ordering: .sequentiallyConsistent).oldValue
         if before & Self.closedBit == 0 {
@@ -69,7 +69,7 @@ package final class CallGate: @unchecked Sendable {
         while state.load(ordering: .sequentiallyConsistent) & Self.enteringMask != 0
             || DeliverySlots.contains(gate: address)
         {
-            // A few instructions away, unless their thread was just put aside.
+            // The call is a few instructions away, unless its thread has just lost its processor.
             yieldThread()
         }
     }
@@ -80,7 +80,7 @@ package final class CallGate: @unchecked Sendable {
             && !DeliverySlots.contains(gate: address | DeliverySlot.isRunning)
     }
 
-    /// Called by the thread that has left a call while the gate was awaited.
+    /// Called by a thread that has left a call while a task waited for the gate.
     @usableFromInline
     func wakeWaiters() {
         let ready = lock.withLock {
@@ -95,7 +95,8 @@ package final class CallGate: @unchecked Sendable {
     func waitUntilIdle() async {
         await withCheckedContinuation { continuation in
             lock.withLock { waiters.append(continuation) }
-            // Before the look at the calls: one that leaves now either is seen to have left, or sees this.
+            // This comes before the look at the calls: either that look sees that a call has left, or the call sees
+            // this.
             state.bitwiseOr(Self.awaitedBit, ordering: .sequentiallyConsistent)
             wakeWaiters()
         }

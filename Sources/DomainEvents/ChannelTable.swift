@@ -2,10 +2,10 @@ public import Synchronization
 
 /// Finds the channel of an event type without a lock.
 ///
-/// Publishing looks its type up each time, on any number of threads at once; new types are rare. Readers therefore walk
-/// an open-addressing table with atomic loads only. Writers take turns (the publisher's lock) and, when a table is half
-/// full, put a larger copy in its place; the smaller ones live on until the publisher goes, because a reader may still
-/// be in them. Together they are smaller than the last.
+/// Each `publish` looks its type up, on any number of threads at once; new types are rare. So readers walk an
+/// open-addressing table with atomic loads only. Writers take turns under the publisher's lock. When a table is half
+/// full, a writer puts a larger copy in its place. The smaller tables live as long as the publisher, because a reader
+/// may still be in them; together they are smaller than the last.
 @usableFromInline
 package final class ChannelTable: @unchecked Sendable {
     // Sendable: slots are published with release stores and read with acquire loads; `tables` belongs to the writers'

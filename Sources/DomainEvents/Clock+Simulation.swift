@@ -1,7 +1,7 @@
 import Locks
 
 extension Clock<Duration> {
-    /// Sleeps by this clock; the machine's stands for the simulation's own in a task of one.
+    /// Sleeps by this clock; in a task of a simulation, `ContinuousClock` stands for the simulation's clock.
     package func sleepHere(for duration: Duration) async throws {
         guard self is ContinuousClock, let thread = Simulation.thread else { return try await sleep(for: duration) }
         try await thread.sleep(for: duration)
@@ -9,7 +9,7 @@ extension Clock<Duration> {
 }
 
 extension SimulatedThread {
-    /// Suspends the calling task until the simulation's clock has gone on by `duration`.
+    /// Suspends the calling task until the simulation's clock has advanced by `duration`.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     package func sleep(for duration: Duration) async throws {
@@ -32,7 +32,7 @@ private final class SleepWait: @unchecked Sendable {
     private var continuation: CheckedContinuation<Void, any Error>?
     private var result: Result<Void, any Error>?
 
-    /// - Returns: False if the sleep has ended before it began.
+    /// - Returns: False if the sleep ended before it began.
     func begin(_ continuation: CheckedContinuation<Void, any Error>) -> Bool {
         let known = lock.withLock {
             if result == nil { self.continuation = continuation }

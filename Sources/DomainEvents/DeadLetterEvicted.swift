@@ -1,4 +1,4 @@
-/// The oldest dead letter was thrown away to make room for another, as the bridge was told to do: its event is gone.
+/// The bridge has thrown away the oldest dead letter to make room for another, as configured; its event is gone.
 public struct DeadLetterEvicted: DomainEvent, SelfReport {
     /// The name of the event.
     public let event: String
@@ -6,7 +6,7 @@ public struct DeadLetterEvicted: DomainEvent, SelfReport {
     /// The identity of the event, as ``EventID/description`` spells it.
     public let id: String
 
-    /// The process that it was for.
+    /// The process that the event was for.
     public let worker: String
 
     /// The number of the dead letter.

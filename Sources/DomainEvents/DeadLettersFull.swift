@@ -1,15 +1,15 @@
-/// No more dead letters can be kept: no further event is sent to a process that could not handle one, until there is
-/// room again.
+/// There is no room for another dead letter; a process that could not handle an event gets no further one until there
+/// is room.
 ///
-/// Announced once for each such process, and again after there was room.
+/// The bridge announces this once for each such process, and again after there was room.
 public struct DeadLettersFull: DomainEvent, SelfReport {
-    /// The worker that gets nothing for now.
+    /// The worker that gets no events for now.
     public let worker: String
 
     /// How many letters are kept.
     public let letters: Int
 
-    /// How many bytes they are charged.
+    /// How many bytes the kept letters are charged.
     public let bytes: Int
 
     /// Makes the event.

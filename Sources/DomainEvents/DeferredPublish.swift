@@ -1,13 +1,13 @@
 import Synchronization
 
-/// An event that a handler published, with the routes of that moment: the inline handlers get it when the event in hand
-/// has reached all its subscribers.
+/// An event that a handler published, with the routes of that moment; the inline handlers get it after the event in
+/// hand has reached all its subscribers.
 final class DeferredPublish {
     private let event: RawEvent
     private var waiting: (context: EventContext, stops: DeliveryStops)?
-    /// The next unused one of the pool.
+    /// The next unused place of the pool.
     fileprivate var next: DeferredPublish?
-    /// How many unused ones follow.
+    /// How many unused places follow.
     fileprivate var followers = 0
 
     fileprivate init(_ eventType: any DomainEvent.Type) {
@@ -32,10 +32,10 @@ final class DeferredPublish {
     }
 }
 
-/// Used places for events that handlers publish, so that publishing inside a handler takes no memory again and again.
+/// Used places for events that handlers publish: `publish` inside a handler takes one of them instead of new memory.
 ///
-/// A list without a lock: taking takes the whole list, keeps its first place and puts back the rest, so no thread
-/// ever acts on a head that has come and gone meanwhile.
+/// The pool is a list without a lock. ``take(_:context:stops:)`` takes the whole list, keeps its first place and puts
+/// the rest back. So no thread acts on a head that another thread has taken and put back meanwhile.
 final class DeferredPublishPool: Sendable {
     private let head = Atomic<UInt>(0)
 
@@ -49,7 +49,7 @@ final class DeferredPublishPool: Sendable {
     private func takeAll() -> DeferredPublish? {
         let address = head.exchange(0, ordering: .acquiringAndReleasing)
         guard let pointer = UnsafeRawPointer(bitPattern: address) else { return nil }
-        // Put there by `put`, with one reference.
+        // `put` has stored it, with one reference.
         return Unmanaged<DeferredPublish>.fromOpaque(pointer).takeRetainedValue()
     }
 
@@ -64,7 +64,7 @@ final class DeferredPublishPool: Sendable {
         return place
     }
 
-    /// Keeps a list if there is none, else lets go of it: two threads at once are rare.
+    /// Stores the list if the pool is empty, else releases it: two threads at once are rare.
     private func put(_ list: DeferredPublish) {
         let pointer = Unmanaged.passRetained(list)
         let address = UInt(bitPattern: pointer.toOpaque())
@@ -75,7 +75,7 @@ final class DeferredPublishPool: Sendable {
     fileprivate func putBack(_ place: DeferredPublish) {
         let others = takeAll()
         let followers = others.map { $0.followers + 1 } ?? 0
-        // A handler may publish any number at once; memory for all of them is not kept.
+        // A handler may publish any number of events at once; the pool does not keep memory for all of them.
         if followers < Self.limit {
             place.next = others
             place.followers = followers

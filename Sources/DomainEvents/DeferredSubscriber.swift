@@ -1,23 +1,23 @@
 import Locks
 
-/// What is left to do for a subscriber after its lock was given back.
+/// What is left to do for a subscriber after its lock is released.
 struct AppendOutcome: OptionSet {
     let rawValue: UInt8
-    /// The subscriber has to be told that there is work.
+    /// The subscriber has to be woken.
     static let wake = AppendOutcome(rawValue: 1)
-    /// The event will not be handled, or need not be waited for: its tracker is to be told.
+    /// The event will not be handled, or no caller need wait for it: its tracker has to be told.
     static let settled = AppendOutcome(rawValue: 2)
-    /// Something that was waiting has lost its place and is to be let go of.
+    /// An event that was waiting has lost its place and has to be released.
     static let displaced = AppendOutcome(rawValue: 4)
 }
 
 /// A handler that runs elsewhere: on a queue, in a task, or as the consumer of a sequence.
 class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
-    // Sendable: subclasses guard what they add with `lock`.
+    // Sendable: subclasses guard their own state with `lock`.
 
     let eventType: any DomainEvent.Type
     let eventBytes: Int
-    /// Who offers the events of its publisher.
+    /// The origin of its publisher's events.
     let source: EventSource
     let lock: Lock
     let lockMask: UInt32
@@ -41,10 +41,10 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         super.init(site: site, gate: gate)
     }
 
-    /// Whether ``key(of:)`` gives anything.
+    /// Whether ``key(of:)`` returns keys.
     var hasKeys: Bool { false }
 
-    /// What says that a younger event makes an older one worthless; asked without any lock held.
+    /// The key by which a younger event replaces an older one; asked without any lock held.
     func key(of event: RawEvent) -> AnyHashable? { nil }
 
     /// Takes a copy of the event.
@@ -57,18 +57,17 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         key: AnyHashable?
     ) -> AppendOutcome { [] }
 
-    /// Takes note that events of its type were lost on their way here; only a consumer of a sequence has a place for
-    /// that.
+    /// Notes that events of its type were lost on their way here; only a consumer of a sequence has a place for that.
     ///
     /// Called with `lock` held.
     func appendMissed(_ count: Int) -> AppendOutcome { [] }
 
-    /// Does what `append` has left over.
+    /// Does the work that `append` has left.
     ///
     /// Called without any lock held.
     func settle(_ outcome: AppendOutcome) {}
 
-    /// Lets go of events that will not be handled.
+    /// Releases events that will not be handled.
     func drop(_ places: Hand) {
         guard !places.isEmpty else { return }
         var left = places
@@ -76,25 +75,25 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         giveBack(places)
     }
 
-    /// Lets go of an event that will not be handled.
+    /// Releases an event that will not be handled.
     func release(_ place: DeliveryPlace) {
         let tracker = place.pointee.tracker
         place.release()
         tracker?.handlerReturned(at: site, failure: nil)
     }
 
-    /// Gives memory back whose content has been released.
+    /// Gives back memory whose content has been released.
     func giveBack(_ places: Hand) {}
 }
 
 extension [DeferredSubscriber] {
-    /// What says for each that a younger event makes an older one worthless.
+    /// The key of the event at each subscriber.
     func keys(of event: RawEvent) -> [AnyHashable?] { map { $0.key(of: event) } }
 
-    /// Takes an event over for each subscriber, in one step for all of them, then wakes those who have to be told.
+    /// Hands an event to all subscribers in one step, then wakes those that need it.
     ///
     /// - Parameters:
-    ///   - keys: nil if no subscriber has any.
+    ///   - keys: nil if no subscriber has keys.
     ///   - isTakenOver: called between the two.
     func post(
         _ event: RawEvent,

@@ -18,9 +18,9 @@ public struct QueueDelivery: Sendable {
 
     /// The given queue.
     ///
-    /// What one publisher delivers there is one line: it runs one at a time and in order, also on a concurrent queue.
-    /// The object makes the difference: `DispatchQueue.global()` returns another one each time, and with it another
-    /// line.
+    /// All deliveries of one publisher there form one line: handlers run one at a time and in order, also on a
+    /// concurrent queue. A line belongs to a queue object: `DispatchQueue.global()` returns a new object each time, and
+    /// so makes a new line.
     public static func queue(_ queue: DispatchQueue) -> QueueDelivery { QueueDelivery(executor: .queue(queue)) }
 }
 

@@ -2,24 +2,24 @@
 public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// An outbox is at its hard limit and nothing may wait for room inside a handler.
+        /// An outbox is at its hard limit, and inside a handler the caller may not wait for room.
         case outboxFull
-        /// The only process that wants the event was given up or is shutting down.
+        /// The only process that wants the event was given up, or is shutting down.
         case workerUnavailable
-        /// The bridge is shutting down: only what handlers publish still passes.
+        /// The bridge is shutting down: it takes only the events that handlers publish.
         ///
-        /// Or it has shut down, and no handler of this process subscribes to the event.
+        /// Or the bridge has shut down, and no handler of this process subscribes to the event.
         case shuttingDown
         /// Nothing subscribes to the event, here or in another process.
         case nobodySubscribed
         /// Another process could not handle the event: it could not decode it, the event is invalid, or a handler
         /// threw.
         case refused
-        /// The event was given up: too often a process died of it.
+        /// The event was given up: a process died of it too often.
         case deadLettered
-        /// Handlers were not done, or no answer came, within the time given.
+        /// The handlers did not return, or no answer came, within the time given.
         case timedOut
-        /// Inside a transaction nothing can be waited for: what it holds is published when it has ended.
+        /// A caller inside a transaction cannot wait: the transaction publishes its events only when it has ended.
         case insideTransaction
         /// The event could not be encoded.
         case notEncodable
@@ -27,7 +27,8 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case eventTooLarge
     }
 
-    /// What there is to say: an object, as this is returned for each event that is passed on, and there is mostly none.
+    /// The content of an error: an object, because each event that is passed on returns an optional error, which is
+    /// mostly nil.
     private final class Report: Sendable {
         let code: Code
         let event: String
@@ -61,16 +62,16 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The name of the event that could not be sent.
     public var event: String { report.event }
 
-    /// The identity of that event; nil if it was refused before it had one, or while it waited for room.
+    /// The identity of that event; nil if the event failed before it had one, or while the caller waited for room.
     public var id: EventID? { report.id }
 
-    /// The process that did not take or could not handle the event; nil if it was this one, or none in particular.
+    /// The process that did not take or could not handle the event; nil if it was this process, or none in particular.
     public var worker: String? { report.worker }
 
     /// A sentence that names the event, the process, what was found and what was allowed.
     public var description: String { report.description }
 
-    /// How far the event had got when its time was over; nil if no other process was waited for.
+    /// How far the event had got when its time was over; nil if the caller waited for no other process.
     package var progress: DeliveryProgress? { report.progress }
 
     package init(
@@ -84,7 +85,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         report = Report(code, of: event, id: id, at: worker, description, progress)
     }
 
-    /// The same, of the event with this identity.
+    /// The same error for the event with this identity, unless it has one.
     func identified(by id: EventID) -> DeliveryError {
         self.id == nil ? DeliveryError(code, of: event, id: id, at: worker, description, progress: progress) : self
     }

@@ -3,13 +3,13 @@ import Locks
 
 /// Where the handlers of a line run.
 package struct LineExecutor: Sendable {
-    /// What the line belongs to: a queue.
+    /// The identity of the line's queue.
     ///
-    /// Lines of one publisher with one identity are the same line.
+    /// A publisher has one line for each identity.
     let identity: ObjectIdentifier
-    /// Keeps the identity from being given to another object.
+    /// Held so that no other object gets the same identity.
     let owner: any AnyObject & Sendable
-    /// Runs a block there, later.
+    /// Runs a block on the queue, later.
     package let schedule: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
 
     package init(
@@ -22,7 +22,7 @@ package struct LineExecutor: Sendable {
     }
 
     static func queue(_ queue: DispatchQueue) -> LineExecutor {
-        // `DispatchQueue.main` is another object each time; what knows it is a mark on the queue behind it.
+        // `DispatchQueue.main` is another object each time; a mark on the queue behind it tells it.
         if queue.getSpecific(key: mainQueue.mark) != nil { return .main }
         return LineExecutor(queue) { work in
             if let thread = Simulation.thread { return thread.perform(on: queue, work) }
@@ -30,7 +30,7 @@ package struct LineExecutor: Sendable {
         }
     }
 
-    /// Any thread that has time.
+    /// Any free thread.
     package static let anywhere = LineExecutor.queue(.global())
 
     private final class MainQueue: Sendable {
@@ -46,11 +46,11 @@ package struct LineExecutor: Sendable {
     static let main = LineExecutor(mainQueue) { work in DispatchQueue.main.async(execute: work) }
 }
 
-/// The one line of everything that a publisher delivers on one queue: subscribers of different event types see the
-/// events in the order in which they were published, as one thread would see them.
+/// The one line of a publisher's deliveries on one queue; subscribers of different event types see the events in the
+/// order in which they were published.
 ///
-/// It schedules itself when it goes from idle to busy and is then worked off until it is empty: one block on the queue
-/// for a whole burst. The handlers of a line run one at a time, also on a concurrent queue.
+/// The line schedules itself when it goes from idle to busy, and then works until it is empty: one block on the queue
+/// for a whole burst. Its handlers run one at a time, also on a concurrent queue.
 final class DeliveryLine: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let executor: LineExecutor
@@ -61,12 +61,12 @@ final class DeliveryLine: @unchecked Sendable {
     private var isScheduled = false
     /// Whether events that were taken out of the line may name any of its subscribers.
     private var isInHand = false
-    /// Subscribers that were removed meanwhile: they live until those events are done with.
+    /// Subscribers that were removed meanwhile; they live until those events are handled.
     private var departed: [LineSubscriber] = []
 
-    /// The queue is given back after so many events, so that others get their turn.
+    /// After this many events the line gives the queue back, so that others get their turn.
     private static let burst = 256
-    /// So many events are taken out of the line at once.
+    /// How many events are taken out of the line at once.
     private static let handful = 32
 
     init(executor: LineExecutor) {
@@ -93,7 +93,7 @@ final class DeliveryLine: @unchecked Sendable {
         executor.schedule { self.workOff() }
     }
 
-    /// Takes away what waits for a subscriber that takes no more; called with the lock held.
+    /// Takes out the events of a subscriber that was removed; called with the lock held.
     func remove(_ subscriber: LineSubscriber) -> Hand {
         if isInHand { departed.append(subscriber) }
         return backlog.takeAll(of: subscriber)
@@ -111,7 +111,7 @@ final class DeliveryLine: @unchecked Sendable {
             var left = hand
             while let place = left.takeNext() {
                 handled += 1
-                // Named in the event, and held by its channel or by `departed`.
+                // The event names its owner; the owner's channel or `departed` holds it.
                 place.pointee.owner?._withUnsafeGuaranteedRef { owner in
                     unsafeDowncast(owner, to: LineSubscriber.self).handle(place, on: thread)
                 }
@@ -119,7 +119,7 @@ final class DeliveryLine: @unchecked Sendable {
         }
     }
 
-    /// - Returns: Whether there is anything; otherwise the next event, or what is left, schedules the line again.
+    /// - Returns: Whether there are events; otherwise the next event, or those that are left, schedule the line again.
     private func takeNext(_ hand: inout Hand, _ handled: Int) -> Bool {
         let isOver = handled >= Self.burst
         // A burst is under way, so the next event is near.

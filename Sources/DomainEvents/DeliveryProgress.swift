@@ -1,8 +1,8 @@
-/// How far an event has got whose publisher waits to hear what becomes of it.
+/// How far an event has got whose publisher waits for receipts.
 package struct DeliveryProgress: Sendable, Hashable {
     /// The other processes that have handled it, in order.
     package let handled: [String]
-    /// The other processes that got it and have said nothing of it yet, in order.
+    /// The other processes that got it and have not sent a receipt yet, in order.
     package let unheard: [String]
 
     package init(handled: [String], unheard: [String]) {

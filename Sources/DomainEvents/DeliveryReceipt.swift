@@ -3,7 +3,7 @@ public struct DeliveryReceipt: Sendable, Hashable {
     /// The event's identity.
     public let id: EventID
 
-    /// How many handlers had it, by the name of their process.
+    /// How many handlers the event had, by the name of their process.
     public let handlers: [String: Int]
 }
 

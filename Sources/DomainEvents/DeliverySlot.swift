@@ -3,30 +3,29 @@ public import Synchronization
 
 /// What one thread is doing with subscribers at this moment, for other threads to read.
 ///
-/// Publishing counts no references and takes no lock: it writes down what it uses. A thread that removes a subscriber
-/// looks here whether another thread still uses it (hazard pointers; M. Michael, "Hazard Pointers: Safe Memory
-/// Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot stands alone on its cache lines and is written
-/// by its own thread only.
+/// A publishing thread counts no references and takes no lock: it writes down here what it uses. A thread that removes
+/// a subscriber looks here whether another thread still uses it (hazard pointers; M. Michael, "Hazard Pointers: Safe
+/// Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot has cache lines of its own, and only
+/// its own thread writes to it.
 @usableFromInline
 struct DeliverySlot: ~Copyable {
-    /// The routes whose inline handlers are being called; 0 for none.
+    /// The routes whose inline handlers the thread calls; 0 for none.
     ///
     /// They are not released meanwhile.
     @usableFromInline let routes = Atomic<UInt>(0)
-    /// The routes to which a reference is being taken; 0 for none.
+    /// The routes to which the thread is taking a reference; 0 for none.
     let borrowed = Atomic<UInt>(0)
-    /// The gate of the handler that is being entered, and with ``isRunning`` set the one of the handler that runs; 0
-    /// for none.
+    /// The gate of the handler that is being entered, or, with ``isRunning`` set, of the handler that runs; 0 for none.
     @usableFromInline let gate = Atomic<UInt>(0)
 
-    // Only its own thread looks at what follows. It lies here because it is written with each event, and must not share
-    // a cache line with what other threads read.
+    // Only the slot's own thread reads the rest. It lies here because each event writes to it, and it must not share a
+    // cache line with data of other threads.
 
     /// Whether an event is in hand.
     @usableFromInline var isDelivering = false
     /// Whether a handler has published something that waits for its turn.
     @usableFromInline var hasDeferred = false
-    /// Who resolves the context of the event in hand if a handler asks; valid only while delivering.
+    /// The publisher that makes the context of the event in hand if a handler asks; valid only while delivering.
     @usableFromInline var publisher: Unmanaged<EventPublisher>?
 
     /// Set in ``gate`` once the handler is being called.

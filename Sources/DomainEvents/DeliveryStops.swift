@@ -5,7 +5,7 @@ struct DeliveryStop {
     let publisher: EventPublisher
 }
 
-/// All publishers that an event passes: nearly always one, for which no memory is taken.
+/// All publishers that an event passes: nearly always one, which takes no memory.
 struct DeliveryStops {
     let first: DeliveryStop
     var others: [DeliveryStop] = []
@@ -21,7 +21,8 @@ struct DeliveryStops {
         others.reduce(count(first.routes)) { $0 + count($1.routes) }
     }
 
-    /// How many parts report to the tracker: each subscriber in a line, and the inline handlers together, last.
+    /// How many reports the tracker gets: one from each subscriber in a line, and one from all inline handlers
+    /// together, last.
     var partsOfDelivery: Int { count(\.deferred.count) + 1 }
 
     /// The ways out of the process.
@@ -29,7 +30,7 @@ struct DeliveryStops {
         others.isEmpty ? first.routes.forwarders : all.flatMap(\.routes.forwarders)
     }
 
-    /// All lines that want the event; nil if none does.
+    /// All lines that want the event; nil if there are none.
     func lines(for event: RawEvent) -> StopLines? {
         if others.isEmpty {
             let routes = first.routes
@@ -48,8 +49,8 @@ struct DeliveryStops {
     }
 }
 
-/// The lines that want one event, with all that user code has to say of it: none of that runs while the event is held
-/// in outboxes.
+/// The lines that want one event, with the keys that user code has made for it; it makes none while outboxes hold the
+/// event.
 struct StopLines {
     private let subscribers: [DeferredSubscriber]
     private let event: RawEvent
@@ -63,7 +64,7 @@ struct StopLines {
         keys = hasKeys ? subscribers.keys(of: event) : nil
     }
 
-    /// Puts the event into all of them, in one step, and then wakes those who have to be told.
+    /// Puts the event into all lines in one step, then wakes those that need it.
     ///
     /// - Parameter isTakenOver: called between the two.
     func post(_ context: EventContext, _ tracker: HandlingTracker?, isTakenOver: () -> Void) {

@@ -1,8 +1,8 @@
 public import Locks
 
-/// What the calling thread is delivering: the event in hand, and what its handlers published meanwhile.
+/// What the calling thread is delivering: the event in hand, and the events that its handlers published meanwhile.
 ///
-/// One object a thread, reached through thread-specific storage; no other thread ever touches it, but for its slot.
+/// Each thread has one object, in thread-specific storage; no other thread touches it, except its slot.
 @usableFromInline
 package final class DeliveryThread {
     @inlinable package var isDelivering: Bool {
@@ -10,26 +10,26 @@ package final class DeliveryThread {
         set { slot.pointee.isDelivering = newValue }
     }
 
-    /// Who resolves the context of the event in hand if a handler asks; valid only while delivering.
+    /// The publisher that makes the context of the event in hand if a handler asks; valid only while delivering.
     @inlinable var publisher: Unmanaged<EventPublisher>? {
         get { slot.pointee.publisher }
         set { slot.pointee.publisher = newValue }
     }
 
-    // Only ever read or set whole, on the one thread: there is nothing for the exclusivity check, which costs as much
-    // as the rest of a delivery's set-up, to find.
+    // One thread reads and sets it, always as a whole. So the exclusivity check could find nothing, and it costs as
+    // much as the rest of a delivery's set-up.
     @exclusivity(unchecked) @usableFromInline var context: EventContext?
 
-    /// The event from a line that is in hand: tells its context if a handler asks.
+    /// The event in hand, if it comes from a line; gives its context if a handler asks.
     @exclusivity(unchecked) private var place: DeliveryPlace?
 
-    /// Whether a caller or a process waits for the handlers of the event in hand, and takes what they throw.
+    /// Whether a caller or a process waits for the handlers of the event in hand, and gets their errors.
     @exclusivity(unchecked) var collectsFailures = false
     @exclusivity(unchecked) var failure: ThrownError?
 
     @usableFromInline let slot = DeliverySlots.make()
 
-    /// Inline deliveries of events that handlers published: they run when the event in hand has reached all its
+    /// Inline deliveries of events that handlers published; they run when the event in hand has reached all its
     /// subscribers.
     private var deferred: [DeferredPublish] = []
     /// Empty memory for the next round of `deferred`.
@@ -73,7 +73,7 @@ package final class DeliveryThread {
         slot.pointee.hasDeferred = true
     }
 
-    /// Runs what handlers published, and what the handlers of that published, first in, first out.
+    /// Delivers the events that handlers published, and those that their handlers publish, first in, first out.
     @inlinable
     func finish() {
         if slot.pointee.hasDeferred { runDeferred() }
@@ -89,14 +89,16 @@ package final class DeliveryThread {
         repeat {
             swap(&round, &deferred)
             for delivery in round { delivery.run(on: self) }
-            // Not in place: releasing a delivery may run a deinit that publishes, and so adds to `deferred`.
+            // Not in `deferred` itself: releasing a delivery may run a deinit that publishes, and so adds to
+            // `deferred`.
             round.removeAll(keepingCapacity: round.capacity <= 1024)
         } while !deferred.isEmpty
         slot.pointee.hasDeferred = false
         spare = round
     }
 
-    /// Runs a handler on a queue, as ``run(context:_:)`` does; the event's context is made if the handler asks for it.
+    /// Runs a handler on a queue, as ``run(context:_:)`` does, but makes the event's context only if the handler asks
+    /// for it.
     func run(_ place: DeliveryPlace, _ body: () -> Void) {
         if isDelivering { return run(context: place.context, body) }
         isDelivering = true
@@ -106,11 +108,11 @@ package final class DeliveryThread {
         finish()
     }
 
-    /// Runs a handler outside any publishing call, on a queue or for an event from elsewhere: with its event's context,
-    /// and with what it publishes delivered after it has returned.
+    /// Runs a handler outside any `publish`, on a queue or for an event from elsewhere, with its event's context; the
+    /// events that it publishes are delivered after it has returned.
     ///
-    /// Nested in another delivery (a queue that runs its block on the publishing thread), it leaves that one's state as
-    /// it was.
+    /// Nested in another delivery (a queue that runs its block on the publishing thread), it restores that delivery's
+    /// state.
     func run<Failure: Error>(context: EventContext, _ body: () throws(Failure) -> Void) throws(Failure) {
         let outer = (isDelivering, publisher, self.context)
         isDelivering = true
@@ -129,7 +131,7 @@ package final class DeliveryThread {
     /// Runs the inline handlers of an awaited event; returns the first error that one of them threw.
     func collectFailures(context: EventContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
         if !isDelivering {
-            // Nothing to be put back afterwards.
+            // There is no outer state to restore afterwards.
             isDelivering = true
             self.context = context
             collectsFailures = true
@@ -146,7 +148,7 @@ package final class DeliveryThread {
             failure = nil
             body(self)
             thrown = failure
-            // Before what the handlers published is delivered: nothing waits for that.
+            // This comes before the handlers' own events are delivered: no caller waits for those.
             (collectsFailures, failure) = outer
         }
         return thrown

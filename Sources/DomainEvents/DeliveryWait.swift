@@ -2,14 +2,14 @@ import Locks
 
 /// A wait for the outcome of a delivery: it ends once, by its outcome, its time, or its task's cancellation.
 ///
-/// The event is published in a task of its own. When the wait has ended the event has either left, or it never will:
-/// what the caller publishes next comes behind it.
+/// A separate task publishes the event. When the wait has ended, the event has left or never will, so the caller's next
+/// event comes behind it.
 package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private var outcome: Result<Value, any Error>?
     private var waiter: CheckedContinuation<Value, any Error>?
-    /// Whether the event is being put into the outboxes and lines just now.
+    /// Whether the event is just being put into the outboxes and lines.
     private var isLeaving = false
 
     /// Ends the wait; the first outcome counts.
@@ -18,7 +18,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         resume()
     }
 
-    /// Begins to put the event into outboxes and lines; no step behind it waits for anything before ``hasLeft()``.
+    /// Begins to put the event into outboxes and lines; no step from here to ``hasLeft()`` waits for anything.
     ///
     /// - Throws: `CancellationError` if the wait has ended; then the event does not leave.
     package func beginLeaving() throws {
@@ -28,7 +28,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// The event lies in every outbox and line that it goes to.
+    /// Called when the event lies in every outbox and line that it goes to.
     package func hasLeft() {
         lock.withLock { isLeaving = false }
         resume()
@@ -55,7 +55,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
             try await clock.sleepHere(for: limit)
             finish(.failure(timeout()))
         }
-        // A task of its own, so that the end of the time is also the end of a wait for room.
+        // A separate task, so that the end of the time also ends a wait for room.
         let starter = Task(executorPreference: Simulation.taskExecutor) { [self] in
             do {
                 try await start()
@@ -79,7 +79,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     }
 }
 
-/// Which handlers a delivery still waits for, for the sentence that says so.
+/// Which handlers a delivery still waits for; the error's sentence names them.
 final class UnfinishedHandlers: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()

@@ -11,14 +11,15 @@
 public protocol DomainEvent: Codable, Sendable {
     /// The name under which the event travels between processes.
     ///
-    /// Defaults to the type's own name. Pin it in a test: renaming the type renames the event for every peer. Two types
-    /// with one name in a process are a precondition failure that names both, when the second is first used.
+    /// The default is the type's own name. Pin it in a test: if you rename the type, you rename the event for every
+    /// peer. If two types in a process have one name, the first use of the second is a precondition failure that names
+    /// both.
     static var eventName: String { get }
 
     /// Checks the event's invariants after it was decoded from another process.
     ///
-    /// The bridge calls this on whatever it decodes. An event that throws here is refused by name to its sender and
-    /// reaches no handler. The default accepts everything.
+    /// The bridge calls this on each event that it decodes. If this throws, the bridge refuses the event to its sender
+    /// by name, and no handler gets it. The default accepts everything.
     func validate() throws
 }
 

@@ -1,5 +1,5 @@
 extension Duration {
-    /// Whole nanoseconds; 0 for what is negative, and as much as there is for what is too long.
+    /// Whole nanoseconds; 0 for a negative duration, and the largest number for one that is too long.
     package var nanoseconds: UInt64 {
         guard self > .zero else { return 0 }
         let (seconds, attoseconds) = components
@@ -9,7 +9,7 @@ extension Duration {
         return overflows ? .max : sum
     }
 
-    /// Whole milliseconds, rounded up, so that what lasts a nanosecond is not sent as 0; 0 for what is negative.
+    /// Whole milliseconds, rounded up so that a nanosecond is not sent as 0; 0 for a negative duration.
     package var milliseconds: UInt64 {
         let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
         return whole + (rest > 0 ? 1 : 0)

@@ -1,16 +1,16 @@
-/// How long something took, many times: counts of durations in buckets of fixed bounds, small whatever was counted.
+/// Counts of durations in buckets with fixed bounds; its size does not depend on how many were counted.
 ///
-/// Sixteen buckets for each doubling, from a microsecond to 73 minutes, so that a bucket is at most a sixteenth of what
-/// lies in it wide, and histograms of several processes or times can be added up. What took less than 1,024 ns lies in
-/// the first bucket, what took longer than 73 minutes in the last. A value: recording changes it in place and takes no
-/// memory, but for the first time.
+/// Each doubling from a microsecond to 73 minutes has sixteen buckets, so the width of a bucket is at most a sixteenth
+/// of the durations in it. All histograms have the same buckets, so those of several processes or times can be added
+/// up. Durations of less than 1,024 ns lie in the first bucket, those of more than 73 minutes in the last. Recording
+/// changes the value in place; only the first time takes memory.
 public struct DurationHistogram: Sendable, Hashable {
-    /// A part of the durations.
+    /// A range of durations, and how many lie in it.
     public struct Bucket: Sendable, Hashable {
-        /// The longest duration that belongs here, to the nanosecond; the last bucket of all has what is longer as
+        /// The longest duration that belongs here, to the nanosecond; the last bucket of all has the longer ones as
         /// well.
         public let upperBound: Duration
-        /// How many durations lie here, and not in a bucket before.
+        /// How many durations lie in this bucket, without those in the buckets before.
         public let count: UInt64
     }
 
@@ -24,30 +24,31 @@ public struct DurationHistogram: Sendable, Hashable {
     /// A histogram without durations.
     public init() {}
 
-    /// What all of them took together.
+    /// The sum of all durations.
     public var sum: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }
 
-    /// The longest one, as it was; zero if there are none.
+    /// The longest duration, exactly; zero if there are none.
     public var longest: Duration { .nanoseconds(Int64(clamping: longestNanoseconds)) }
 
-    /// The buckets in which something lies, the shortest durations first.
+    /// The buckets that are not empty, the shortest durations first.
     public var buckets: [Bucket] {
         counts.indices.filter { counts[$0] > 0 }.map { index in
             Bucket(upperBound: .nanoseconds(Int64(Self.upperBound(of: index))), count: counts[index])
         }
     }
 
-    /// A duration that `fraction` of all do not exceed: 0.5 asks for the median, 0.99 for what only one of a hundred
-    /// exceeds.
+    /// A duration that `fraction` of all do not exceed: 0.5 asks for the median, 0.99 for the duration that only one of
+    /// a hundred exceeds.
     ///
-    /// It is the upper bound of the bucket in which that duration lies, or the longest duration if that is less: never
-    /// less than what it stands for, and longer by a sixteenth at most (of less than 1,024 ns, by those).
-    /// - Parameter fraction: what lies outside of 0 to 1 counts as the nearer of the two.
+    /// It is the upper bound of the bucket in which that duration lies, or the longest duration if that is less or the
+    /// bucket is the last. So it is never too short. Between the first and the last bucket it is too long by a
+    /// sixteenth at most; in the first it is 1,023 ns at most.
+    /// - Parameter fraction: a value outside of 0 to 1 counts as the nearer of the two.
     /// - Returns: Nil if nothing was counted.
     public func quantile(_ fraction: Double) -> Duration? {
         guard count > 0 else { return nil }
         let share = (Double(count) * min(1, max(0, fraction))).rounded(.up)
-        // Of more than 2^53 the nearest number of this kind may be too high.
+        // Beyond 2^53 the nearest `Double` may be too high.
         let rank = min(count, max(1, UInt64(exactly: share) ?? count))
         var seen: UInt64 = 0
         for index in counts.indices {
@@ -60,11 +61,12 @@ public struct DurationHistogram: Sendable, Hashable {
         return longest
     }
 
-    /// How many durations lie in buckets that end at `limit` or before: what a cumulative bucket of Prometheus counts.
+    /// How many durations lie in buckets that end at `limit` or before, as a cumulative bucket of Prometheus counts
+    /// them.
     ///
-    /// Exact where `limit` is an ``Bucket/upperBound``. Otherwise those in the bucket around it are left out, so that a
-    /// duration is never counted as shorter than it was; of one a sixteenth shorter than the limit, or more, it is
-    /// certain that it counts.
+    /// It is exact if `limit` is a ``Bucket/upperBound``. Otherwise it leaves out the bucket around the limit, so a
+    /// duration beyond the limit never counts. A duration that is shorter than the limit by a sixteenth or more always
+    /// counts.
     public func count(upTo limit: Duration) -> UInt64 {
         guard limit >= .zero else { return 0 }
         let bound = limit.nanoseconds
@@ -97,7 +99,7 @@ public struct DurationHistogram: Sendable, Hashable {
         if counts.isEmpty { counts = Array(repeating: 0, count: Self.bucketCount) }
     }
 
-    /// What would be too much for the number stays at the most that it can say: 584 years.
+    /// A sum that is too large for the number stays at the largest one: 584 years.
     private static func sum(_ left: UInt64, _ right: UInt64) -> UInt64 {
         let (sum, isOverflown) = left.addingReportingOverflow(right)
         return isOverflown ? .max : sum
@@ -105,9 +107,9 @@ public struct DurationHistogram: Sendable, Hashable {
 
     // MARK: - Buckets
 
-    /// What is shorter than two to the power of this, in nanoseconds, is not told apart.
+    /// All durations shorter than two to the power of this, in nanoseconds, lie in one bucket.
     private static let leastPower = 10
-    /// What is not shorter than two to the power of this is not told apart either.
+    /// All durations of two to the power of this or longer lie in one bucket, too.
     private static let mostPower = 42
     /// Each doubling has two to the power of this buckets.
     private static let divisionPower = 4
@@ -138,8 +140,8 @@ extension DurationHistogram: Codable {
         case buckets
     }
 
-    /// Writes the sum and the longest duration in nanoseconds, and the number and the count of each bucket in which
-    /// something lies, one after the other.
+    /// Writes the sum and the longest duration in nanoseconds, then the number and the count of each bucket that is not
+    /// empty, one after the other.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(nanoseconds, forKey: .sum)
@@ -150,8 +152,7 @@ extension DurationHistogram: Codable {
 
     /// Reads what ``encode(to:)`` has written.
     ///
-    /// - Throws: `DecodingError` if a bucket is none of those that there are, comes twice or out of order, or has
-    ///   nothing in it.
+    /// - Throws: `DecodingError` if a bucket does not exist, comes twice or out of order, or is empty.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         nanoseconds = try container.decode(UInt64.self, forKey: .sum)

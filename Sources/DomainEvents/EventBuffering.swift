@@ -1,7 +1,7 @@
-/// How many events wait for one consumer of a sequence, and what happens to those that are too many.
+/// How many events wait for one consumer of a sequence, and what happens to further ones.
 ///
-/// Nothing is lost in silence: what does not fit shows up in its place in the sequence, as a thrown ``EventsMissed`` or
-/// an in-band ``EventGap``.
+/// The consumer learns of every loss: events that do not fit show up at their place in the sequence, as a thrown
+/// ``EventsMissed`` or an in-band ``EventGap``.
 public struct EventBuffering<E: DomainEvent>: Sendable {
     enum Policy: Sendable {
         case waiting
@@ -13,23 +13,23 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
     let policy: Policy
     /// How many events wait before the policy acts.
     let limit: Int
-    /// How many wait at most.
+    /// How many events wait at most.
     let hardLimit: Int
 
-    /// A buffer takes up to so many times its limit from callers that do not wait.
+    /// From callers that do not wait, a buffer takes up to this many times its limit.
     public static var hardLimitFactor: Int { 16 }
 
-    /// Events wait up to `limit`; then ``EventPublisher/send(_:)`` waits for the consumer.
+    /// Up to `limit` events wait; then ``EventPublisher/send(_:)`` waits for the consumer.
     ///
-    /// `publish` never waits: it goes on to 16 times the limit, and beyond that the consumer misses the newest. No
-    /// caller waits for a sequence that was never iterated.
+    /// `publish` never waits: it fills the buffer to 16 times the limit, and beyond that the consumer misses the newest
+    /// events. No caller waits for a sequence that was never iterated.
     /// - Precondition: `limit` is at least 1.
     public static func waiting(_ limit: Int = 4_096) -> EventBuffering {
         let (hard, overflow) = limit.multipliedReportingOverflow(by: hardLimitFactor)
         return EventBuffering(.waiting, limit: limit, hardLimit: overflow ? .max : hard)
     }
 
-    /// The newest `limit` events wait; older ones are missed.
+    /// The newest `limit` events wait; the consumer misses older ones.
     ///
     /// No sender waits for the consumer.
     /// - Precondition: `limit` is at least 1.
@@ -37,7 +37,7 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
         EventBuffering(.newest, limit: limit, hardLimit: limit)
     }
 
-    /// The oldest `limit` events wait; younger ones are missed until the consumer has made room.
+    /// The oldest `limit` events wait; the consumer misses younger ones until it has made room.
     ///
     /// No sender waits for the consumer.
     /// - Precondition: `limit` is at least 1.
@@ -45,14 +45,14 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
         EventBuffering(.oldest, limit: limit, hardLimit: limit)
     }
 
-    /// Of the events with one key only the latest waits, in the place of the first of them.
+    /// Of the events with one key, only the latest waits, at the place of the first.
     ///
-    /// With more than `limit` keys the oldest event is missed; what a younger event has replaced counts as chosen, not
-    /// as missed. No sender waits for the consumer.
+    /// With more than `limit` keys, the consumer misses the oldest event. An event that a younger one has replaced
+    /// counts as a chosen loss, not as missed. No sender waits for the consumer.
     /// - Parameters:
     ///   - limit: how many keys may wait.
-    ///   - key: called on the publishing thread, once for each event. Its result's `==` and `hash(into:)` must neither
-    ///     publish nor wait for anything.
+    ///   - key: called on the publishing thread, once for each event. `==` and `hash(into:)` of its result must neither
+    ///     publish nor wait.
     /// - Precondition: `limit` is at least 1.
     public static func latest<Key: Hashable & Sendable>(
         limit: Int = 4_096,

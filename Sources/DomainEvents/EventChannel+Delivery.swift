@@ -3,7 +3,7 @@ extension EventChannel {
 
     /// Publishes through all outboxes, lines and handlers, here and at the publishers that are linked to this one.
     ///
-    /// - Parameter intake: unless loss is announced, the subscribers here get the event only if every outbox has taken
+    /// - Parameter intake: unless it is `announced`, the subscribers here get the event only if every outbox has taken
     ///   it.
     func publish(
         _ event: E,
@@ -30,7 +30,7 @@ extension EventChannel {
         return outcome
     }
 
-    /// Every publisher that the event reaches, each once, also where links form a circle.
+    /// Every publisher that the event reaches, each once, even if links form a circle.
     private func stops(from first: DeliveryStop) -> DeliveryStops {
         if first.routes.links.isEmpty { return DeliveryStops(first: first) }
         var stops = [first]
@@ -51,16 +51,16 @@ extension EventChannel {
         return DeliveryStops(first: first, others: stops)
     }
 
-    /// Puts the event into every outbox, then into every line here, and only then lets it leave: so no subscriber in a
-    /// line sees an effect before its cause, whichever subscriber answers, and however soon.
+    /// Puts the event into every outbox, then into every line here, and only then lets it leave; so no subscriber in a
+    /// line sees an effect before its cause, however soon another subscriber answers.
     ///
-    /// Where there are no lines it leaves at once: an inline handler may take any time, or wait for an answer.
+    /// Without lines the event leaves at once: an inline handler may take any time, or wait for an answer.
     ///
     /// - Parameters:
-    ///   - isHeld: whether it is to lie in all outboxes before it leaves the first, also without lines.
-    ///   - forward: puts it into the outboxes, held if there is a place to say so; returns whether the subscribers here
+    ///   - isHeld: whether the event has to lie in all outboxes before it leaves the first, even without lines.
+    ///   - forward: puts the event into the outboxes, held if `held` is not nil; returns whether the subscribers here
     ///     get it too.
-    ///   - tracker: asked for if there are lines, before they have the event.
+    ///   - tracker: called if there are lines, before they get the event.
     /// - Returns: Whether the subscribers here get it.
     private func handOut(
         _ event: E,
@@ -89,9 +89,9 @@ extension EventChannel {
         }
     }
 
-    /// Into every outbox that wants the event.
+    /// Puts the event into every outbox that wants it.
     ///
-    /// - Returns: The first reason why one has not taken it.
+    /// - Returns: The first outcome other than `taken`, if there is one.
     private func forward(
         _ event: E,
         context: EventContext,
@@ -110,7 +110,7 @@ extension EventChannel {
 
     // MARK: - Handlers on this thread
 
-    /// Calls them now, or behind the event that this thread is delivering.
+    /// Calls the inline handlers now, or after the event that this thread is delivering.
     private func callInline(_ event: E, context: EventContext, at stops: DeliveryStops) {
         guard stops.count(\.inlineCount) > 0 else { return }
         let thread = DeliveryThread.current
@@ -144,13 +144,13 @@ extension EventChannel {
 
     /// Hands an event that another process published to the subscribers here.
     ///
-    /// Queues and tasks get it first, then the inline handlers run: on the calling thread, or behind earlier ones in
-    /// their lane. `completion` is asked for only if something is left to wait for.
+    /// Queues and tasks get the event first. Then the inline handlers run: on the calling thread, or behind earlier
+    /// ones in their lane. `completion` is called only if a handler is left to wait for.
     /// - Parameters:
-    ///   - read: the event; asked for if there are subscribers, and before it is held anywhere.
-    ///   - lane: where the inline handlers of events of the same origin run; nil for the calling thread.
-    ///   - passOn: puts the event into the outboxes of other processes, held if there is a place to say so; returns
-    ///     whether the subscribers here get it too. Called once, whatever becomes of the event here.
+    ///   - read: returns the event; called if there are subscribers, and before any outbox holds the event.
+    ///   - lane: where the inline handlers of events from the same link run; nil for the calling thread.
+    ///   - passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns whether the
+    ///     subscribers here get it too. Called once, whatever becomes of the event here.
     /// - Throws: What `read` throws.
     package func deliverIncoming(
         _ read: () throws -> E,
@@ -168,7 +168,7 @@ extension EventChannel {
         if routes.isInlineOnly {
             guard passOn(&atOnce) else { return .unwanted }
             let event = try read()
-            // Mostly so, and then nothing counts references: those to a publisher are dear, as there are weak ones too.
+            // The common case counts no references. Counting those to a publisher is slow, as it has weak ones too.
             if lane?.enter() ?? true {
                 let failure = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
                     thread.collectFailures(context: context) { thread in
@@ -216,9 +216,9 @@ extension EventChannel {
     /// Delivers an event of this process here and elsewhere, for a caller that waits for the outcome.
     ///
     /// - Parameters:
-    ///   - receipts: told of the other processes that get it.
-    ///   - hasLeft: called when it lies in every outbox and line, before inline handlers run.
-    /// - Returns: How many handlers it has here, and what became of those on this thread.
+    ///   - receipts: learns the other processes that get the event.
+    ///   - hasLeft: called when the event lies in every outbox and line, before inline handlers run.
+    /// - Returns: How many handlers the event has here, and what became of those on this thread.
     func deliver(
         _ event: E,
         context: EventContext,
@@ -252,10 +252,10 @@ extension EventChannel {
     /// Calls the inline handlers of an awaited event.
     ///
     /// - Parameters:
-    ///   - handlers: how many there are, in lines too.
+    ///   - handlers: how many handlers there are, including those in lines.
     ///   - lane: where they run; nil for this thread.
-    ///   - tracker: what waits for the handlers in lines; nil if there are none.
-    ///   - make: makes what waits for inline handlers that run later, if there are no lines.
+    ///   - tracker: waits for the handlers in lines; nil if there are none.
+    ///   - make: makes a tracker for inline handlers that run later, if there are no lines.
     private func callInline(
         _ event: E,
         context: EventContext,
@@ -283,7 +283,7 @@ extension EventChannel {
         return failure.map { .failed($0) } ?? .handled(handlers: handlers)
     }
 
-    /// What the first of the inline handlers that fails throws.
+    /// Calls the inline handlers; returns the error of the first one that throws.
     private func failure(of event: E, _ context: EventContext, at stops: DeliveryStops) -> ThrownError? {
         DeliveryThread.current.collectFailures(context: context) { thread in
             callInline(event, at: stops, on: thread)

@@ -3,11 +3,12 @@ public import Synchronization
 extension EventChannel {
     // MARK: - Handlers on this thread, and nothing else
 
-    /// Publishes an event: the common case is handlers on this thread, with a context only if one of them asks for it.
+    /// Publishes an event; in the common case, handlers on this thread, it makes a context only if one of them asks for
+    /// it.
     @inlinable
     func publish(_ event: E, from publisher: EventPublisher) {
         let address = current.load(ordering: .relaxed)
-        // Nothing gets the events. A subscription that this thread knows of has been stored before.
+        // Nothing gets the events: a subscription that this thread knows of would have been stored before.
         if address == 0 { return }
         DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
             if thread.isDelivering { return publishFully(event, from: publisher, causedBy: nil) }
@@ -29,7 +30,7 @@ extension EventChannel {
             slot.pointee.routes.store(0, ordering: .releasing)
             return
         }
-        // Named in the slot while it was current, so not released before the slot is empty again.
+        // The slot named the routes while they were current, so they are not released before the slot is empty again.
         Unmanaged<Routes>.fromOpaque(pointer)._withUnsafeGuaranteedRef { routes in
             if routes.isPlain {
                 thread.isDelivering = true
@@ -59,7 +60,7 @@ extension EventChannel {
         if current.load(ordering: .sequentiallyConsistent) != address { sweep() }
     }
 
-    /// Calls the inline handlers; the caller makes sure that the routes stay.
+    /// Calls the inline handlers; the caller keeps the routes alive.
     @inlinable
     func call(_ routes: Routes, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
         let slot = thread.slot
@@ -89,13 +90,13 @@ extension EventChannel {
         routes.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) }
     }
 
-    /// Tells the tasks that wait for the calls behind this gate that one has returned; it is no longer in the slot.
+    /// Tells the tasks that wait for this gate's calls that one has returned; the slot no longer names it.
     @inlinable
     func wakeWaiters(of gate: CallGate) {
         if gate.state.load(ordering: .sequentiallyConsistent) & CallGate.awaitedBit != 0 { gate.wakeWaiters() }
     }
 
-    /// Within another handler's call the slot is taken: the gates count.
+    /// Calls the inline handlers inside another handler's call: the slot is taken, so the gates count these calls.
     @usableFromInline
     func callCounted(_ routes: Routes, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
         for subscriber in routes.inline where subscriber.gate.enter() {
@@ -122,7 +123,7 @@ extension EventChannel {
         }
     }
 
-    /// Publishes an event with all that may be involved: other processes, other publishers, queues, tasks, an event in
+    /// Publishes an event in the general case, with other processes, other publishers, queues, tasks, or an event in
     /// hand.
     @usableFromInline
     func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {

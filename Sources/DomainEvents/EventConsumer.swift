@@ -7,7 +7,7 @@
 /// publisher.subscribe(tracking)
 /// ```
 ///
-/// It is called where the publisher delivers by default: on the publishing thread, unless
+/// The publisher calls it where it delivers by default: on the publishing thread, unless
 /// ``EventPublisher/init(deliveringOn:)-(QueueDelivery)`` was used.
 public protocol EventConsumer<Event>: AnyObject, Sendable {
     /// The events that it takes.
@@ -15,7 +15,8 @@ public protocol EventConsumer<Event>: AnyObject, Sendable {
 
     /// Called for each event, in order.
     ///
-    /// What it throws is published as ``HandlerFailed``, or goes to the caller or the process that waits for the event.
+    /// If a caller or a process waits for the event, it gets the error that this throws. Otherwise the publisher
+    /// publishes the error as ``HandlerFailed``.
     func consume(_ event: Event) throws
 }
 
@@ -25,7 +26,7 @@ public protocol MainActorEventConsumer<Event>: AnyObject, Sendable {
     /// The events that it takes.
     associatedtype Event: DomainEvent
 
-    /// Called for each event, in order with all that the publisher delivers on the main actor.
+    /// Called for each event, in order with everything else that the publisher delivers on the main actor.
     func consume(_ event: Event) throws
 }
 
@@ -34,14 +35,14 @@ public protocol EventConsumingActor<Event>: Actor {
     /// The events that it takes.
     associatedtype Event: DomainEvent
 
-    /// Called for each event: in order, each call beginning when the one before has returned.
+    /// Called for each event, in order; each call begins when the one before has returned.
     func consume(_ event: Event) async throws
 }
 
 extension EventPublisher {
-    /// Subscribes an object until it dies or `unsubscribe(_:)` is called; a second time does nothing.
+    /// Subscribes an object until it dies or `unsubscribe(_:)` is called; a second call does nothing.
     ///
-    /// The object is held weakly. Its death ends the subscription: at the latest with the next event.
+    /// The publisher holds the object weakly. Its death ends the subscription, at the latest with the next event.
     public func subscribe<C: EventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {
             subscribe(to: C.Event.self, file: file, line: line) { [weak consumer, weak self] event in
@@ -51,8 +52,7 @@ extension EventPublisher {
         }
     }
 
-    /// Subscribes an object on the main actor until it dies or `unsubscribe(_:)` is called;
-    /// a second time does nothing.
+    /// Subscribes an object on the main actor until it dies or `unsubscribe(_:)` is called; a second call does nothing.
     public func subscribe<C: MainActorEventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {
             subscribe(to: C.Event.self, on: .main, file: file, line: line) { [weak consumer, weak self] event in
@@ -62,8 +62,7 @@ extension EventPublisher {
         }
     }
 
-    /// Subscribes an actor until it dies or `unsubscribe(_:)` is called; a second time does
-    /// nothing.
+    /// Subscribes an actor until it dies or `unsubscribe(_:)` is called; a second call does nothing.
     public func subscribe<C: EventConsumingActor>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {
             let site = SubscriptionSite(file: file, line: line)
@@ -81,7 +80,7 @@ extension EventPublisher {
 
     /// Ends the subscription of an object on the main actor; does nothing if it has none.
     ///
-    /// On the main actor: nothing of it runs afterwards.
+    /// If this is called on the main actor, the object's `consume(_:)` does not run afterwards.
     public func unsubscribe<C: MainActorEventConsumer>(_ consumer: C) { drop(consumer) }
 
     /// Ends the subscription of an actor; does nothing if it has none.
@@ -89,7 +88,7 @@ extension EventPublisher {
 }
 
 extension EventConsumingActor {
-    /// Enters the gate on this actor: once it was closed here, no call begins.
+    /// Enters the gate on this actor: after the gate was closed here, no call begins.
     fileprivate func consume(_ event: Event, behind gate: CallGate) async throws {
         guard gate.enter() else { return }
         defer { gate.exit() }
@@ -101,9 +100,9 @@ extension EventConsumingActor {
 struct ConsumerTable {
     private struct Entry {
         weak var consumer: AnyObject?
-        /// Tells it from another one of the same object, made when this one had been removed.
+        /// Tells this entry from a later one of the same object, made after this one was removed.
         let number: Int
-        /// Nil while it is being subscribed.
+        /// Nil while the object is being subscribed.
         var subscription: Subscription?
     }
 
@@ -112,7 +111,7 @@ struct ConsumerTable {
 
     /// Makes an entry, unless the object has one.
     ///
-    /// - Returns: The number of the one it made, and the subscription of a dead object that had the same address.
+    /// - Returns: The number of the new entry, and the subscription of a dead object that had the same address.
     mutating func reserve(_ consumer: AnyObject) -> (number: Int?, left: Subscription?) {
         let key = ObjectIdentifier(consumer)
         if let entry = entries[key], entry.consumer != nil { return (nil, nil) }

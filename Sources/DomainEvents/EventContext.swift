@@ -1,8 +1,8 @@
 /// What is known about the event being handled, beside its content.
 ///
-/// Read it inside a handler with ``current``, or get it together with the event. Events published inside a handler
-/// carry the handled event as their cause by themselves; work handed to other threads, queues or detached tasks passes
-/// it on with `publish(_:causedBy:)`.
+/// Read it inside a handler with ``current``, or get it together with the event. An event published inside a handler
+/// has the handled event as its cause by itself. Code that the handler starts on another thread, on a queue or in a
+/// detached task passes the cause on with `publish(_:causedBy:)`.
 public struct EventContext: Sendable {
     /// The event's identity, the same for every subscriber and every redelivery.
     public let id: EventID
@@ -10,7 +10,7 @@ public struct EventContext: Sendable {
     /// When the event was published, in nanoseconds since 1970-01-01 00:00 UTC, by the publisher's clock.
     public let nanosecondsSinceEpoch: UInt64
 
-    /// Counts deliveries to a process: 1 the first time, more when a process died before it had acknowledged the event.
+    /// Counts the deliveries to a process: 1 the first time, more if a process died before it acknowledged the event.
     public let attempt: Int
 
     /// The event whose handler published this one.
@@ -18,16 +18,16 @@ public struct EventContext: Sendable {
 
     /// The first event of the chain of causes; the event's own identity if nothing caused it.
     public var root: EventID { knownRoot ?? cause ?? id }
-    /// Only if it is not the cause: most events have neither, and are passed on without counting references to both.
+    /// Nil if the root is the cause: most events have neither, so passing them on counts no references.
     private let knownRoot: EventID?
 
-    /// Where in a distributed trace the event belongs; that of the causing event, unless it was published with one of
+    /// Where in a distributed trace the event belongs: the causing event's place, unless the event was published with
     /// its own.
     public let traceparent: Traceparent?
 
-    /// Events of the same origin with a lower number will not come again, if the sender said so.
+    /// Events of the same origin with a lower number do not come again; nil if the sender did not say so.
     ///
-    /// A store that keeps the identifiers of handled events may forget those below it.
+    /// A store that keeps the identifiers of handled events may forget those with a lower number.
     public let settledBelow: UInt64?
 
     package init(

@@ -1,13 +1,13 @@
-/// An event was given up for one process: it is kept aside as a dead letter, and does not come again by itself.
+/// An event was given up for one process; it is kept as a dead letter, and does not come again by itself.
 public struct EventDeadLettered: DomainEvent, SelfReport {
-    /// What has led to a dead letter.
+    /// What led to a dead letter.
     public enum Cause: String, Sendable, Hashable, Codable {
         /// The process refused it; `EventRefused` was announced too.
         case refused
-        /// The process crashed over it as often as it may, or broke the protocol, or did not finish it before its
-        /// deadline.
+        /// The process crashed over the event as often as it may, broke the protocol, or did not finish the event
+        /// before its deadline.
         case crashes
-        /// The process was given up, and gets nothing until it is started again.
+        /// The process was given up, and gets no event until it is started again.
         case workerUnavailable
     }
 
@@ -17,19 +17,20 @@ public struct EventDeadLettered: DomainEvent, SelfReport {
     /// The identity of the event, as ``EventID/description`` spells it.
     public let id: String
 
-    /// The process that it was for: a worker, or `host`.
+    /// The process that the event was for: a worker, or `host`.
     public let worker: String
 
-    /// What has led to it.
+    /// What led to the dead letter.
     public let cause: Cause
 
-    /// Why, in words: for `crashes` one reason for each crash, oldest first; otherwise strikes from before come first.
+    /// The reasons in words: for `crashes` one for each crash, oldest first; otherwise the reasons of earlier crashes
+    /// come first.
     public let reasons: [String]
 
     /// How often the event was delivered to the process.
     public let attempts: Int
 
-    /// The number of the dead letter, by which it can be put back or thrown away.
+    /// The number of the dead letter; with it the letter can be put back or thrown away.
     public let letter: UInt64
 
     /// Makes the event.

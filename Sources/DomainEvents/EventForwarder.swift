@@ -1,16 +1,16 @@
-/// Carries events of a publisher to other processes: the seam between the publisher and a bridge.
+/// Carries a publisher's events to other processes; the interface between a publisher and a bridge.
 ///
-/// Everything here is called without any lock held.
+/// The publisher calls these without any lock held.
 @usableFromInline
 package protocol EventForwarder: AnyObject, Sendable {
-    /// Puts the event into every outbox that wants it, then writes what can be written. Never waits.
+    /// Puts the event into every outbox that wants it, then writes what can be written; never waits.
     ///
     /// - Parameters:
     ///   - intake: what becomes of the event if some outbox has no room for it.
-    ///   - receipts: the ledger that waits for what all processes say of the event; it is told which processes get the
-    ///     event, and then what they say.
-    ///   - held: nil if the event is to leave at once. Otherwise the caller is given it here, and it stays in the
-    ///     outboxes until the caller lets it leave: at once, as nothing behind it leaves either.
+    ///   - receipts: the ledger that waits for the receipts of all processes; it learns which processes get the event,
+    ///     and then their receipts.
+    ///   - held: nil if the event is to leave at once. Otherwise the forwarder adds the held event here, and it stays
+    ///     in the outboxes until the caller releases it. The caller does so soon, as nothing behind it leaves either.
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
@@ -22,29 +22,29 @@ package protocol EventForwarder: AnyObject, Sendable {
     /// Whether every outbox that wants the events has room below its limit.
     var hasRoom: Bool { get }
 
-    /// Returns when every outbox that this event goes to has room, or throws why there will be none.
+    /// Returns when every outbox that this event goes to has room; throws the reason if there will be none.
     func waitForRoom<E: DomainEvent>(for event: E) async throws
 }
 
 /// An event that lies in outboxes and does not leave them yet.
 @usableFromInline
 package protocol HeldEvent {
-    /// Lets it leave with whatever is written next.
+    /// Lets the event leave with the next write.
     mutating func release()
 
-    /// Has it written, and sees to what could not be taken: once, behind ``release()``.
+    /// Writes the event, and deals with outboxes that did not take it; called once, after ``release()``.
     func flush()
 }
 
-/// What becomes of an event for which some outbox has no room.
+/// What becomes of an event if some outbox has no room for it.
 @usableFromInline
 package enum Intake: Sendable {
-    /// It is taken up to the hard limit. Beyond that the peers that have room get it, and the loss is announced, as
+    /// Outboxes take it up to the hard limit; beyond that the peers with room get it, and the loss is announced, as
     /// nothing else reports it.
     case announced
-    /// It is taken up to the hard limit. Beyond that no subscriber gets it, and the caller is told.
+    /// Outboxes take it up to the hard limit; beyond that no subscriber gets it, and the caller gets the error.
     case thrown
-    /// Where the caller is to wait for room, no subscriber gets it.
+    /// If the caller has to wait for room, no subscriber gets it.
     case awaited
 }
 
@@ -55,12 +55,12 @@ package enum Forwarded: Sendable {
     case taken
     /// Why some outbox did not take it.
     case failed(DeliveryError)
-    /// No subscriber has got it, as the caller is to wait for room.
+    /// No subscriber has got it: the caller has to wait for room.
     case awaitsRoom
 
     package var isTaken: Bool { if case .taken = self { true } else { false } }
 
-    /// The first of two that went wrong.
+    /// The first of the two that is a failure.
     func or(_ other: Forwarded) -> Forwarded {
         if case .taken = self { other } else { self }
     }
@@ -68,15 +68,16 @@ package enum Forwarded: Sendable {
 
 /// Learns which event names a publisher's own subscribers want.
 package protocol InterestObserver: AnyObject, Sendable {
-    /// Whether `name` has subscribers may have changed; the observer asks ``EventPublisher/isWanted(_:)``.
+    /// Called when `name` may have got its first subscriber or lost its last; the observer asks
+    /// ``EventPublisher/isWanted(_:)``.
     ///
-    /// Level-triggered on purpose: calls of two threads may overtake each other.
+    /// The call does not say which, as calls of two threads may overtake each other.
     func interestMayHaveChanged(in name: String)
 
-    /// Whether it carries events to other processes for as long as it observes.
+    /// Whether the observer carries events to other processes for as long as it observes.
     var isBridge: Bool { get }
 
-    /// An event type was used for the first time; called before anything of it is published.
+    /// Called when an event type is used for the first time, before an event of it is published.
     func channelWasMade(_ channel: AnyEventChannel)
 }
 
@@ -86,23 +87,24 @@ package protocol EventObserver: Sendable {
     func observe<E: DomainEvent>(_ event: E)
 }
 
-/// Marks the events in which publisher and bridge report about themselves: they cross a link only if asked for by name.
+/// Marks the events in which publisher and bridge report about themselves; they cross a link only if a peer wants them
+/// by name.
 package protocol SelfReport: DomainEvent {}
 
 /// What became of an event that came from another process.
 package enum IncomingOutcome {
     /// Every handler has returned.
     case handled(handlers: Int)
-    /// Nothing here subscribes to it.
+    /// No subscriber here wants it.
     case unwanted
     /// A handler threw.
     case failed(ThrownError)
-    /// Handlers on queues or in tasks are still at it; the completion will be called.
+    /// Some handlers have not returned yet; the last one calls the completion.
     case pending
 }
 
 /// Learns that the last handler of an awaited event has returned.
 package protocol HandlingCompletion: AnyObject, Sendable {
-    /// Called once, on whatever thread the last handler returned.
+    /// Called once, on the thread on which the last handler returned.
     func handlersReturned(failure: ThrownError?)
 }

@@ -1,4 +1,4 @@
-/// Events that one consumer of a sequence has missed, in the place where they would have been.
+/// Events that one consumer of a sequence has missed, at the place where they would have been.
 public struct EventGap: Hashable, Sendable, CustomStringConvertible {
     /// The name of the events.
     public let event: String
@@ -6,7 +6,7 @@ public struct EventGap: Hashable, Sendable, CustomStringConvertible {
     /// How many were missed here.
     public let count: Int
 
-    /// How many of them never arrived: an outbox on their way had no room, and its policy dropped them.
+    /// How many of them never arrived: an outbox on the way had no room, and its policy dropped them.
     public let droppedOnTheWay: Int
 
     /// How many the consumer's buffer holds.
@@ -28,7 +28,7 @@ public struct EventGap: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Thrown by a sequence of events in the place of those that its consumer has missed; it may go on after that.
+/// Thrown by a sequence at the place of events that its consumer has missed; the consumer may go on after that.
 public struct EventsMissed: Error, Hashable, Sendable, CustomStringConvertible {
     /// What was missed.
     public let gap: EventGap
@@ -45,7 +45,7 @@ public enum EventOrGap<E: DomainEvent>: Sendable {
     case gap(EventGap)
 }
 
-/// An event together with what is known about it, for loops, which have no handler's scope.
+/// An event together with its context, for loops: a loop is no handler, so ``EventContext/current`` does not tell it.
 public struct Delivery<E: DomainEvent>: Sendable {
     /// The event.
     public let event: E

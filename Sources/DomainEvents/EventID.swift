@@ -1,6 +1,6 @@
-/// Who offers events under one numbering: a process's name and one start of it.
+/// The origin of events with one numbering: a process's name and one start of it.
 ///
-/// Shared by every identifier of that origin, so that passing an identifier around costs one reference.
+/// All identifiers of that origin share this object, so passing an identifier on costs one reference.
 @usableFromInline
 package final class EventSource: Sendable {
     /// The worker's or client's name, or `host`.
@@ -16,7 +16,7 @@ package final class EventSource: Sendable {
 }
 
 extension EventSource: Equatable {
-    /// The same start of the same process; origins are compared to the byte.
+    /// Whether both are the same start of the same process; origins are compared to the byte.
     @usableFromInline
     package static func == (left: EventSource, right: EventSource) -> Bool {
         left === right || (left.incarnation == right.incarnation && left.origin.hasBytes(of: right.origin))
@@ -25,12 +25,12 @@ extension EventSource: Equatable {
 
 /// The identity of one offered event: it never changes on the way, and a redelivery keeps it.
 ///
-/// Unique as long as 64 random bits are: `origin` names who offered it, `incarnation` one start of that process, and
-/// `number` counts what that start has offered.
+/// `origin` names the process that offered the event, `incarnation` one start of that process, and `number` counts the
+/// events of that start. An identifier is unique as long as 64 random bits are.
 public struct EventID: Hashable, Sendable, CustomStringConvertible {
     @usableFromInline package let source: EventSource
 
-    /// Counts what the origin has offered, from 1.
+    /// Counts the events that the origin has offered, from 1.
     public let number: UInt64
 
     @usableFromInline
@@ -53,7 +53,7 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     /// `origin-incarnation-number`, the incarnation in hexadecimal.
     public var description: String { "\(origin)-\(String(incarnation, radix: 16))-\(number)" }
 
-    /// Identifiers are equal when incarnation and number are, and the origins to the byte.
+    /// Identifiers are equal when incarnations, numbers and the bytes of the origins are.
     public static func == (left: EventID, right: EventID) -> Bool {
         left.number == right.number && left.source == right.source
     }

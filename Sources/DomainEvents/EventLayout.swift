@@ -1,5 +1,5 @@
-/// An event that is written and read by a layout instead of `Codable`'s containers: the same bytes, in a fraction of
-/// the time.
+/// An event that the bridge writes and reads by a layout instead of `Codable`'s containers: the same bytes, in a
+/// fraction of the time.
 ///
 /// It takes one line for a struct of stored properties:
 ///
@@ -12,32 +12,32 @@
 /// }
 /// ```
 ///
-/// Peers do not notice: one may read by layout what another has written by way of `Codable`, and the other way round.
-/// That the two agree is up to the layout; `layoutMismatch(of:)` of EventBridgeTesting checks it in a test.
+/// Peers do not notice: one peer may read by layout an event that another has written with `Codable`, and the other way
+/// round. The layout has to match the `Codable` form; `layoutMismatch(of:)` of EventBridgeTesting checks that in a
+/// test.
 public protocol LaidOutEvent: DomainEvent {
-    /// Which stored properties the event's fields are, and how it is made of them.
+    /// The stored properties that are the event's fields, and the initializer that makes an event of them.
     static var layout: EventLayout<Self> { get }
 }
 
-/// Says how an event is made of its stored properties, so that it can be written and read without `Codable`'s
-/// containers.
+/// The fields of an event and its initializer, with which it is written and read without `Codable`'s containers.
 ///
-/// The fields are those of the type's `Codable` form, by the same names and in the same order. A field that is nil is
-/// left out, as `Codable` does it. Events are made by the initializer that is given here, whose checks hold: an event
-/// for which it throws is refused.
+/// The fields are those of the type's `Codable` form, with the same names and in the same order. A field that is nil is
+/// left out, as with `Codable`. The given initializer makes the events, so its checks hold: an event for which it
+/// throws is refused.
 ///
 /// Making a layout takes microseconds, so keep it in a `static let`.
 public struct EventLayout<Event>: Sendable {
     package let fields: [LaidOutField]
 
-    /// How much memory the arguments take that `make` is called with.
+    /// How much memory the arguments of `make` take.
     package let argumentBytes: Int
     package let argumentAlignment: Int
 
-    /// Makes an event of arguments, which it takes out of their memory also when it throws.
+    /// Makes an event of its arguments; takes them out of their memory, also when it throws.
     package let make: @Sendable (_ arguments: UnsafeMutableRawPointer) throws -> Event
 
-    /// A layout of any number of fields; one of up to eight is quicker.
+    /// Makes a layout of any number of fields; up to eight have quicker initializers.
     ///
     /// Two fields of one name are a precondition failure.
     ///
@@ -74,7 +74,7 @@ public struct EventLayout<Event>: Sendable {
     }
 }
 
-/// One field of an ``EventLayout``: the name of a property in its encoded form, and which it is.
+/// One field of an ``EventLayout``: a property, and its name in the encoded form.
 public struct EventField<Event, Value: Codable & Sendable> {
     let name: String
     let offset: Int
@@ -128,7 +128,7 @@ package struct ArgumentPlace {
 
     @inlinable
     package mutating func take<Value>(_ type: Value.Type, from arguments: UnsafeMutableRawPointer) -> Value {
-        // The arguments were put at the same places in the same order, each of its type.
+        // The arguments were put at the same places, in the same order and with the same types.
         (arguments + next(type)).assumingMemoryBound(to: type).move()
     }
 }

@@ -1,13 +1,13 @@
-/// An event's name as a key: equal to another one if its bytes are.
+/// An event's name as a key: two names are equal if their bytes are.
 ///
 /// Two `String`s are equal if they are canonically equivalent, such as é in one scalar and in two, or K and the sign
-/// for kelvin. On the wire a name is its bytes: of two spellings of one text a peer could mean two names where this
-/// process meant one.
+/// for kelvin. On the wire a name is its bytes. So a peer could mean two names by two spellings, where this process
+/// would see one.
 package struct EventName: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The longest name in UTF-8 bytes: long enough for any type, short enough to be checked before it is trusted.
     package static let maximumBytes = 256
 
-    /// Stands for all events where they are wanted; no event has this name.
+    /// Stands for all events in a list of wanted names; no event has this name.
     package static let everything: EventName = "*"
 
     package let text: String
@@ -20,9 +20,9 @@ package struct EventName: Hashable, Sendable, ExpressibleByStringLiteral, Custom
 
     package static func set(_ names: some Sequence<String>) -> Set<EventName> { Set(names.map(EventName.init(_:))) }
 
-    /// What is wrong with a name that events are to have; nil if nothing is.
+    /// What is wrong with a name for events; nil if nothing is.
     ///
-    /// - Parameter mayBeEverything: whether ``everything`` may stand in its place.
+    /// - Parameter mayBeEverything: whether the name may be ``everything``.
     package static func mistake(in name: String, mayBeEverything: Bool = false) -> String? {
         let length = name.utf8.count
         guard (1...maximumBytes).contains(length) else {
@@ -43,7 +43,7 @@ package struct EventName: Hashable, Sendable, ExpressibleByStringLiteral, Custom
 }
 
 extension String {
-    /// Whether the two are the same to the byte, which those that are equal need not be.
+    /// Whether both have the same bytes; equal strings need not.
     package func hasBytes(of other: String) -> Bool {
         var (one, other) = (self, other)
         return one.withUTF8 { one in other.withUTF8 { one.elementsEqual($0) } }

@@ -6,11 +6,11 @@ package enum EventNames {
     // Guarded by `lock`: the compiler cannot see that.
     nonisolated(unsafe) private static var types: [EventName: any DomainEvent.Type] = [:]
 
-    /// The type's name, after making sure that no other type has it.
+    /// Registers the type and returns its name; ends the process if the name is invalid or another type has it.
     static func register<E: DomainEvent>(_ type: E.Type) -> String {
         let name = E.eventName
-        // No peer can bring this about: names from outside are looked up, never registered. Not `precondition`: release
-        // builds keep its trap and drop its text, and the text is what helps.
+        // No peer can cause this: a name from outside is looked up, never registered. `precondition` would not do: a
+        // release build keeps its trap and drops its text, and the text is what helps.
         if let mistake = EventName.mistake(in: name) {
             fatalError("\(String(reflecting: type)) has the event name \"\(name)\": \(mistake)")
         }

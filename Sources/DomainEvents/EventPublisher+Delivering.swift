@@ -4,9 +4,9 @@ import Synchronization
 extension EventPublisher {
     /// Waits until every link and every consumer that wants the event has room, then publishes it.
     ///
-    /// Inside a handler nothing waits: up to the hard limit the event is taken, beyond it this throws.
-    /// - Throws: ``DeliveryError`` if no room will come or the hard limit is reached inside a handler;
-    ///   `CancellationError` if the task was cancelled while it waited, and then the event was not published.
+    /// Inside a handler this does not wait: it takes the event up to the hard limit, and throws beyond it.
+    /// - Throws: ``DeliveryError`` if no room will come, or if the hard limit is reached inside a handler.
+    ///   `CancellationError` if the task was cancelled while it waited; then the event was not published.
     /// - Returns: The event's identity, once it lies in every outbox that wants it.
     @discardableResult
     public func send<E: DomainEvent>(_ event: E) async throws -> EventID {
@@ -17,7 +17,7 @@ extension EventPublisher {
 
     /// Holds an event until the calling task's transaction is saved.
     ///
-    /// - Returns: The event's identity; nil if there is no such transaction, and then nothing was published.
+    /// - Returns: The event's identity; nil if there is no such transaction, and then the event was not published.
     private func sendInTransaction<E: DomainEvent>(_ event: E) throws(DeliveryError) -> EventID? {
         guard let transaction = Transaction.current(of: self) else { return nil }
         let channel = channel(of: E.self)
@@ -30,7 +30,7 @@ extension EventPublisher {
         return transaction.hold(publish) ? context.id : nil
     }
 
-    /// Apart from ``send(_:)``, so that this takes no memory for what mostly is not needed.
+    /// Separate from ``send(_:)``, so that `send` takes no memory for what it mostly does not need.
     private func sendWhenRoom<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
         let reserved = try await reserveRoom(for: event, in: channel)
         defer { for room in reserved { room.giveBack() } }
@@ -45,14 +45,14 @@ extension EventPublisher {
         return context.id
     }
 
-    /// Publishes an event if the caller need not wait for room: mostly so, and then nothing of it is asynchronous.
+    /// Publishes an event without a suspension if the caller need not wait for room, which is the common case.
     ///
-    /// - Returns: The event's identity; nil if room is to be waited for, and then nothing was published.
+    /// - Returns: The event's identity; nil if the caller has to wait for room, and then the event was not published.
     private func sendNow<E: DomainEvent>(_ event: E) throws(DeliveryError) -> EventID? {
         guard let found = channels.channel(for: UInt(bitPattern: ObjectIdentifier(E.self).hashKey)) else {
             return try sendNow(event, to: channel(of: E.self))
         }
-        // The publisher owns its channels; the table maps a type's own identity to the channel that was made for it.
+        // The publisher owns its channels. The table maps a type's identity to the channel that was made for it.
         let sent: Result<EventID?, DeliveryError> = found._withUnsafeGuaranteedRef { found in
             do throws(DeliveryError) {
                 return .success(try sendNow(event, to: unsafeDowncast(found, to: EventChannel<E>.self)))
@@ -70,7 +70,7 @@ extension EventPublisher {
             try refuseAfterShutdown(channel.name, context)
             return context.id
         }
-        // Every handler returns, and so makes room at last: none of them waits for any.
+        // A handler never waits for room: it has to return, as that is what makes room.
         var intake = Intake.thrown
         if cause == nil, !DeliveryThread.unmanaged._withUnsafeGuaranteedRef({ $0.isDelivering }) {
             guard routes.deferred.isEmpty, routes.links.isEmpty else { return nil }
@@ -88,15 +88,15 @@ extension EventPublisher {
         }
     }
 
-    /// - Returns: Where a place is kept for the event until it is given back.
+    /// - Returns: The rooms that keep a place for the event until the caller gives it back.
     private func reserveRoom<E: DomainEvent>(for event: E, in channel: EventChannel<E>) async throws -> [Room] {
-        // Every handler returns, and so makes room at last: none of them waits for any.
+        // A handler never waits for room: it has to return, as that is what makes room.
         if DeliveryThread.current.isDelivering || EventContext.handledByTask != nil { return [] }
         guard let routes = channel.currentRoutes() else { return [] }
         for forwarder in routes.forwarders where !forwarder.hasRoom { try await forwarder.waitForRoom(for: event) }
         var reserved: [Room] = []
         do {
-            // All callers take places in the order of subscribing, so they never wait in a circle.
+            // All callers reserve places in the order of the subscriptions, so they never wait in a circle.
             for subscriber in routes.deferred {
                 try await subscriber.room.reserve()
                 reserved.append(subscriber.room)
@@ -110,18 +110,18 @@ extension EventPublisher {
 
     /// Publishes an event and returns when every handler of it has returned, here and in every process that gets it.
     ///
-    /// Waits for room as ``send(_:)`` does. A process that dies meanwhile gets the event again when it has been
-    /// restarted. What a handler throws is thrown here, when all of them have returned; it is not published as
+    /// It waits for room as ``send(_:)`` does. A process that dies meanwhile gets the event again after its restart.
+    /// When all handlers have returned, this throws the error of a handler that threw; the error is not published as
     /// ``HandlerFailed``.
     /// - Parameters:
     ///   - event: what happened.
-    ///   - limit: how long it waits in all.
-    ///   - clock: what measures that time.
-    /// - Throws: The first error of a handler here; ``DeliveryError`` if a handler elsewhere threw, nothing subscribes
-    ///   to the event, an outbox does not take it, a process that should get it is unavailable, or handlers are not
-    ///   done in time, and then it names them; `CancellationError` if the task is cancelled. The event may have been
-    ///   delivered in the last two cases; if it has not left by then, it never will.
-    /// - Returns: Which event it was, and how many handlers it had in which process.
+    ///   - limit: how long this waits in all.
+    ///   - clock: measures that time.
+    /// - Throws: The first error of a handler here. ``DeliveryError`` if a handler elsewhere threw, nothing subscribes
+    ///   to the event, an outbox does not take it, or a process that should get it is unavailable. ``DeliveryError``
+    ///   that names the handlers if they are not done in time. `CancellationError` if the task is cancelled. In the
+    ///   last two cases the event may have been delivered; if it has not left by then, it never will.
+    /// - Returns: The event's identity, and how many handlers it had in each process.
     @discardableResult
     public func deliver<E: DomainEvent>(
         _ event: E,
@@ -155,7 +155,7 @@ extension EventPublisher {
             let reserved = try await reserveRoom(for: event, in: channel)
             defer { for room in reserved { room.giveBack() } }
             try wait.beginLeaving()
-            // Until the event has been handed out everywhere, the ledger is not complete.
+            // Keeps the ledger incomplete until the event has been handed out everywhere.
             ledger.expect(source.origin)
             let own = source.origin
             let outcome = try channel.deliver(
@@ -183,19 +183,19 @@ extension EventPublisher {
         }
     }
 
-    /// Publishes an event and returns the first event of another type that it has caused, through any number of steps.
+    /// Publishes an event and returns the first event of another type that it causes, through any number of steps.
     ///
-    /// A request begins a chain of causes of its own: it is the ``EventContext/root`` of all that follows from it. Only
-    /// events published in handlers, or with `causedBy:`, follow from it.
+    /// A request begins a new chain of causes: it is the ``EventContext/root`` of every event that follows from it.
+    /// Only events published in handlers, or with `causedBy:`, follow from it.
     /// - Parameters:
-    ///   - event: what is asked for.
-    ///   - answer: the type of the event that is waited for.
-    ///   - limit: how long it waits in all.
-    ///   - clock: what measures that time.
-    ///   - matches: which of the events caused by it is the answer; for enum events.
+    ///   - event: the request.
+    ///   - answer: the type of the answer.
+    ///   - limit: how long this waits in all.
+    ///   - clock: measures that time.
+    ///   - matches: tells which of the caused events is the answer; for enum events.
     /// - Throws: ``DeliveryError`` if nothing subscribes to the event, an outbox does not take it, a process refuses it
-    ///   or is unavailable, or there is no answer in time; what a handler of the event here throws before there is an
-    ///   answer; `CancellationError` if the task is cancelled.
+    ///   or is unavailable, or there is no answer in time. The error of a handler of the event here, if there is no
+    ///   answer by then. `CancellationError` if the task is cancelled.
     public func request<E: DomainEvent, Answer: DomainEvent>(
         _ event: E,
         awaiting answer: Answer.Type,
@@ -217,7 +217,7 @@ extension EventPublisher {
         )
     }
 
-    /// Publishes an event and returns the first event of another type that it has caused, or throws the first one of a
+    /// Publishes an event and returns the first event of another type that it causes, or throws the first one of a
     /// third type.
     ///
     /// Like ``request(_:awaiting:within:clock:where:)``.
@@ -270,7 +270,7 @@ extension EventPublisher {
         clock: any Clock<Duration>
     ) async throws -> Answer {
         defer { withExtendedLifetime(answers) {} }
-        // Without the subscriptions, which end with the request, and not with the timer that holds this.
+        // The timer holds these closures, but not the subscriptions, which end with the request.
         let uncaused = answers.map(\.uncaused)
         let channel = channel(of: E.self)
         try refuseInTransaction("request", channel.name)

@@ -1,16 +1,16 @@
-/// Waiting for what all processes say of an event.
+/// Waits for the receipts of all processes for an event.
 extension EventPublisher {
-    /// Has `handOut` hand out an event of any form, and returns when every process that got it has said what became of
-    /// it there.
+    /// Calls `handOut` to hand out an event of any form, and returns when every process that got it has sent its
+    /// receipt.
     ///
     /// - Parameters:
-    ///   - name: the event's, for sentences.
+    ///   - name: the event's name, for error sentences.
     ///   - context: made by this publisher for this event.
-    ///   - limit: how long it waits in all, `handOut` included.
-    ///   - clock: what measures that time.
-    ///   - handOut: tells the ledger of each process that gets the event, and what this one says of it; and the wait
-    ///     when the event begins to leave, and when it has left.
-    /// - Throws: what `handOut` throws; otherwise as ``deliver(_:within:clock:)``.
+    ///   - limit: how long this waits in all, `handOut` included.
+    ///   - clock: measures that time.
+    ///   - handOut: tells the ledger each process that gets the event, and this process's receipt; tells the wait when
+    ///     the event begins to leave, and when it has left.
+    /// - Throws: What `handOut` throws; otherwise as ``deliver(_:within:clock:)``.
     package func awaitReceipts(
         of name: String,
         context: EventContext,
@@ -26,14 +26,14 @@ extension EventPublisher {
             clock: clock,
             timeout: { [self] in notHandled(name, context, within: limit, UnfinishedHandlers(), ledger) },
             start: { [self] in
-                // Until the event has been handed out everywhere, the ledger is not complete.
+                // Keeps the ledger incomplete until the event has been handed out everywhere.
                 ledger.expect(source.origin)
                 try await handOut(ledger, wait)
             }
         )
     }
 
-    /// The ledger of an event whose first failure, or the count of whose handlers, is waited for.
+    /// The ledger of an event for a caller that waits for its first failure, or for the count of its handlers.
     func receiptLedger(
         of name: String,
         _ context: EventContext,
@@ -50,16 +50,16 @@ extension EventPublisher {
         }
     }
 
-    /// Why an event that no process has handled failed.
+    /// The error for an event that no process has handled.
     func nobodySubscribes(to name: String, _ context: EventContext) -> DeliveryError {
         refusalAfterShutdown(of: name, context)
             ?? DeliveryError(.nobodySubscribed, of: name, id: context.id, "nobody subscribes to \(name)")
     }
 
-    /// Why an event without a subscriber in this process is not taken: the bridge that might have carried it has ended,
+    /// The error for an event without a subscriber in this process, if the bridge that might have carried it has ended,
     /// or this process has left it.
     ///
-    /// - Returns: Nil if there is a bridge, or was none.
+    /// - Returns: Nil if there is a bridge, or never was one.
     func refusalAfterShutdown(of name: String, _ context: EventContext) -> DeliveryError? {
         guard hasLostItsBridge else { return nil }
         return DeliveryError(
@@ -70,7 +70,7 @@ extension EventPublisher {
         )
     }
 
-    /// Why the caller no longer waits, and for which handlers and processes it waited.
+    /// The error for a wait whose time is over; it names the handlers and processes that the caller waited for.
     func notHandled(
         _ name: String,
         _ context: EventContext,

@@ -1,9 +1,9 @@
-/// What a bridge needs to publish its reports on a thread of its own.
+/// What a bridge needs to publish its reports on its own thread.
 extension EventPublisher {
-    /// Whether anybody gets the events of this type, here or elsewhere.
+    /// Whether any subscriber, here or elsewhere, gets the events of this type.
     package func isReached<E: DomainEvent>(by type: E.Type) -> Bool { channel(of: type).isReached }
 
-    /// Publishes an event that was made before: with the identity, time and cause that it was given then.
+    /// Publishes an event that was made earlier, with the identity, time and cause that it got then.
     package func publish<E: DomainEvent>(_ event: E, as context: EventContext) {
         let channel = channel(of: E.self)
         guard let routes = channel.currentRoutes() else { return }

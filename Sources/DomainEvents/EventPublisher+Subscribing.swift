@@ -2,9 +2,9 @@ extension EventPublisher {
     /// Calls `handler` for each event where this publisher delivers by default: on the thread that publishes it, unless
     /// ``init(deliveringOn:)-(QueueDelivery)`` was used.
     ///
-    /// For events from other processes the publishing thread is the one that reads them. The subscription ends when it
-    /// is released or cancelled. What the handler throws is published as ``HandlerFailed``, or goes to the caller or
-    /// the process that waits for the event.
+    /// For an event from another process, the publishing thread is the thread that reads it. The subscription ends when
+    /// it is released or cancelled. If a caller or a process waits for the event, it gets the error that the handler
+    /// throws. Otherwise the publisher publishes the error as ``HandlerFailed``.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,
@@ -21,7 +21,7 @@ extension EventPublisher {
 
     /// Calls `handler` for each event on the main actor: in order, without making the publisher wait.
     ///
-    /// Everything that one publisher delivers there is one line: events of different types keep their order, too.
+    /// All deliveries of one publisher there form one line: events of different types keep their order, too.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: MainDelivery,
@@ -37,8 +37,7 @@ extension EventPublisher {
 
     /// Calls `handler` for each event on a queue: in order and one at a time, also on a concurrent queue.
     ///
-    /// Everything that one publisher delivers on one queue is one line: events of different types keep their order,
-    /// too.
+    /// All deliveries of one publisher on one queue form one line: events of different types keep their order, too.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: QueueDelivery,
@@ -51,8 +50,8 @@ extension EventPublisher {
 
     /// Calls `handler` for each event on the actor from which this is called: in order, one call after the other.
     ///
-    /// The closure may use the actor's state as the surrounding code does. Each subscription is a line of its own:
-    /// where the order of events of different types matters, make them cases of one enum, or subscribe on a queue.
+    /// The closure may use the actor's state as the surrounding code does. Each subscription is its own line: if the
+    /// order of events of different types matters, make them cases of one enum, or subscribe on a queue.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: CallerDelivery,
@@ -66,9 +65,9 @@ extension EventPublisher {
 
     /// Calls an asynchronous `handler` for each event: in order, each call beginning when the one before has returned.
     ///
-    /// A handler that belongs to an actor is entered on that actor: once the subscription was cancelled there, nothing
-    /// of it begins. An event from another process counts as handled when the call has returned. Each subscription is a
-    /// line of its own: where the order of events of different types matters, make them cases of one enum.
+    /// A handler that belongs to an actor is called on that actor: after a cancellation there, no call begins. An event
+    /// from another process counts as handled when the call has returned. Each subscription is its own line: if the
+    /// order of events of different types matters, make them cases of one enum.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,
@@ -81,10 +80,11 @@ extension EventPublisher {
 
     // MARK: - Sequences
 
-    /// The events of one type as an asynchronous sequence; any number of consumers, each of which sees every event.
+    /// The events of one type as an asynchronous sequence, for any number of consumers; each consumer sees every event.
     ///
-    /// Subscribed from the moment this returns; each further iterator from when it is made. What happens when a
-    /// consumer is slow is up to `buffering`; loss throws ``EventsMissed``.
+    /// The first iterator is subscribed from the moment this returns, each further one from when it is made.
+    /// `buffering` says what happens when a consumer is slow. A consumer that misses events gets ``EventsMissed``
+    /// thrown.
     public func events<E: DomainEvent>(
         of type: E.Type,
         buffering: EventBuffering<E> = .waiting(),
@@ -124,11 +124,11 @@ extension EventPublisher {
 
     // MARK: - Other publishers
 
-    /// Passes events of one type on to another publisher, for a subsystem that has its own; they keep identity and
-    /// cause.
+    /// Passes events of one type on to another publisher, such as a subsystem's own; they keep identity and cause.
     ///
-    /// The other publisher's subscribers, queues and processes get them as this one's do, causes before effects. It is
-    /// held weakly. Each publisher gets an event once, also where publishers pass events on in a circle.
+    /// The other publisher's subscribers, queues and processes get the events as this one's do, causes before effects.
+    /// This publisher holds the other one weakly. Each publisher gets an event once, even if publishers pass events on
+    /// in a circle.
     public func forward<E: DomainEvent>(_ type: E.Type, to other: EventPublisher) -> Subscription {
         let gate = CallGate()
         let channel = channel(of: type)

@@ -9,29 +9,30 @@ public import Synchronization
 /// publisher.publish(BoxProvisioned(boxID: 7, label: "Books"))
 /// ```
 ///
-/// - If one `publish` returned before another began (on one thread, task or actor), every subscriber sees the two in
-///   that order, wherever its handler runs.
-/// - What a handler publishes reaches handlers on the publishing thread after the event in hand has reached all its
-///   subscribers, and before the outermost `publish` returns. Handlers may publish, also the type that they handle,
-///   subscribe and cancel freely.
-/// - No subscriber on a queue, in a task or of a sequence gets an event ahead of the one that caused it, also if that
-///   was answered by another process. A handler on the publishing thread may, if the answer comes over a link while
+/// - If one `publish` returns before another begins (on one thread, task or actor), every subscriber sees the two
+///   events in that order, wherever its handler runs.
+/// - A handler may publish, even the type that it handles, and may subscribe and cancel. Handlers on the publishing
+///   thread get its events after the event in hand has reached all its subscribers, and before the outermost `publish`
+///   returns.
+/// - A subscriber on a queue, in a task or of a sequence gets a cause before its effect, even if another process
+///   published the effect. A handler on the publishing thread may get the effect first, if it comes over a link while
 ///   another thread still has the cause in hand.
 /// - `publish` never waits for a subscriber and holds no lock while a handler runs.
-/// - An event goes to those who are subscribed when `publish` is called: one who subscribes meanwhile gets the next.
+/// - An event goes to the handlers that are subscribed when `publish` is called. A handler that is subscribed during
+///   the call gets the next event.
 ///
 /// All members may be used from any thread.
 public final class EventPublisher: @unchecked Sendable {
     // Sendable: `channels` publishes itself atomically; the rest is guarded by `lock` or constant.
 
     @usableFromInline let channels = ChannelTable()
-    /// How many transactions are under way; while there are none, publishing asks no further.
+    /// How many transactions are under way; while there are none, `publish` does not look for one.
     @usableFromInline let openTransactions = Atomic<Int>(0)
-    /// Who offers this publisher's events: `host`, or the worker's name.
+    /// The origin of this publisher's events: `host`, or the worker's name.
     package let source: EventSource
     /// Counts events, on cache lines of its own.
     private let offered: UnsafeMutablePointer<Atomic<UInt64>>
-    /// Where handlers run that do not say; nil for the publishing thread.
+    /// Where a synchronous handler runs that was subscribed without `on:`; nil for the publishing thread.
     let defaultExecutor: LineExecutor?
     /// Whether handlers are never called.
     private let isMuted: Bool
@@ -40,8 +41,8 @@ public final class EventPublisher: @unchecked Sendable {
     private var channelsByName: [EventName: AnyEventChannel] = [:]
     private var forwarders: [EventName: [(owner: ObjectIdentifier, forwarder: any EventForwarder)]] = [:]
     private var observers: [any InterestObserver] = []
-    /// Stays true once a bridge has carried this publisher's events; without one, nothing takes a lock to find that
-    /// out.
+    /// Stays true once a bridge has carried this publisher's events; while it is false, ``hasLostItsBridge`` takes no
+    /// lock.
     private let hasHadBridge = Atomic(false)
     private var lines: [ObjectIdentifier: WeakLine] = [:]
     private var consumers = ConsumerTable()
@@ -55,12 +56,12 @@ public final class EventPublisher: @unchecked Sendable {
         self.init(origin: "host")
     }
 
-    /// Makes a publisher that delivers on the main actor's thread where a subscriber does not say otherwise.
+    /// Makes a publisher that delivers on the main actor's thread, unless a subscriber says otherwise.
     public convenience init(deliveringOn context: MainDelivery) {
         self.init(origin: "host", deliveringOn: .main)
     }
 
-    /// Makes a publisher that delivers on this queue where a subscriber does not say otherwise.
+    /// Makes a publisher that delivers on this queue, unless a subscriber says otherwise.
     public convenience init(deliveringOn context: QueueDelivery) {
         self.init(origin: "host", deliveringOn: context.executor)
     }
@@ -94,8 +95,8 @@ public final class EventPublisher: @unchecked Sendable {
 
     /// Replaces ``shared`` while `body` runs, for the current task and the child tasks that it starts.
     ///
-    /// Handlers on queues and asynchronous handlers run in no task of yours: there ``shared`` is what it always was.
-    /// Give them their publisher when you make them.
+    /// Handlers on queues and asynchronous handlers run outside your task: there, ``shared`` is not replaced. Give them
+    /// their publisher when you make them.
     public static func withShared<R>(_ publisher: EventPublisher, _ body: () throws -> R) rethrows -> R {
         try $replacement.withValue(publisher, operation: body)
     }
@@ -107,12 +108,12 @@ public final class EventPublisher: @unchecked Sendable {
 
     // MARK: - Publishing
 
-    /// Publishes an event: into every outbox that wants it and every line here, then out of the outboxes, then to the
-    /// handlers on this thread.
+    /// Publishes an event: puts it into every outbox and every line here that wants it, lets it leave the outboxes,
+    /// then calls the handlers on this thread.
     ///
-    /// Never waits and never throws. Where an outbox is at its hard limit the event is dropped for that link, counted
-    /// and announced; use ``send(_:)`` to wait for room instead. Takes no memory for handlers on the publishing thread;
-    /// a queue takes one block when it goes from idle to busy, and an asynchronous handler one task.
+    /// It never waits and never throws. If an outbox is at its hard limit, it drops the event for that link, counts it
+    /// and announces it; use ``send(_:)`` to wait for room instead. Handlers on the publishing thread take no memory. A
+    /// queue takes one block when it goes from idle to busy, and an asynchronous handler one task.
     @inlinable
     public func publish<E: DomainEvent>(_ event: E) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: nil) }
@@ -125,15 +126,15 @@ public final class EventPublisher: @unchecked Sendable {
         channel(of: E.self).publish(event, from: self)
     }
 
-    /// Publishes an event as caused by another one, from a thread, queue or task that a handler started.
+    /// Publishes an event with another one as its cause, from a thread, queue or task that a handler started.
     public func publish<E: DomainEvent>(_ event: E, causedBy cause: EventContext) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: cause) }
         channel(of: E.self).publishFully(event, from: self, causedBy: cause)
     }
 
-    /// Publishes an event with a place in a distributed trace of its own, instead of that of the event being handled.
+    /// Publishes an event with its own place in a distributed trace, instead of that of the event being handled.
     ///
-    /// Everything that its handlers publish, here and in other processes, carries it on.
+    /// The events that its handlers publish, here and in other processes, carry the same `traceparent`.
     public func publish<E: DomainEvent>(_ event: E, traceparent: Traceparent) {
         let channel = channel(of: E.self)
         let context = makeContext(causedBy: EventContext.current, traceparent: traceparent)
@@ -166,7 +167,7 @@ public final class EventPublisher: @unchecked Sendable {
         error: any Error,
         site: SubscriptionSite
     ) {
-        // Reports never cause further ones: a handler that throws on every event would go on for ever.
+        // A report never causes another one: otherwise a handler that throws on every event would never end.
         guard !(type is any SelfReport.Type) else { return }
         let failure = HandlerFailed(
             event: type.eventName,
@@ -178,8 +179,8 @@ public final class EventPublisher: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - isRoot: whether the event begins a chain of causes of its own.
-    ///   - traceparent: in the place of the causing event's.
+    ///   - isRoot: whether the event begins a new chain of causes.
+    ///   - traceparent: used instead of that of the causing event.
     package func makeContext(
         causedBy cause: EventContext?,
         isRoot: Bool = false,
@@ -197,13 +198,13 @@ public final class EventPublisher: @unchecked Sendable {
         )
     }
 
-    /// The same for an event that nothing has caused.
+    /// Makes the context of an event that nothing has caused.
     private func makeContext() -> EventContext {
         let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
         return EventContext(id: EventID(source: source, number: number), nanosecondsSinceEpoch: WallTime.now())
     }
 
-    /// The same, in its smallest form.
+    /// What ``makeContext(causedBy:isRoot:traceparent:)`` makes, in its smallest form.
     func stamp(causedBy cause: EventContext?) -> EventStamp {
         if let cause { return .full(makeContext(causedBy: cause)) }
         let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
@@ -227,7 +228,7 @@ public final class EventPublisher: @unchecked Sendable {
         let name = EventNames.register(type)
         let (channel, observers) = lock.withLock {
             if let known = channelsByName[EventName(name)] {
-                // Another thread is making it, for the only type that has this name; the thread that is first tells the
+                // Another thread is making the channel, for the only type with this name. Both threads tell the
                 // observers.
                 return (unsafeDowncast(known, to: EventChannel<E>.self), self.observers)
             }
@@ -237,7 +238,8 @@ public final class EventPublisher: @unchecked Sendable {
             return (channel, self.observers)
         }
         for observer in observers { observer.channelWasMade(channel) }
-        // Only now does publishing find it without a lock: the observers that want all events have been told of it.
+        // From here on `publish` finds the channel without a lock: the observers that want all events know of it by
+        // now.
         lock.withLock {
             if channels.channel(for: key) == nil { channels.insert(channel, key: key) }
         }
@@ -284,7 +286,7 @@ public final class EventPublisher: @unchecked Sendable {
         lock.withLock { channelsByName[EventName(name)] }
     }
 
-    /// Whether anybody here subscribes to the events of this name.
+    /// Whether a subscriber here wants the events of this name.
     package func isWanted(_ name: String) -> Bool {
         channel(named: name)?.hasSubscribers ?? false
     }
@@ -298,7 +300,7 @@ public final class EventPublisher: @unchecked Sendable {
         for channel in known { observer.channelWasMade(channel) }
     }
 
-    /// By name, because the observers that are told of them give them numbers in this order.
+    /// Sorted by name: observers learn of the channels in this order, and number them in it.
     ///
     /// With the lock held.
     private var channelsInOrder: [AnyEventChannel] { channelsByName.values.sorted { $0.name < $1.name } }
@@ -307,17 +309,17 @@ public final class EventPublisher: @unchecked Sendable {
         lock.withLock { observers.removeAll { $0 === observer } }
     }
 
-    /// Whether every bridge that carried this publisher's events elsewhere has shut down; false if there was none.
+    /// Whether every bridge that carried this publisher's events has shut down; false if there was none.
     var hasLostItsBridge: Bool {
         hasHadBridge.load(ordering: .relaxed) && lock.withLock { !observers.contains { $0.isBridge } }
     }
 
-    /// From when this returns, every event of this name that is published goes to `forwarder`, in the place of the one
-    /// that its owner gave before.
+    /// Sends every event of this name that is published after the return to `forwarder`, which replaces the owner's
+    /// earlier one.
     ///
-    /// A `publish` that is under way may still use the one before, and keeps it until it returns.
+    /// A `publish` that is under way may still use the earlier forwarder, and keeps it alive until it returns.
     ///
-    /// - Parameter forwarder: nil if events of this name do not go there any more.
+    /// - Parameter forwarder: nil if the owner's forwarder gets events of this name no more.
     package func setForwarding(of name: String, by owner: AnyObject, to forwarder: (any EventForwarder)?) {
         let unused = lock.withLock {
             var list = forwarders[EventName(name)] ?? []
@@ -327,7 +329,7 @@ public final class EventPublisher: @unchecked Sendable {
             // Inside the lock: two changes must reach the channel in the order in which they reached the table.
             return channelsByName[EventName(name)]?.setForwarders(list.map(\.forwarder))
         }
-        // May hold the last reference to a handler that was removed meanwhile: let go of without the lock.
+        // May hold the last reference to a handler that was removed meanwhile, so it is released without the lock.
         withExtendedLifetime(unused) {}
     }
 }

@@ -1,7 +1,6 @@
-/// A process could not handle an event that it was sent: it could not decode it, the event is invalid, or a handler
-/// threw.
+/// A process could not handle an event that it got: it could not decode it, the event is invalid, or a handler threw.
 ///
-/// The event is settled with that: it does not come again.
+/// The refusal settles the event: it does not come again.
 public struct EventRefused: DomainEvent, SelfReport {
     /// The name of the event.
     public let event: String
@@ -12,8 +11,8 @@ public struct EventRefused: DomainEvent, SelfReport {
     /// The process that refused it.
     public let worker: String
 
-    /// Why, in the words of the process that refused it: for an event that does not decode, the path of the field, what
-    /// was found there and what was expected.
+    /// The reason in the words of the process that refused it; for an event that does not decode, the path of the
+    /// field, what was found there and what was expected.
     public let reason: String
 
     /// 1: cannot be decoded; 2: is invalid; 3: a handler threw; 4: the worker may not publish it.

@@ -1,11 +1,11 @@
 import Locks
 
-/// The events of one type, for `for try await`: each iterator sees every event from when it was made.
+/// The events of one type, for `for try await`; each iterator sees every event from when it was made.
 ///
-/// The sequence itself is subscribed from the moment `events(of:)` returns, for its first iterator. It ends at once
-/// when the task is cancelled or the iterator released, and when the publisher is released, after what was buffered. A
-/// consumer that falls so far behind that its buffer runs over gets ``EventsMissed`` in the place of the events that it
-/// has missed; it may go on after that.
+/// The sequence subscribes for its first iterator before `events(of:)` returns. It ends at once when the task is
+/// cancelled or the iterator is released. When the publisher is released, it ends after the buffered events. If a
+/// consumer's buffer runs over, the consumer gets ``EventsMissed`` at the place of the missed events; it may go on
+/// after that.
 public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
     /// The events.
     public typealias Element = E
@@ -16,7 +16,7 @@ public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
         self.consumers = consumers
     }
 
-    /// A consumer of its own.
+    /// Makes a consumer that is independent of the others.
     public func makeAsyncIterator() -> Iterator {
         Iterator(consumer: consumers.next())
     }
@@ -27,8 +27,8 @@ public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
 
         /// The next event; nil after the task was cancelled or the publisher released.
         ///
-        /// An event from another process counts as handled when its consumer asks for the next.
-        /// - Throws: ``EventsMissed``, in the place of the events that were missed.
+        /// An event from another process counts as handled when its consumer asks for the next event.
+        /// - Throws: ``EventsMissed``, at the place of the events that the consumer missed.
         @inlinable
         public mutating func next() async throws -> E? {
             try await consumer.next()?.move(as: E.self)
@@ -44,7 +44,7 @@ public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
 
 /// The events of one type with their contexts, for `for try await`; otherwise like ``EventSequence``.
 ///
-/// An event counts as handled when its consumer asks for the next.
+/// An event counts as handled when its consumer asks for the next event.
 public struct DeliverySequence<E: DomainEvent>: AsyncSequence, Sendable {
     /// The events with their contexts.
     public typealias Element = Delivery<E>
@@ -55,7 +55,7 @@ public struct DeliverySequence<E: DomainEvent>: AsyncSequence, Sendable {
         self.consumers = consumers
     }
 
-    /// A consumer of its own.
+    /// Makes a consumer that is independent of the others.
     public func makeAsyncIterator() -> Iterator {
         Iterator(consumer: consumers.next())
     }
@@ -65,7 +65,7 @@ public struct DeliverySequence<E: DomainEvent>: AsyncSequence, Sendable {
         @usableFromInline let consumer: Consumer
 
         /// The next event; nil after the task was cancelled or the publisher released.
-        /// - Throws: ``EventsMissed``, in the place of the events that were missed.
+        /// - Throws: ``EventsMissed``, at the place of the events that the consumer missed.
         @inlinable
         public mutating func next() async throws -> Delivery<E>? {
             try await consumer.nextDelivery()
@@ -79,7 +79,7 @@ public struct DeliverySequence<E: DomainEvent>: AsyncSequence, Sendable {
     }
 }
 
-/// The events of one type and the places where some were missed, for `for await`: it never throws; otherwise like
+/// The events of one type and the places where some were missed, for `for await`; never throws, otherwise like
 /// ``EventSequence``.
 public struct EventAndGapSequence<E: DomainEvent>: AsyncSequence, Sendable {
     /// Events and gaps.
@@ -93,7 +93,7 @@ public struct EventAndGapSequence<E: DomainEvent>: AsyncSequence, Sendable {
         self.consumers = consumers
     }
 
-    /// A consumer of its own.
+    /// Makes a consumer that is independent of the others.
     public func makeAsyncIterator() -> Iterator {
         Iterator(consumer: consumers.next())
     }
@@ -131,7 +131,7 @@ final class Consumer: Sendable {
         return await buffer.next()
     }
 
-    /// The next event, which is to be moved away at once.
+    /// The next event; the caller moves it out of its memory at once.
     @usableFromInline
     func next() async throws -> RawEvent? {
         switch await step() {
@@ -158,7 +158,7 @@ final class Consumer: Sendable {
     }
 }
 
-/// Makes a sequence's consumers: the first was subscribed together with the sequence.
+/// Makes a sequence's consumers; the first one is subscribed together with the sequence.
 final class Consumers<E: DomainEvent>: @unchecked Sendable {
     // Sendable: `first` is guarded by `lock`, the rest is constant.
     private let lock = Lock()

@@ -1,7 +1,7 @@
-/// Events were published that an outbox could not take, or that its overflow policy dropped: counted, announced, and
-/// gone.
+/// Events that an outbox could not take, or that its overflow policy dropped, are gone: the bridge counts and announces
+/// them.
 ///
-/// Losses of one event on one link within a tenth of a second are announced together.
+/// One announcement tells all losses of one event name on one link within a tenth of a second.
 public struct EventsDropped: DomainEvent, SelfReport {
     /// The name of the events.
     public let event: String
@@ -9,7 +9,7 @@ public struct EventsDropped: DomainEvent, SelfReport {
     /// The worker that did not get them.
     public let link: String
 
-    /// How many.
+    /// How many events were dropped.
     public let count: Int
 
     /// The identity of the first of them.

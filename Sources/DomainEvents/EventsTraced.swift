@@ -1,22 +1,22 @@
-/// Where a process was on the way of events, as far as it knows: each process that has a bridge publishes it about
-/// itself while there is a subscriber.
+/// How events passed through one process, as far as it knows; each process with a bridge publishes this about itself
+/// while there is a subscriber.
 ///
-/// Spans are gathered for 20 ms. Nothing waits for them: spans beyond 2,000 in that time, and spans that find no room
-/// on their way, are left out and counted. Events of this name leave no spans themselves.
+/// A process gathers spans for 20 ms. No event waits for its spans: spans beyond 2,000 in that time, and spans that
+/// find no room on their way, are left out and counted. Events of this name leave no spans themselves.
 public struct EventsTraced: DomainEvent, SelfReport {
-    /// What the process calls itself: `host`, a worker's name, or what a client calls itself.
+    /// The name of the process: `host`, a worker's name, or the name that a client gives itself.
     public let process: String
 
     /// Its number in the operating system.
     public let pid: Int32
 
-    /// What it was at.
+    /// The parts of events' ways that the process has seen.
     public let spans: [TracedSpan]
 
     /// The threads that are named in ``spans``.
     public let threads: [TracedThread]
 
-    /// How many spans have been left out since the last event of this process.
+    /// How many spans were left out since the last of these events of this process.
     public let dropped: UInt64
 
     /// Makes the event.
@@ -28,10 +28,11 @@ public struct EventsTraced: DomainEvent, SelfReport {
         self.dropped = dropped
     }
 
-    /// More than this is in none of these events.
+    /// No event of this type has more spans than this.
     package static let maximumSpans = 1_000
 
-    /// Refuses what no process publishes that keeps to the rules: too many spans, and times that do not exist.
+    /// Refuses an event with too many spans, or with times that do not exist; no process publishes one that keeps to
+    /// the rules.
     public func validate() throws {
         guard spans.count <= Self.maximumSpans, threads.count <= Self.maximumSpans else {
             throw TraceError(description: "it has more than \(Self.maximumSpans) spans or threads")
@@ -42,7 +43,7 @@ public struct EventsTraced: DomainEvent, SelfReport {
     }
 }
 
-/// A thread in whose time spans lie.
+/// A thread on which spans ran.
 public struct TracedThread: Codable, Sendable, Hashable {
     /// Its number in the operating system.
     public let id: UInt64
@@ -59,20 +60,21 @@ public struct TracedThread: Codable, Sendable, Hashable {
 
 /// A part of the way of one event through one process.
 public struct TracedSpan: Codable, Sendable, Hashable {
-    /// Which part.
+    /// The parts of an event's way through a process.
     public enum Stage: String, Codable, Sendable, Hashable, CaseIterable {
-        /// From the call that publishes it until it lies in the outboxes of all other processes that want it, and is
-        /// written where the line is idle.
+        /// From the call that publishes the event until it lies in the outboxes of all other processes that want it;
+        /// idle links have it written by then.
         case publish
-        /// From the outbox of a peer until the event leaves for that; what waits in the queue before the outbox counts.
+        /// From the outbox of a peer until the event leaves for that peer; waiting in the queue before the outbox
+        /// counts.
         case outbox
-        /// From leaving for a peer until that has settled it, as far as the sender knows: there and back, and the
+        /// From leaving for a peer until the sender knows that the peer has settled the event: there and back, and the
         /// handling between.
         case wire
-        /// In the host: from its arrival until it lies in the outboxes of all others that want it.
+        /// In the host: from the event's arrival until it lies in the outboxes of all other peers that want it.
         case passing
-        /// From its arrival until all handlers here have returned, or the event was refused. Waiting for asynchronous
-        /// handlers is in it.
+        /// From the event's arrival until all handlers here have returned, asynchronous ones included, or the event was
+        /// refused.
         case handling
     }
 
@@ -91,18 +93,18 @@ public struct TracedSpan: Codable, Sendable, Hashable {
     /// Which part of the way.
     public let stage: Stage
 
-    /// When it began, in nanoseconds on the machine's monotonic clock (`CLOCK_MONOTONIC`), which all processes of a
-    /// machine share.
+    /// When the span began, in nanoseconds of the monotonic clock (`CLOCK_MONOTONIC`), which all processes of a machine
+    /// share.
     public let start: UInt64
 
-    /// For how long, in nanoseconds.
+    /// How long the span took, in nanoseconds.
     public let duration: UInt64
 
-    /// The thread whose time it is; nil if it is no thread's, as that of an event that waits.
+    /// The thread on which the span ran; nil if it ran on none, such as the span of an event that waits.
     public let thread: UInt64?
 
-    /// Who gets it, of ``Stage/outbox`` and ``Stage/wire``; of the other stages who has sent it, nil if this process
-    /// has published it.
+    /// For ``Stage/outbox`` and ``Stage/wire`` the peer that gets the event; for the other stages the peer that sent
+    /// it, nil if this process published it.
     public let peer: String?
 
     /// Makes the value.

@@ -1,4 +1,4 @@
-/// Events that a consumer has taken and handles one after the other, without the lock.
+/// Events that a consumer has taken out, to handle one after the other without the lock.
 struct Hand {
     let first: DeliveryPlace?
     let count: Int

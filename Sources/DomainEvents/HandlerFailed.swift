@@ -1,7 +1,7 @@
-/// Published once when a handler throws on an event that no caller or process waits for.
+/// Published once if a handler throws on an event that no caller or process waits for.
 ///
-/// The bridge's and the publisher's own events never cause further ones: what a handler of one of those throws is not
-/// reported.
+/// Reports never cause further reports: if a handler of the bridge's or the publisher's own events throws, its error is
+/// not reported.
 public struct HandlerFailed: DomainEvent, SelfReport {
     /// The name of the event whose handler threw.
     public let event: String

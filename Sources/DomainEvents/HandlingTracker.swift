@@ -10,7 +10,7 @@ final class HandlingTracker: @unchecked Sendable {
     private var failure: ThrownError?
     private let completion: any HandlingCompletion
 
-    /// - Parameter sites: where the handlers were subscribed, for the caller to learn which are not done; may be
+    /// - Parameter sites: where the handlers were subscribed, so that the caller can learn which are not done; may be
     ///   empty.
     init(handlers: Int, sites: [SubscriptionSite] = [], completion: any HandlingCompletion) {
         remaining = handlers

@@ -1,9 +1,10 @@
 import Synchronization
 
-/// A subscriber's handler, which is let go of when its gate has been closed and no call runs.
+/// A subscriber's handler; it is released when its gate is closed and no call runs.
 ///
-/// A call that has entered the gate uses the handler without a lock. The thread that closes the gate, and each call
-/// that leaves it or is turned away after that, lets go of the handler if no call is at the gate any more.
+/// A call that has entered the gate uses the handler without a lock. After the gate is closed, the closing thread and
+/// each call that leaves the gate, or is turned away, look at it. They release the handler if no call is at the gate
+/// any more.
 final class HeldHandler<Handler: Sendable>: Sendable {
     private final class Box: Sendable {
         let handler: Handler
@@ -23,10 +24,10 @@ final class HeldHandler<Handler: Sendable>: Sendable {
 
     deinit { letGo() }
 
-    /// The handler, to be followed by ``leave()``; nil if the gate is closed.
+    /// The handler, and ``leave()`` has to follow; nil if the gate is closed.
     func enter() -> Handler? {
         guard gate.enter() else {
-            // The thread that closed it may have seen this call at the gate, and left the handler to it.
+            // The closing thread may have seen this call at the gate, and left the release to it.
             letGoIfUnused()
             return nil
         }
@@ -50,7 +51,7 @@ final class HeldHandler<Handler: Sendable>: Sendable {
         guard let pointer = UnsafeRawPointer(bitPattern: address.exchange(0, ordering: .acquiringAndReleasing)) else {
             return
         }
-        // Put there by `init`, with one reference; the exchange gives it to one thread only.
+        // `init` has stored it, with one reference; the exchange gives it to one thread only.
         Unmanaged<Box>.fromOpaque(pointer).release()
     }
 }

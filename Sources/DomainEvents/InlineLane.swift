@@ -1,20 +1,19 @@
-/// Where the inline handlers of the events that one link brings run: one event after the other, in the order of their
-/// arrival.
+/// Runs the inline handlers of the events from one link: one event after the other, in the order of arrival.
 ///
 /// Only the thread that reads the link calls ``touch()``, ``enter()`` and ``append(_:)``.
 package protocol InlineLane: AnyObject, Sendable {
-    /// Handlers that run elsewhere get the event in hand from now on.
+    /// Called when handlers elsewhere are about to get the event in hand.
     func touch()
 
-    /// Whether the calling thread may run the handlers of the event in hand now; ``leave()`` follows then.
+    /// Whether the calling thread may run the handlers of the event in hand now; if so, ``leave()`` follows.
     ///
-    /// Another thread may be in the handlers of an earlier event.
+    /// It may not while another thread is in the handlers of an earlier event.
     func enter() -> Bool
 
-    /// The handlers have returned.
+    /// Called when the handlers have returned.
     func leave()
 
-    /// Runs the handlers of the event in hand behind those of earlier events: later, or now if those have returned
+    /// Runs the handlers of the event in hand after those of earlier events: later, or now if those have returned
     /// meanwhile.
     func append(_ work: @escaping @Sendable () -> Void)
 }

@@ -1,7 +1,7 @@
 /// One handler of one event type, behind its gate.
 @usableFromInline
 package class AnySubscriber: @unchecked Sendable {
-    // Sendable: the gate is; subclasses add constants, or guard what they add with their own lock.
+    // Sendable: the gate is Sendable; subclasses add constants, or guard their own state with their own lock.
     @usableFromInline let gate: CallGate
     let site: SubscriptionSite
 
@@ -10,17 +10,17 @@ package class AnySubscriber: @unchecked Sendable {
         self.site = site
     }
 
-    /// Lets go of whatever it still holds: its gate was closed.
+    /// Drops the events that still wait; called after the gate was closed.
     func discardWaiting() {}
 
-    /// Nothing more will come.
+    /// Called when the publisher is released: no further event will come.
     func publisherWasReleased() {}
 }
 
 /// A handler that runs on the publishing thread.
 @usableFromInline
 final class InlineSubscriber<E: DomainEvent>: AnySubscriber, @unchecked Sendable {
-    // Sendable: adds one constant that is itself Sendable.
+    // Sendable: adds one constant, which is Sendable.
     @usableFromInline let handler: @Sendable (E) throws -> Void
 
     init(site: SubscriptionSite, _ handler: @escaping @Sendable (E) throws -> Void) {

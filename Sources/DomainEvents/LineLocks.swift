@@ -1,18 +1,18 @@
 import Locks
 
-/// The locks of everything that takes events over from publishing threads.
+/// The locks of all lines and buffers that take events over from publishing threads.
 ///
-/// An event is put into all lines that want it in one step, under all their locks, before a handler elsewhere can
-/// begin: else what that handler publishes could reach another line ahead of the event that caused it. Locks are taken
-/// in the order of their numbers, so threads never wait in a circle. A fixed number of them bounds what one thread
-/// holds at once.
+/// A publishing thread puts an event into all lines that want it in one step, under all their locks, before any of
+/// their handlers can begin. Otherwise an event that such a handler publishes could reach another line ahead of its
+/// cause. Threads take the locks in the order of their numbers, so they never wait in a circle. The fixed number of
+/// locks bounds how many one thread holds at once.
 enum LineLocks {
     private static let locks = (0..<32).map { _ in Lock() }
     private static let numbering = Lock()
     // Guarded by `numbering`: the compiler cannot see that.
     nonisolated(unsafe) private static var next = 0
 
-    /// The number of the lock for something new: all are used equally often.
+    /// The number of the lock for a new line or buffer; all locks are assigned equally often.
     static func assign() -> Int {
         numbering.withLock {
             next += 1
@@ -40,10 +40,10 @@ enum LineLocks {
 }
 
 extension Lock {
-    /// Takes a lock that is never held for long: a few tries take less time than putting the thread to sleep and waking
+    /// Takes a lock that is never held for long; a few tries take less time than putting the thread to sleep and waking
     /// it.
     func lockSoon() {
-        // In a simulation it depends on nothing but its seed how often a lock is tried.
+        // In a simulation, the number of tries must depend on the seed alone.
         if Simulation.thread != nil { return lock() }
         for _ in 0..<64 where tryLock() { return }
         lock()

@@ -1,6 +1,6 @@
 import Locks
 
-/// A synchronous handler on a queue: in order with everything else that its publisher delivers there.
+/// A synchronous handler on a queue, in order with everything else that its publisher delivers there.
 final class LineSubscriber: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let line: DeliveryLine
@@ -37,7 +37,7 @@ final class LineSubscriber: DeferredSubscriber, @unchecked Sendable {
         if outcome.contains(.wake) { line.schedule() }
     }
 
-    /// Calls the handler with an event that was taken out of the line, and lets go of the event.
+    /// Calls the handler with an event that was taken out of the line, then releases the event.
     func handle(_ place: DeliveryPlace, on thread: DeliveryThread) {
         room.leave()
         var failure: (any Error)?
@@ -65,8 +65,8 @@ final class LineSubscriber: DeferredSubscriber, @unchecked Sendable {
 }
 
 extension DeferredSubscriber {
-    /// Lets go of the event, and reports the end of the handler's call to the tracker that waits for it; without one,
-    /// publishes what the handler threw.
+    /// Releases the event, and reports the end of the handler's call to the event's tracker; without a tracker,
+    /// publishes the handler's error.
     func finish(_ place: DeliveryPlace, failure: (any Error)?, publisher: @autoclosure () -> EventPublisher?) {
         let tracker = place.pointee.tracker
         let context = failure == nil || tracker != nil ? nil : place.context

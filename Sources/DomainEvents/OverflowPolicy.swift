@@ -1,26 +1,26 @@
-/// What becomes of events of one name when the outbox of a link has no room for them.
+/// What becomes of events of one name if a link's outbox has no room for them.
 ///
-/// No policy touches what has begun to leave, and no policy puts events into another order. What a policy drops is
-/// counted, announced as ``EventsDropped``, and shown to the receiver as a gap in its place.
+/// No policy touches an event that has begun to leave, and no policy changes the order of events. An event that a
+/// policy drops is counted, announced as ``EventsDropped``, and shown to the receiver as a gap at its place.
 public enum OverflowPolicy: Sendable, Hashable {
-    /// `send` waits for room; `publish` goes on to the hard limit. The default.
+    /// The default: `send` waits for room; `publish` goes on to the hard limit.
     case wait
 
     /// `send` and `deliver` throw ``DeliveryError/Code/outboxFull`` at once; `publish` drops the event.
     case fail
 
-    /// The oldest event of this name that has not begun to leave makes room; the new one itself if there is none.
+    /// The oldest event of this name that has not begun to leave is dropped; if there is none, the new event.
     case dropOldest
 
     /// The new event is dropped.
     case dropNewest
 
-    /// Of the events whose encoded field of this name is equal, only the latest waits, whether or not the outbox is
-    /// full.
+    /// Of the events with the same value in the encoded field of this name, only the latest waits, whether or not the
+    /// outbox is full.
     ///
-    /// It waits in its own place, behind what was published before it. What it takes the place of is counted as
-    /// coalesced, and is neither announced nor a gap: a program that chooses this has no use for it. An event that has
-    /// no such field is never coalesced. Where there is no room for another value of the field, this acts as
-    /// ``dropOldest``.
+    /// It waits at its own place, behind the events that were published before it. The event that it replaces is
+    /// counted as coalesced. That one is neither announced nor a gap, as a program that chooses this policy does not
+    /// need it. An event without such a field is never coalesced. If there is no room for another value of the field,
+    /// this acts as ``dropOldest``.
     case latest(by: String)
 }

@@ -1,19 +1,19 @@
-/// One event on its way to a handler that runs elsewhere, at the head of its memory; the event itself lies behind it.
+/// The head of one event on its way to a handler that runs elsewhere; the event itself lies behind it in memory.
 ///
-/// The head fills one cache line. What is usually absent takes no room.
+/// The head fills one cache line. Parts that are usually absent take no room.
 struct PendingDelivery {
     var next: UnsafeMutablePointer<PendingDelivery>?
     var previous: UnsafeMutablePointer<PendingDelivery>?
     let chunk: UnsafeMutablePointer<BacklogChunk>
-    /// Whom it is for, who lives as long as this waits; nil where events were missed and there is none.
+    /// The subscriber that gets the event, which lives as long as this waits; nil for a gap, where events were missed.
     var owner: Unmanaged<DeferredSubscriber>?
-    /// Who waits until it has been handled.
+    /// Waits until the event has been handled.
     var tracker: HandlingTracker?
-    /// The event's number, unless there is a full context; without an event, how many were missed.
+    /// The event's number, unless there is a full context; in a gap, how many events were missed.
     var number: UInt64
-    /// Without an event, how many of those missed never arrived.
+    /// The event's time, unless there is a full context; in a gap, how many of the missed events never arrived.
     var nanosecondsSinceEpoch: UInt64
-    /// Given if number and time do not say all.
+    /// The whole context, if number and time are not enough.
     let fullContext: UnsafeMutablePointer<EventContext>?
 
     init(
@@ -29,7 +29,7 @@ struct PendingDelivery {
     }
 }
 
-/// The place of a ``PendingDelivery``: it stays where it is as long as it waits and is being handled.
+/// The place of a ``PendingDelivery``; it does not move while it waits and is being handled.
 typealias DeliveryPlace = UnsafeMutablePointer<PendingDelivery>
 
 extension DeliveryPlace {
@@ -38,12 +38,12 @@ extension DeliveryPlace {
 
     var isGap: Bool { pointee.owner == nil }
 
-    /// Whether it has to be taken alone: a tracker waits for it, or it is a gap that may still grow.
+    /// Whether it has to be taken alone, because a tracker waits for it or it is a gap that may still grow.
     var isSingle: Bool { pointee.tracker != nil || isGap }
 
-    /// Only where events were missed: so many more are, of which some never arrived.
+    /// Adds missed events to a gap, some of which never arrived; only for gaps.
     ///
-    /// Other processes say how many they have dropped, and a number beyond the largest is the largest.
+    /// Other processes say how many they have dropped, so a sum beyond the largest number stays at the largest.
     func growGap(by count: UInt64, droppedOnTheWay: UInt64 = 0) {
         pointee.number.addSaturating(count)
         pointee.nanosecondsSinceEpoch.addSaturating(droppedOnTheWay)
@@ -61,13 +61,13 @@ extension DeliveryPlace {
         }
     }
 
-    /// Lets go of the event and all that is known about it; never under a lock, as it may run a deinit that publishes.
+    /// Releases the event and its context; never under a lock, as it may run a deinit that publishes.
     func release() {
         pointee.owner?._withUnsafeGuaranteedRef { $0.eventType.destroyRaw(event.address) }
         releaseHead()
     }
 
-    /// The same for an event that was moved away.
+    /// Releases the context of an event that was moved away.
     func releaseHead() {
         pointee.fullContext?.deinitialize(count: 1)
         deinitialize(count: 1)

@@ -1,10 +1,10 @@
-/// An event in raw memory, whose type its subscriber knows.
+/// An event in raw memory; its subscriber knows its type.
 ///
-/// What waits for handlers elsewhere is kept by code that is generic over nothing: code that is generic over the event,
-/// but compiled without knowing it, looks types up at each step, which takes longer than everything else together.
+/// The code that keeps waiting events is not generic. Generic code that is compiled without knowing the event's type
+/// looks types up at each step, which takes longer than everything else together.
 @usableFromInline
 struct RawEvent: @unchecked Sendable {
-    // Sendable: every event type is, and the holder of this value has the event to itself.
+    // Sendable: every event type is Sendable, and the holder of this value has the event to itself.
     @usableFromInline let address: UnsafeMutableRawPointer
 
     @usableFromInline
@@ -12,7 +12,7 @@ struct RawEvent: @unchecked Sendable {
         self.address = address
     }
 
-    /// The caller's event, for as long as the caller lends it: nothing takes it away.
+    /// The caller's event, for as long as the caller lends it; nothing moves it out of its memory.
     @inlinable
     init(reading event: UnsafeRawPointer) {
         address = UnsafeMutableRawPointer(mutating: event)
@@ -23,7 +23,7 @@ struct RawEvent: @unchecked Sendable {
         address.assumingMemoryBound(to: type).pointee
     }
 
-    /// The event, which is in this memory no longer.
+    /// Moves the event out of this memory.
     @inlinable
     func move<E: DomainEvent>(as type: E.Type) -> E {
         address.assumingMemoryBound(to: type).move()
@@ -31,15 +31,15 @@ struct RawEvent: @unchecked Sendable {
 }
 
 extension DomainEvent {
-    /// How many bytes an event takes: its stride, as copying in memory may write all of that.
+    /// How many bytes an event takes: its stride, as a copy may write that many bytes.
     static var rawSize: Int {
-        // Swift aligns nothing to more; what keeps events relies on it.
+        // Swift aligns no type to more than that, and the memory for events relies on it.
         precondition(MemoryLayout<Self>.alignment <= 16, "\(eventName) is aligned to more than 16 bytes")
         return MemoryLayout<Self>.stride
     }
 
     static func copyRaw(from source: UnsafeRawPointer, to target: UnsafeMutableRawPointer) {
-        // What is empty lies nowhere: the address of one need not be readable, and copying would read a byte.
+        // An empty event lies nowhere: its address need not be readable, and a copy would read a byte.
         guard MemoryLayout<Self>.size > 0 else { return }
         target.initializeMemory(as: Self.self, from: source.assumingMemoryBound(to: Self.self), count: 1)
     }

@@ -1,13 +1,13 @@
 import Locks
 
-/// What one process says of an event that a caller waits for.
+/// What one process reports of an event for which a caller waits.
 package struct ProcessReceipt: Sendable {
     package let process: String
-    /// How many handlers of it have returned there.
+    /// How many handlers of the event have returned there.
     package let handlers: Int
-    /// Why it was not handled there; nil if it was, or if no subscriber there wanted it.
+    /// Why the process did not handle the event; nil if it did, or if no subscriber there wanted it.
     package let failure: (any Error)?
-    /// The processes that it was passed on to, which have something to say of it themselves.
+    /// The processes that the event was passed on to; each sends its own receipt.
     package let passedOnTo: [String]
 
     package init(process: String, handlers: Int, failure: (any Error)? = nil, passedOnTo: [String] = []) {
@@ -18,7 +18,7 @@ package struct ProcessReceipt: Sendable {
     }
 }
 
-/// Gathers what all processes say of one event, until every one that got it has said something.
+/// Gathers the receipts of one event until every process that got it has sent one.
 @usableFromInline
 package final class ReceiptLedger: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
@@ -34,7 +34,8 @@ package final class ReceiptLedger: @unchecked Sendable {
     private var received: [String: Int] = [:]
     private var firstFailure: (any Error)?
     private var forget: [@Sendable () -> Void] = []
-    /// The caller's; nil once it waits no longer, so that a handler that never returns keeps nothing of its caller.
+    /// The caller's closures; nil once it waits no longer, so that a handler that never returns keeps nothing of its
+    /// caller.
     private var waiter: Waiter?
 
     private struct Waiter: Sendable {
@@ -43,9 +44,9 @@ package final class ReceiptLedger: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - onFailure: called with each failure, as soon as it is known.
-    ///   - onCompletion: called once, when no process is awaited any more, with how many handlers the event had in each
-    ///     process, and the first failure.
+    ///   - onFailure: called with each failure, as soon as the ledger knows it.
+    ///   - onCompletion: called once, when the ledger waits for no process any more, with the number of handlers in
+    ///     each process and the first failure.
     init(
         of name: String,
         id: EventID,
@@ -57,12 +58,12 @@ package final class ReceiptLedger: @unchecked Sendable {
         waiter = Waiter(onFailure: onFailure, onCompletion: onCompletion)
     }
 
-    /// The event goes to this process, which will say something of it.
+    /// Notes that the event goes to this process, which will send a receipt.
     package func expect(_ process: String) {
         lock.withLock { if received[process] == nil { _ = awaited.insert(process) } }
     }
 
-    /// A process has said what became of the event there; the first word of each counts.
+    /// Notes the receipt of a process; the first one of each process counts.
     package func receive(_ receipt: ProcessReceipt) {
         let (told, completion): (Waiter?, ([String: Int], (any Error)?)?) = lock.withLock {
             guard waiter != nil, received.updateValue(receipt.handlers, forKey: receipt.process) == nil else {
@@ -77,7 +78,7 @@ package final class ReceiptLedger: @unchecked Sendable {
         if let (handlers, failure) = completion { told?.onCompletion(handlers.filter { $0.value > 0 }, failure) }
     }
 
-    /// No process will say anything any more.
+    /// Fails the wait, as no process will send a receipt any more.
     package func fail(_ error: any Error) {
         let waiter = lock.withLock {
             defer { awaited = [] }
@@ -87,13 +88,13 @@ package final class ReceiptLedger: @unchecked Sendable {
         waiter?.onCompletion([:], error)
     }
 
-    /// Whom the event still waits for, in order.
+    /// The processes whose receipts are missing, in order.
     var unheard: [String] { lock.withLock { awaited.sorted() } }
 
     /// The processes that have handled the event, in order.
     var handled: [String] { lock.withLock { received.filter { $0.value > 0 } }.keys.sorted() }
 
-    /// Calls `body` when the caller no longer waits.
+    /// Calls `body` when the caller stops waiting; at once if it has.
     package func whenClosed(_ body: @escaping @Sendable () -> Void) {
         let isClosed = lock.withLock {
             if waiter != nil { forget.append(body) }
@@ -102,14 +103,14 @@ package final class ReceiptLedger: @unchecked Sendable {
         if isClosed { body() }
     }
 
-    /// The caller no longer waits.
+    /// Called when the caller stops waiting.
     func close() {
         let (forget, waiter) = lock.withLock {
             defer { (self.forget, self.waiter) = ([], nil) }
             return (self.forget, self.waiter)
         }
         for body in forget { body() }
-        // May hold the last reference to what its caller has: let go of without the lock.
+        // May hold the last reference to an object of its caller, so it is released without the lock.
         withExtendedLifetime(waiter) {}
     }
 }

@@ -1,9 +1,9 @@
 import Locks
 import Synchronization
 
-/// How many events lie in a line or a buffer, and who waits for it to take events again.
+/// How many events lie in a line or a buffer, and which senders wait for room there.
 ///
-/// Everything here is guarded by the lock of what it belongs to, but for the counting of events that leave.
+/// The lock of that line or buffer guards everything here, except the count of events that have left.
 final class Room: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock` or atomic.
 
@@ -13,13 +13,13 @@ final class Room: @unchecked Sendable {
     private let lock: Lock
     let limit: Int
     private var entered = 0
-    /// Counted by the consumer, which takes no lock for each event.
+    /// How many events have left; the consumer counts them without a lock for each.
     private let left: UnsafeMutablePointer<Atomic<Int>>
-    /// What publishers have last seen in `left`.
+    /// The value of `left` that a publisher saw last.
     private var knownLeft = 0
-    /// Places of those who were told to come and whose event does not lie here yet.
+    /// Places of senders that were resumed and whose event does not lie here yet.
     private var promised = 0
-    /// No sender waits for a consumer that does not take anything.
+    /// Whether no sender has to wait, because the consumer takes no events.
     private var isOpen: Bool
     private var waiters: [(ticket: Int, continuation: CheckedContinuation<Void, any Error>)] = []
     /// Whether there are waiters, for the consumer to see.
@@ -46,12 +46,12 @@ final class Room: @unchecked Sendable {
 
     // MARK: - Events
 
-    /// An event has come; called with the lock held.
+    /// Counts an event that has come; called with the lock held.
     func enter() {
         entered += 1
     }
 
-    /// An event is gone.
+    /// Counts an event that has left, and resumes senders that now have room.
     ///
     /// Called without the lock.
     func leave() {
@@ -60,12 +60,12 @@ final class Room: @unchecked Sendable {
         for waiter in lock.withLock({ admit() }) { waiter.resume() }
     }
 
-    /// An event is gone whose place no sender waits for; called with the lock held.
+    /// Counts an event that has left and whose place no sender waits for; called with the lock held.
     func leaveUnnoticed() {
         left.pointee.add(1, ordering: .relaxed)
     }
 
-    /// Whether so many events lie here; called with the lock held.
+    /// Whether at least `count` events lie here; called with the lock held.
     func holds(_ count: Int) -> Bool {
         if entered - knownLeft < count { return false }
         knownLeft = left.pointee.load(ordering: .relaxed)
@@ -74,15 +74,15 @@ final class Room: @unchecked Sendable {
 
     // MARK: - Those who wait
 
-    /// From now on no sender waits; called with the lock held.
+    /// Lets senders pass without a wait from now on; called with the lock held.
     ///
-    /// - Returns: The senders that need not wait any longer, to be resumed without the lock.
+    /// - Returns: The senders that need not wait any longer; the caller resumes them without the lock.
     func open() -> [CheckedContinuation<Void, any Error>] {
         isOpen = true
         return admit()
     }
 
-    /// From now on senders wait for a place; called with the lock held.
+    /// Makes senders wait for a place from now on; called with the lock held.
     func close() {
         isOpen = false
     }
@@ -90,14 +90,14 @@ final class Room: @unchecked Sendable {
     private func admit() -> [CheckedContinuation<Void, any Error>] {
         defer { isAwaited.store(!waiters.isEmpty, ordering: .sequentiallyConsistent) }
         guard !waiters.isEmpty, isFree else { return [] }
-        // One for each free place, the longest waiting first: who comes after waits for the next.
+        // One sender for each free place, the longest waiting first; the others wait for the next place.
         let count = isOpen ? waiters.count : min(waiters.count, limit - used - promised)
         promised += count
         defer { waiters.removeFirst(count) }
         return waiters.prefix(count).map(\.continuation)
     }
 
-    /// Gives a promised place back: the event lies here, or does not come.
+    /// Gives a promised place back: the event lies here by now, or does not come.
     func giveBack() {
         let ready = lock.withLock {
             promised -= 1
@@ -106,8 +106,10 @@ final class Room: @unchecked Sendable {
         for waiter in ready { waiter.resume() }
     }
 
-    /// Returns when there is a place, which is the caller's until ``giveBack()``: many who were told of one place would
-    /// fill many, and one who was told and did not come would leave the others waiting for ever.
+    /// Returns when there is a place, which the caller keeps until ``giveBack()``.
+    ///
+    /// Without that, many senders could be resumed for one place and fill many. And a sender that was resumed and did
+    /// not come would leave the others waiting for ever.
     /// - Throws: `CancellationError` if the task is cancelled first.
     func reserve() async throws {
         let ticket = lock.withLock {
@@ -135,19 +137,20 @@ final class Room: @unchecked Sendable {
         }
     }
 
-    /// - Returns: The outcome, if it is known at once, and who need not wait any longer.
+    /// - Returns: The outcome, if it is known at once, and the senders that need not wait any longer.
     private func enqueue(
         _ continuation: CheckedContinuation<Void, any Error>,
         _ ticket: Int
     ) -> (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) {
         if cancelled.contains(ticket) { return (.failure(CancellationError()), []) }
-        // Not past those who wait already.
+        // A new sender does not pass those that wait already.
         if isOpen || (waiters.isEmpty && isFree) {
             promised += 1
             return (.success(()), [])
         }
         waiters.append((ticket, continuation))
-        // Before another look at the room: an event that leaves now either is seen, or its consumer sees this.
+        // This comes before another look at the room: either that look sees an event that leaves now, or its consumer
+        // sees this.
         isAwaited.store(true, ordering: .sequentiallyConsistent)
         return (nil, admit())
     }

@@ -1,11 +1,11 @@
-/// Who gets the events of one type, as one immutable value: changes put another in its place.
+/// The receivers of one type's events, as one immutable value; a change puts another value in its place.
 ///
-/// It does not know that type; its channel does, and adds nothing but handlers of it.
+/// It does not know that type. Its channel does, and adds only handlers of that type.
 @usableFromInline
 final class Routes: @unchecked Sendable {
     // Sendable: nothing changes after `init`; `first` points to memory that this object owns.
 
-    /// The subscribers on the publishing thread, without counted references; `inline` holds them.
+    /// The subscribers on the publishing thread, as uncounted references; `inline` holds them.
     @usableFromInline let first: UnsafeMutablePointer<Unmanaged<AnySubscriber>>
     @usableFromInline let inlineCount: Int
     let inline: [AnySubscriber]
@@ -17,9 +17,9 @@ final class Routes: @unchecked Sendable {
     /// The locks of the deferred subscribers, as ``LineLocks`` numbers them.
     let lockMask: UInt32
     let hasKeys: Bool
-    /// Whether there is nothing but handlers on the publishing thread.
+    /// Whether there are only handlers on the publishing thread.
     @usableFromInline let isPlain: Bool
-    /// Whether there is nothing but handlers of this publisher's own.
+    /// Whether there are only this publisher's own handlers.
     @usableFromInline let isLocal: Bool
 
     init(
@@ -47,7 +47,7 @@ final class Routes: @unchecked Sendable {
         first.deallocate()
     }
 
-    /// Whether all subscribers are handlers of this publisher's own on the thread that delivers.
+    /// Whether all subscribers are this publisher's own handlers on the delivering thread.
     var isInlineOnly: Bool { deferred.isEmpty && links.isEmpty }
 
     var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
@@ -69,17 +69,17 @@ final class Routes: @unchecked Sendable {
         )
     }
 
-    /// Puts an event that no caller waits for into the lines of this publisher's own subscribers.
+    /// Puts an event that no caller waits for into the lines of this publisher's subscribers.
     @usableFromInline
     func post(_ event: RawEvent, from publisher: EventPublisher, on thread: DeliveryThread) {
         let stamp = publisher.stamp(causedBy: EventContext.handledByTask)
-        // The lines have it first: what handlers here ask for must be what was told there.
+        // The lines get this context first, so the handlers here must see the same one.
         if inlineCount > 0 { thread.context = stamp.context(of: publisher.source) }
         deferred.post(event, stamp, nil, lockMask: lockMask, keys: hasKeys ? deferred.keys(of: event) : nil)
     }
 }
 
-/// Another publisher that gets events of this one too, as long as it lives.
+/// Another publisher that also gets this one's events, as long as it lives.
 final class PublisherLink: Sendable {
     let gate: CallGate
     private weak let target: EventPublisher?

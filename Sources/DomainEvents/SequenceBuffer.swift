@@ -2,11 +2,11 @@ import Locks
 
 /// The events that wait for one consumer of a sequence.
 final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`, or belongs to the one consumer.
+    // Sendable: everything mutable is guarded by `lock`, or belongs to the single consumer.
 
     /// What the consumer gets next.
     enum Step: Sendable {
-        /// Takes the event out of its memory before it does anything else.
+        /// The consumer moves the event out of its memory before it does anything else.
         case event(RawEvent)
         case gap(EventGap)
         case end
@@ -24,33 +24,33 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
 
     // Guarded by `lock`.
     private var backlog: Backlog
-    /// Where the event of a key waits.
+    /// The place where the event of a key waits.
     private var places: [AnyHashable: DeliveryPlace] = [:]
     private var keys: [DeliveryPlace: AnyHashable] = [:]
-    /// What has lost its place and is let go of outside the lock.
+    /// Events that have lost their place, to be released without the lock.
     private var displaced: [DeliveryPlace] = []
     private var isIterated = false
     private var isFinished = false
     private var handling: HandlingTracker?
-    /// The consumer while it sleeps: its own properties below then belong to the thread that has the lock.
+    /// The consumer while it sleeps; meanwhile its own properties below belong to the thread that has the lock.
     private var consumer: CheckedContinuation<Void, Never>?
-    /// The consumer that was sleeping is to be woken as soon as the lock is given back.
+    /// The consumer that was sleeping, to be woken as soon as the lock is released.
     private var woken: CheckedContinuation<Void, Never>?
 
-    // The consumer's own.
-    /// Events that it takes without the lock.
+    // The consumer's own properties.
+    /// Events that it has taken out, and handles without the lock.
     private var hand = Hand()
     private var left = Hand()
-    /// Whether the event in hand has left the room already.
+    /// Whether the event in hand does not count in the room.
     private var isHandedOver = false
-    /// The place whose event it has got.
+    /// The place of the event that it has got.
     private var current: DeliveryPlace?
     /// Whether a tracker waits until the consumer is done with that event.
     private var isWaitedFor = false
-    /// How many it has taken since it slept.
+    /// How many events it has taken since it slept.
     private var taken = 0
 
-    /// So many events are taken out of the backlog at once.
+    /// How many events are taken out of the backlog at once.
     private static let handful = 32
 
     init<E: DomainEvent>(site: SubscriptionSite, name: String, source: EventSource, buffering: EventBuffering<E>) {
@@ -74,7 +74,8 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         letGoOfHand()
     }
 
-    /// From now on an event counts as handled only when the consumer has asked for the next, and `send` waits for it.
+    /// From now on an event counts as handled only when the consumer asks for the next, and `send` waits for the
+    /// consumer.
     func startIterating() {
         lock.withLock {
             isIterated = true
@@ -150,7 +151,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         return .wake
     }
 
-    /// The gap takes the place of the event, and grows if there is one already.
+    /// Puts a gap in the place of the oldest event, or adds the event to the gap before it.
     private func missOldest() {
         guard let oldest = backlog.missOldest() else { return }
         forgetKey(of: oldest)
@@ -179,7 +180,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
 
     // MARK: - Out
 
-    /// What the consumer gets next, waiting for it if need be.
+    /// Returns what the consumer gets next; waits for it if need be.
     func next() async -> Step {
         while true {
             if let step = step() { return step }
@@ -187,7 +188,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         }
     }
 
-    /// What the consumer gets next, if anything is there.
+    /// Returns what the consumer gets next; nil if there is nothing yet.
     func step() -> Step? {
         finishHandling()
         if Task.isCancelled {
@@ -219,13 +220,13 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         return current.context
     }
 
-    /// - Returns: The end, if there will be nothing more.
+    /// - Returns: The end, if nothing more will come.
     private func takeHand() -> Step? {
         lock.lockSoon()
         backlog.giveBack(hand)
         switch policy {
         case .waiting, .oldest: hand = backlog.take(atMost: Self.handful)
-        // What has been taken cannot give way to younger events any more.
+        // An event that has been taken cannot give way to younger ones any more.
         case .newest, .latest: hand = backlog.take(atMost: 1)
         }
         left = hand
@@ -257,7 +258,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         } onCancel: {
             Simulation.undivided { finish() }
         }
-        // What was handed over was written under the lock.
+        // The publishing thread wrote the consumer's properties under the lock; this makes them visible here.
         lock.withLock {}
     }
 
@@ -265,7 +266,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         finish()
     }
 
-    /// The consumer is done with the event that it has got.
+    /// Called when the consumer is done with the event that it has got.
     private func finishHandling() {
         guard let place = current else { return }
         current = nil
@@ -291,7 +292,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         hand = Hand()
     }
 
-    /// Ends the sequence: a consumer that waits in `next()` gets the end, and no caller waits on for what is left.
+    /// Ends the sequence; a consumer that waits in `next()` gets the end, and no caller waits for the remaining events.
     private func finish() {
         let (left, consumer, senders) = lock.withLock {
             isFinished = true
@@ -310,7 +311,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         lock.withLock { backlog.giveBack(places) }
     }
 
-    /// What waits is still to be had; then the sequence ends.
+    /// The consumer still gets the waiting events; then the sequence ends.
     override func publisherWasReleased() {
         let consumer = lock.withLock {
             isFinished = true

@@ -1,6 +1,6 @@
-/// Keeps a handler subscribed: it ends when it is released or cancelled.
+/// Keeps a handler subscribed until it is released or cancelled.
 ///
-/// Keep it as long as events are wanted; ignoring the value that `subscribe` returns ends the subscription at once, and
+/// Keep it as long as you want events. If you ignore the value that `subscribe` returns, the subscription ends at once;
 /// the compiler warns about it.
 ///
 /// ```swift
@@ -27,12 +27,12 @@ public final class Subscription: Sendable, Hashable {
 
     /// Ends the subscription: after this has returned, no call of the handler begins.
     ///
-    /// It waits for a call that is just being entered, a matter of a few instructions, and never for one that runs; so
-    /// it may be used inside the handler itself. Called where the handler's calls run (its serial queue, its actor, its
-    /// publishing thread), nothing of the handler runs afterwards. What the handler has captured is let go of as soon
-    /// as no call runs. Further calls do nothing.
+    /// It waits for a call that is just beginning, a matter of a few instructions. It never waits for a call that runs,
+    /// so the handler itself may call it. If it is called where the handler runs (its serial queue, its actor, its
+    /// publishing thread), the handler does not run afterwards. The handler's captures are released as soon as no call
+    /// runs. Further calls do nothing.
     public func cancel() {
-        // Another thread may have closed it just now: also for this one no call begins any more.
+        // Another thread may have closed it just now: also after this call returns, no call of the handler begins.
         guard gate.close() else { return gate.waitUntilEntered() }
         end()
     }
@@ -43,9 +43,10 @@ public final class Subscription: Sendable, Hashable {
         publisher?.announceInterest(in: channel.name)
     }
 
-    /// Ends the subscription and returns when calls of the handler that run have returned.
+    /// Ends the subscription and returns when all running calls of the handler have returned.
     ///
-    /// Not inside the handler itself: it would wait for itself. Cancelling the task does not shorten the wait.
+    /// Do not use it inside the handler itself: it would wait for itself. Cancelling the task does not shorten the
+    /// wait.
     public func cancelAndWait() async {
         cancel()
         await gate.waitUntilIdle()
@@ -56,7 +57,7 @@ public final class Subscription: Sendable, Hashable {
         subscriptions.insert(self)
     }
 
-    /// Subscriptions are equal when they are the same.
+    /// Subscriptions are equal when they are the same object.
     public static func == (left: Subscription, right: Subscription) -> Bool { left === right }
 
     /// Hashes the identity.

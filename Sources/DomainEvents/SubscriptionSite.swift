@@ -1,4 +1,4 @@
-/// Where a handler was subscribed, so that a person can be told which one threw or is not done.
+/// Where a handler was subscribed; a message names it for a handler that threw or has not returned.
 public struct SubscriptionSite: Hashable, Sendable, CustomStringConvertible {
     private let file: StaticString
     private let line: UInt

@@ -5,9 +5,10 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     private enum Handler: Sendable {
-        /// Entered where it is isolated.
+        /// The gate is entered where the closure is isolated.
         case closure(HeldHandler<Isolated>)
-        /// Finds its actor itself, and enters the gate there; holds nothing that would have to be let go of.
+        /// The closure finds its actor itself and enters the gate there; it holds nothing that would have to be
+        /// released.
         case entering(@Sendable (RawEvent, CallGate) async throws -> Void)
     }
 
@@ -23,9 +24,9 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     private var isRemoved = false
     private weak let publisher: EventPublisher?
 
-    /// The actor is given back after so many events, so that others get their turn.
+    /// After this many events the task gives the actor back, so that others get their turn.
     private static let burst = 256
-    /// So many events are taken out of the backlog at once.
+    /// How many events are taken out of the backlog at once.
     private static let handful = 32
 
     init<E: DomainEvent>(
@@ -80,8 +81,10 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
         return isolated.isolation
     }
 
-    /// Runs where the handler runs: were there a change of actor between entering the gate and the handler's first
-    /// line, a subscription cancelled on that actor could still see its handler begin.
+    /// Calls the handler for the waiting events, on the handler's own actor.
+    ///
+    /// If the actor changed between entering the gate and the handler's first line, a handler could still begin after
+    /// its subscription was cancelled on that actor.
     private func workOff(isolation: isolated (any Actor)?) async {
         var handled = 0
         var hand = Hand()
@@ -94,7 +97,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
                 var failure: (any Error)?
                 do {
                     try await EventContext.$handledByTask.withValue(place.context) {
-                        // A closure belongs to an isolated parameter only if it mentions it.
+                        // A closure inherits an isolated parameter only if it mentions it.
                         _ = isolation
                         try await call(place.event)
                     }
@@ -117,7 +120,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
         }
     }
 
-    /// - Returns: Whether there is anything; otherwise the next event starts another task.
+    /// - Returns: Whether there are events; otherwise the next event starts another task.
     private func takeNext(_ hand: inout Hand, _ handled: Int) -> Bool {
         // A burst is under way, so the next event is near.
         var mayWait = handled > 1

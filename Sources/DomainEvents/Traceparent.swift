@@ -1,11 +1,11 @@
 /// Where in a distributed trace an event belongs: the W3C Trace Context header field `traceparent`.
 ///
-/// It is carried, never made: an event published inside a handler has that of the handled event by itself, in every
-/// process that it reaches. A program that records spans publishes with the identifier of a span of its own,
+/// The publisher carries it and never makes one: an event published inside a handler gets that of the handled event by
+/// itself, in every process. A program that records spans publishes with the identifier of its own span:
 /// ``EventPublisher/publish(_:traceparent:)``.
 ///
 /// The form is that of <https://www.w3.org/TR/trace-context-1/#traceparent-header>: version, trace, parent and flags,
-/// in lower-case hexadecimal. Of a later version the four parts known today are kept, as that document asks for.
+/// in lower-case hexadecimal. For a later version, the four parts known today are kept, as that document asks.
 public struct Traceparent: Hashable, Sendable, LosslessStringConvertible {
     /// The upper half of the trace's identifier.
     private let traceHigh: UInt64
@@ -17,7 +17,7 @@ public struct Traceparent: Hashable, Sendable, LosslessStringConvertible {
 
     /// Reads a header field's value, such as `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`.
     ///
-    /// - Returns: Nil if it is not valid by the recommendation: such a value is to be ignored.
+    /// - Returns: Nil if the value is not valid by the recommendation, which says to ignore such a value.
     public init?(_ description: String) {
         var reader = HexadecimalReader(description.utf8)
         guard let version = reader.read(digits: 2), version != 0xFF, reader.skipHyphen(),
@@ -48,7 +48,7 @@ public struct Traceparent: Hashable, Sendable, LosslessStringConvertible {
     }
 }
 
-/// Takes a text of hexadecimal digits and hyphens apart.
+/// Parses a text of hexadecimal digits and hyphens.
 private struct HexadecimalReader {
     private var rest: Substring.UTF8View
 

@@ -1,7 +1,7 @@
 import Locks
 import Synchronization
 
-/// The events that are published inside a transaction and wait for its end.
+/// The events that were published inside a transaction and wait for its end.
 final class Transaction: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let publisher: EventPublisher
@@ -10,7 +10,8 @@ final class Transaction: @unchecked Sendable {
     private let lock = Lock()
     private var held: [() -> Void] = []
     private var isOpen = true
-    /// How many events of tasks that have outlived the transaction are held still while the others are being published.
+    /// How many further events were held while the transaction publishes its events; they come from tasks that outlived
+    /// its body.
     private var late: Int?
 
     private static let lateLimit = 1_024
@@ -33,7 +34,7 @@ final class Transaction: @unchecked Sendable {
         return nil
     }
 
-    /// Keeps what will publish an event; false if the transaction has ended meanwhile.
+    /// Keeps a closure that publishes an event; false if the transaction has ended meanwhile.
     func hold(_ publish: @escaping () -> Void) -> Bool {
         lock.withLock {
             guard isOpen, late ?? 0 < Self.lateLimit else { return false }
@@ -43,9 +44,9 @@ final class Transaction: @unchecked Sendable {
         }
     }
 
-    /// Ends the transaction: what tasks publish that have outlived it is published at once.
+    /// Ends the transaction: tasks that outlive it publish directly from now on.
     ///
-    /// - Returns: What was held; nil if it had ended before.
+    /// - Returns: What was held; nil if the transaction had ended before.
     func end() -> [() -> Void]? {
         lock.withLock {
             guard isOpen else { return nil }
@@ -55,10 +56,10 @@ final class Transaction: @unchecked Sendable {
         }
     }
 
-    /// Takes what is held, to be published; the transaction has ended when there is nothing, and this returns nil.
+    /// Takes what is held, for the caller to publish; if nothing is held, ends the transaction and returns nil.
     ///
-    /// Until then tasks that have outlived it are held still: else their next event would overtake those before it. Not
-    /// without end, should one of them publish faster than this is published.
+    /// Until then the transaction also holds events of tasks that outlived its body: else their next event would
+    /// overtake their earlier ones. There is a limit, for a task that publishes faster than the caller does.
     func takeHeld() -> [() -> Void]? {
         lock.withLock {
             late = late ?? 0
@@ -70,9 +71,9 @@ final class Transaction: @unchecked Sendable {
 }
 
 extension EventPublisher {
-    /// Holds what is published to this publisher inside `body` until that has returned; drops it if `body` throws.
+    /// Holds the events published to this publisher inside `body` until it has returned; drops them if `body` throws.
     ///
-    /// Publish what happened only once it is saved:
+    /// With it, events are published only after the change is saved:
     ///
     /// ```swift
     /// try publisher.transaction {
@@ -81,14 +82,14 @@ extension EventPublisher {
     /// }
     /// ```
     ///
-    /// The events keep their order, and their identities and causes are those of the moment when they were published.
-    /// It holds for the task (or, outside tasks, the thread) that runs `body` and for child tasks. A transaction inside
-    /// another one of the same publisher joins it: its events are held until the outer one ends. If the inner one
-    /// throws and the outer one goes on, the inner one's events are still held; to undo a part, use a transaction for
-    /// that part alone.
+    /// The events keep their order, and the identities and causes that they had when they were published. The
+    /// transaction covers the task (or, outside tasks, the thread) that runs `body`, and its child tasks. A transaction
+    /// inside another one of the same publisher joins it: its events are held until the outer one ends. If the inner
+    /// one throws and the outer one goes on, the inner one's events are still held; to undo a part, use a transaction
+    /// for that part alone.
     ///
-    /// Inside a transaction ``send(_:)`` takes the event and does not wait for room; ``deliver(_:within:clock:)`` and
-    /// ``request(_:awaiting:within:clock:where:)`` throw, as they would wait for what is held.
+    /// Inside a transaction ``send(_:)`` takes the event and does not wait for room. ``deliver(_:within:clock:)`` and
+    /// ``request(_:awaiting:within:clock:where:)`` throw, as they would wait for a held event.
     public func transaction<R>(_ body: () throws -> R) rethrows -> R {
         if Transaction.current(of: self) != nil { return try body() }
         let transaction = beginTransaction()
@@ -98,11 +99,11 @@ extension EventPublisher {
         return result
     }
 
-    /// Holds what is published to this publisher inside `body` until that has returned; drops it if `body` throws or
+    /// Holds the events published to this publisher inside `body` until it has returned; drops them if `body` throws or
     /// the task was cancelled meanwhile.
     ///
-    /// - Throws: What `body` throws; `CancellationError` if the task was cancelled before `body` returned, and then the
-    ///   events were dropped.
+    /// - Throws: What `body` throws; `CancellationError` if the task was cancelled before `body` returned. Either way
+    ///   the events were dropped.
     public func transaction<R>(_ body: () async throws -> R) async throws -> R {
         if Transaction.current(of: self) != nil { return try await body() }
         let transaction = beginTransaction()
@@ -118,9 +119,9 @@ extension EventPublisher {
         return Transaction(of: self, inside: Transaction.current)
     }
 
-    /// Publishes what was held, or lets go of it.
+    /// Publishes what was held, or drops it.
     ///
-    /// Done twice, the second time does nothing.
+    /// A second call does nothing.
     private func endTransaction(_ transaction: Transaction, keeping isKept: Bool) {
         if isKept {
             while let held = transaction.takeHeld() { for publish in held { publish() } }

@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Wall-clock time: only ever told to people and peers, never used to decide anything.
+/// Wall-clock time, only told to people and peers; no decision depends on it.
 enum WallTime {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     static func now() -> UInt64 {

@@ -2,25 +2,25 @@
 public struct AppliedChanges: Sendable, Hashable {
     /// Why something has not come about.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The worker that it is about, or the member of a pool.
+        /// The worker, or the member of a pool, that the failure is about.
         public let worker: String
 
         /// What has happened, and what is so now: a sentence that names the worker.
         public let description: String
     }
 
-    /// Those that are new, in their order, whether they have become ready or stand in ``failures``.
+    /// The new workers, in their order, whether they have become ready or stand in ``failures``.
     public var started: [String] = []
 
-    /// Those that are gone: they have ended, and what they had not handled is a dead letter.
+    /// The workers that are gone: they have ended, and what they had not handled is a dead letter.
     public var stopped: [String] = []
 
-    /// Those that go by another specification now.
+    /// The workers that go by another specification now.
     public var replaced: [String] = []
 
-    /// Those that were left alone: the same processes do their work.
+    /// The workers that were left alone: the same processes do their work.
     public var unchanged: [String] = []
 
-    /// Those that have not become ready, or go on as they were.
+    /// What has not come about: workers that have not become ready, or go on as they were.
     public var failures: [Failure] = []
 }

@@ -6,19 +6,21 @@ import EventRouting
 import Locks
 import Supervision
 
-/// One process that has connected to the control socket, from its first byte to its end: a peer that the host has not
-/// started and that nothing waits for.
+/// One process that has connected to the control socket, from its first byte to its end.
+///
+/// It is a peer that the host has not started and that nothing waits for.
 final class AttachedClient: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     protocol Owner: AnyObject, Sendable {
         var router: EventRouter { get }
         var publisher: EventPublisher { get }
-        /// Whether there is room for one more; it counts from then on.
+        /// Whether there is room for one more client; the client counts from then on.
         func admit(_ client: AttachedClient) -> Bool
-        /// The worker that a process is, or that has started it, if that may not attach; nil if anybody's may.
+        /// The worker that a process is, or that has started it, if that worker may not attach; nil if the process may.
         func workerWithoutControl(behind process: Int32) -> String?
-        /// How the host is, for a client that cannot ask; nil if that is more than may be told before a welcome.
+        /// How the host is, for a client that cannot ask; nil if the report is longer than the host may send before a
+        /// welcome.
         func encodedReport() -> [UInt8]?
         func clientEnded(_ client: AttachedClient, because reason: String)
     }
@@ -30,14 +32,14 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private let incarnation = Randomness.nextIncarnation()
     private let arrival: Arrival
     private let poller: Poller
-    // A cycle until the link has ended, when the owner lets go.
+    // A cycle until the link has ended: then the owner lets go.
     private let owner: any Owner
 
     private let lock = Lock()
     private var ownTitle = ""
     private var isRouted = false
     private var hasEnded = false
-    /// Why it was sent away, where the link itself cannot tell.
+    /// Why the client was sent away, where the link itself cannot tell.
     private var fault: String?
 
     /// A client that shows no sign of life for so long keeps no memory here.
@@ -82,7 +84,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         try link.attach(arrival.stream, delegate: self)
     }
 
-    /// Says goodbye and ends the link; what the client has not read by then it may still read.
+    /// Says goodbye and ends the link; the client may still read what it has not read by then.
     func end(because text: String) {
         link.finish(reason: .shutdown, text: text)
         link.close()
@@ -111,12 +113,12 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         case .hello(let hello): helloReceived(hello)
         case .interest(let interest): try owner.router.interestReceived(interest, from: route, over: link)
         case .ready: readyReceived()
-        // Receipts are asked of no client: nothing waits for one.
+        // The host asks clients for no receipts: nothing waits for one.
         default: return
         }
     }
 
-    /// Settled with that: what a client cannot handle is its own affair, and no dead letter.
+    /// The refusal settles the event: what a client cannot handle is its own affair, and no dead letter.
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
         let event = link.eventName(of: head)
         // A refused refusal would go on for ever.
@@ -137,7 +139,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private func helloReceived(_ hello: Hello) {
         lock.withLock { ownTitle = hello.name.shortened(toScalars: Self.longestTitle) }
         if link.speaksLines {
-            // It would show no sign of life, and who has stopped would keep its place for ever.
+            // It would show no sign of life, and a stopped client would keep its place for ever.
             let text = "a client speaks the binary form; lines are for workers"
             return refuse(Reject(reason: Reject.Reason.version.rawValue, text: text))
         }
@@ -150,7 +152,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         }
         switch HostHandshake.helloReceived(hello, expecting: nil) {
         case .reject(var reject):
-            // For no other reason is a client refused that brings no cookie.
+            // There is no other reason to refuse a client that brings no cookie.
             reject.report = owner.encodedReport()
             refuse(reject)
         case .accept(let version):
@@ -169,7 +171,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         link.send(.reject(reject))
         // What a socket with little room has not taken follows, until the time for a hello is over.
         guard link.isFlushed else { return }
-        // It is told, and has nothing more to say.
+        // The client was told, and has nothing more to say.
         arrival.stream.finishWriting()
         arrival.stream.finishReading()
     }
@@ -205,7 +207,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         if let watch = SilenceWatch(Self.heartbeat, from: .onMonotonicClock) { look(watch) }
     }
 
-    /// It has asked for what it wants.
+    /// The client has asked for the events that it wants.
     private func readyReceived() {
         link.releaseEvents()
         owner.router.reports.publish(ClientAttached(client: name, title: title, pid: pid))

@@ -13,7 +13,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     let router: EventRouter
     let publisher: EventPublisher
     private let control: ControlSocket
-    /// Makes the way in; nil for the socket.
+    /// Makes the entrance; nil for the socket.
     private let makeEntrance: EntranceMaker?
     private let poller: Poller
     /// Names that no client gets.
@@ -23,9 +23,9 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
 
     private let lock = Lock()
     private var entrance: (any Entrance)?
-    /// Those that were accepted.
+    /// The clients that were accepted.
     private var clients: [AttachedClient] = []
-    /// Those that have begun to speak.
+    /// The clients that have begun to speak.
     private var guests: [AttachedClient] = []
     private var lastNumber = 0
     private var isClosed = false
@@ -54,7 +54,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
 
     /// Keeps names for workers that are about to come.
     ///
-    /// - Returns: Those that a client has; then none is kept.
+    /// - Returns: The names that a client has; if there are any, none is kept.
     func take(_ names: [String]) -> [String] {
         lock.withLock {
             let conflicts = names.filter { name in guests.contains { $0.name == name } }
@@ -67,7 +67,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
 
     /// Makes the socket and lets clients in.
     ///
-    /// - Parameter report: says how the host is; nil if that cannot be said any more.
+    /// - Parameter report: says how the host is; nil if that can no longer be said.
     func open(describing report: @escaping @Sendable () -> BridgeReport?) throws(BridgeError) {
         lock.withLock { self.report = report }
         do {
@@ -95,7 +95,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
         lock.withLock { entrance.take() }?.stop()
     }
 
-    /// Says goodbye to all.
+    /// Says goodbye to all clients.
     func close() {
         closeDoor()
         let guests = lock.withLock {
@@ -123,7 +123,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
         do {
             try client.begin()
         } catch {
-            // No thread to be had; the client may try again.
+            // No thread was available; the client may try again.
             arrival.stream.close()
             arrival.ended()
             forget(client)

@@ -22,7 +22,7 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
         case wrongState
         /// The control socket cannot be made: its path is unsafe or too long, or another process serves it.
         case control
-        /// The operating system refused something the bridge cannot do without.
+        /// The operating system refused something that the bridge cannot do without.
         case system
     }
 
@@ -46,7 +46,7 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
         self.lastOutput = lastOutput
     }
 
-    /// How many of its last lines stand in the description.
+    /// How many of the worker's last lines stand in the description.
     private static let shownLines = 16
 
     static func notReady(_ failure: StartupFailure, lastOutput: String?) -> BridgeError {

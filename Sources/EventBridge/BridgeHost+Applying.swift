@@ -1,31 +1,31 @@
 import Supervision
 
-/// Other workers in a bridge that runs.
+/// Giving a running bridge other workers.
 extension BridgeHost {
-    /// Brings the bridge to these workers, and leaves those alone that stay as they are.
+    /// Brings the bridge to these workers, and leaves alone the workers that stay as they are.
     ///
     /// ```swift
     /// let changes = try await bridge.apply(specifications)
     /// ```
     ///
-    /// By name: a worker that is new is started, one that is gone is stopped, one whose specification has changed is
-    /// replaced as by ``replace(_:with:handingOverWithin:)``, and of the others the same processes go on. All that can
-    /// be known to be wrong is found first; then nothing happens.
+    /// The bridge goes by names. It starts a new worker, stops a worker that is gone, and replaces a worker whose
+    /// specification has changed, as ``replace(_:with:handingOverWithin:)`` does. The processes of the others go on. It
+    /// first looks for all mistakes that can be known; if there is one, it changes nothing.
     ///
-    /// Events flow all the while. From one moment on those that are gone get nothing new, and what new ones subscribe
-    /// to is kept for them: an event goes by the workers before or by those after. Those that are gone have `limit` for
-    /// what is on its way to them and from them, and then go down by their own shutdown, all at once; when they have
-    /// ended, what they have left becomes dead letters. Then the new ones start, behind all others in the order of
-    /// starts, and then those that have changed are replaced, one after the other.
+    /// Events flow all the while. From one moment on, workers that are gone get nothing new, and what new workers
+    /// subscribe to is kept for them: an event goes either by the old workers or by the new ones. Workers that are gone
+    /// have `limit` for what is on its way to them and from them. Then they go down by their own shutdown, all at once,
+    /// and what they leave becomes dead letters. Then the new workers start, behind all others in the order of starts.
+    /// Last, the changed workers are replaced, one after the other.
     ///
     /// A worker that does not become ready does not keep the others from it: it stands in ``AppliedChanges/failures``,
-    /// and its restart type says what follows. Where a replacement comes to nothing the process before goes on. One
-    /// that had been given up is started anew if its specification has changed. Of several calls each waits for those
-    /// before it. A shutdown comes first: what it overtakes is a failure. Cancelling the task gives up replacements
-    /// that have not come to handing over, and does not wait for new ones.
+    /// and its restart type says what follows. Where a replacement comes to nothing, the process before it goes on. A
+    /// worker that had been given up is started anew if its specification has changed. A call waits for the calls
+    /// before it. A shutdown comes first: a change that it overtakes is a failure. Cancelling the task gives up
+    /// replacements that have not come to handing over, and does not wait for new workers.
     ///
     /// - Parameters:
-    ///   - workers: all workers that the bridge is to have. The order of those that it has already stays as it was.
+    ///   - workers: all workers that the bridge is to have. The order of workers that it has already stays as it was.
     ///   - limit: how long a worker that goes, or a process that is replaced, may take to finish what it has, before it
     ///     is asked to drain, or ended by signals.
     /// - Returns: What was done about each, and what has not come about.
@@ -60,7 +60,7 @@ extension BridgeHost {
         return (changes, changes.mistakes)
     }
 
-    /// The names of new workers that attached clients have; kept for the workers otherwise.
+    /// The names of new workers that attached clients have; if there are none, all new names are kept for the workers.
     private func conflicts(of changes: WorkerChanges, _ mistakes: [String]) -> [String] {
         guard mistakes.isEmpty, let attached else { return [] }
         return attached.take(changes.added.flatMap(\.members).map(\.name)).map {

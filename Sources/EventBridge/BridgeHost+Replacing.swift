@@ -3,32 +3,32 @@ import Supervision
 /// Putting another process, and another program, in a worker's place while events flow.
 extension BridgeHost {
     /// Starts a worker's program beside its present process, lets that finish what it has, and hands over to the new
-    /// one.
+    /// process.
     ///
     /// ```swift
     /// // A newer version lies where the old one was.
     /// try await bridge.replace("provisioning")
     /// ```
     ///
-    /// Until the new process has finished its handshake and is ready, the present one does its work. If the new one
-    /// does not become ready it is ended, and nothing else has happened. Once it is ready, events for the worker are
-    /// kept in order, as for one that is down; the present process is asked to finish what it has, and ends; then the
-    /// new one gets what was kept. No event is lost or overtaken, and none is handled twice, unless the present process
-    /// crashes or does not finish within `limit`: what it had not acknowledged then comes again, with a higher attempt.
+    /// The present process works until the new one has finished its handshake and is ready. If the new one does not
+    /// become ready it is ended, and nothing else has happened. Once it is ready, the host keeps events for the worker
+    /// in order, as for a worker that is down. The present process is asked to finish what it has, and ends; then the
+    /// new one gets what was kept. No event is lost, overtaken or handled twice, unless the present process crashes or
+    /// does not finish within `limit`. What it had not acknowledged then comes again, with a higher attempt.
     ///
-    /// A worker that is down, or on its way there, is not started by this: its next start goes by the new
-    /// specification. A pool's members are replaced one after the other. Cancelling the task gives the replacement up
-    /// as long as nothing was handed over; after that it goes on and this returns when it is through.
+    /// This does not start a worker that is down, or on its way there: its next start goes by the new specification. A
+    /// pool's members are replaced one after the other. Cancelling the task gives the replacement up as long as nothing
+    /// was handed over. After that the replacement goes on, and this returns when it is through.
     ///
     /// - Parameters:
     ///   - worker: the name of a worker, of a pool, or of one of its members.
-    ///   - specification: what it runs by from now on; nil for what it runs by already, whose program may have changed.
-    ///     Its name, pool, ``WorkerLimits`` (but for the deadline of handlers), significance, and life on demand stay
-    ///     as they were.
+    ///   - specification: what the worker runs by from now on; nil for what it runs by already, whose program may have
+    ///     changed. Its name, pool, ``WorkerLimits`` (but for the deadline of handlers), significance, and life on
+    ///     demand stay as they were.
     ///   - limit: how long the present process may take to finish what it has, before it is ended by signals.
-    /// - Throws: ``BridgeError``: `invalidSpecification` if the worker does not exist or the specification has
-    ///   mistakes, and nothing was started; `notReplaced` with the reason otherwise. Members of a pool before the one
-    ///   that it names have been replaced.
+    /// - Throws: ``BridgeError``. `invalidSpecification` if the worker does not exist or the specification has
+    ///   mistakes: then nothing was started. `notReplaced`, with the reason, otherwise: then the members of a pool
+    ///   before the one that it names have been replaced.
     public func replace(
         _ worker: String,
         with specification: WorkerSpecification? = nil,
@@ -36,7 +36,8 @@ extension BridgeHost {
     ) async throws(BridgeError) {
         let members = try replacements(of: worker, with: specification, handingOverWithin: limit)
         for (index, member) in members {
-            // What it runs by when its turn comes: others may have changed that while those before it were replaced.
+            // What the worker runs by at its turn: others may have changed that while the members before it were
+            // replaced.
             let wanted = specification == nil ? core.specification(index) : member
             let outcome = await core.replace(index, with: wanted, handingOverWithin: limit)
             guard case .failed(let why) = outcome else { continue }
@@ -44,7 +45,7 @@ extension BridgeHost {
         }
     }
 
-    /// Which workers are replaced, and what each runs by then.
+    /// Which workers are replaced, and what each then runs by.
     private func replacements(
         of worker: String,
         with specification: WorkerSpecification?,
@@ -73,11 +74,12 @@ extension BridgeHost {
 }
 
 extension WorkerSpecification {
-    /// What another specification of a worker would change that cannot change while the bridge runs, each as a phrase.
+    /// The differences between two specifications of a worker that cannot be applied while the bridge runs, each as a
+    /// phrase.
     ///
     /// - Parameters:
     ///   - present: what the worker, or a member of its pool, runs by.
-    ///   - pool: the pool of this name; nil if it is none.
+    ///   - pool: the pool of this name; nil if there is none.
     func changesOfWhatStays(
         from present: WorkerSpecification,
         name: String,
@@ -102,8 +104,7 @@ extension WorkerSpecification {
 }
 
 extension WorkerPool {
-    /// What two pools have in common that send each event to the same member; functions are taken for equal, as they
-    /// cannot be compared.
+    /// Pools of one shape send each event to the same member; functions count as equal, as they cannot be compared.
     fileprivate var shape: Shape { Shape(members: members, keys: keys.mapValues(\.shape)) }
 
     fileprivate struct Shape: Equatable {

@@ -5,8 +5,8 @@ import Locks
 extension BridgeHost {
     /// Starts the bridge, runs it until its task is cancelled, and shuts it down in order.
     ///
-    /// It also ends when an automatic shutdown (`AutomaticShutdown`) has ended all workers. It is what a service of
-    /// swift-service-lifecycle does; the graceful shutdown of its group becomes a cancellation:
+    /// It also ends when an automatic shutdown (`AutomaticShutdown`) has ended all workers. A service of
+    /// swift-service-lifecycle calls it; the graceful shutdown of its group becomes a cancellation:
     ///
     /// ```swift
     /// struct BridgeService: Service {
@@ -15,20 +15,20 @@ extension BridgeHost {
     /// }
     /// ```
     ///
-    /// - Throws: What ``start()`` throws; the workers that this call has started are shut down before. A cancellation
+    /// - Throws: What ``start()`` throws, after the workers that this call has started were shut down. A cancellation
     ///   is no error.
     public func run() async throws { _ = try await run(drainingWithin: .seconds(5), until: AsyncStream { _ in }) }
 
     /// Starts the bridge, runs it until the process gets SIGINT or SIGTERM, and shuts it down in order.
     ///
-    /// For the `main` of a program that is a bridge's parent. A second signal hurries: workers are no longer waited for
-    /// but ended by SIGTERM, and with a third one by SIGKILL. Signals that come within 100 ms count as one, as some
-    /// programs signal a process and its group at once. It also ends when its task is cancelled, and when an automatic
-    /// shutdown has ended all workers. Both signals do what they did before when it returns.
+    /// It is for the `main` of a program that is a bridge's parent. A second signal ends the workers by SIGTERM instead
+    /// of waiting for them, and a third by SIGKILL. Signals that come within 100 ms count as one, as some programs
+    /// signal a process and its group at once. It also ends when its task is cancelled, and when an automatic shutdown
+    /// has ended all workers. When it returns, both signals do again what they did before.
     ///
-    /// - Parameter limit: how long it waits at most for what is on its way to be handled.
+    /// - Parameter limit: how long it waits at most until what is on its way is handled.
     /// - Returns: What was left unhandled.
-    /// - Throws: What ``start()`` throws; the workers that this call has started are shut down before. ``BridgeError``
+    /// - Throws: What ``start()`` throws, after the workers that this call has started were shut down. ``BridgeError``
     ///   if another such call catches these signals: then nothing was started.
     @discardableResult
     public func runUntilSignalled(drainingWithin limit: Duration = .seconds(5)) async throws -> ShutdownReport {
@@ -60,10 +60,10 @@ extension BridgeHost {
         }
     }
 
-    /// - Parameter requests: the numbers of requests to end, of which the first ends the run, and further ones hurry
-    ///   its end.
+    /// - Parameter requests: the numbers of requests to end. The first request ends the run, and further ones hurry its
+    ///   end.
     private func run(drainingWithin limit: Duration, until requests: AsyncStream<Int>) async throws -> ShutdownReport {
-        // Each in a task of its own: a cancellation ends the start and the wait, and not the shutdown.
+        // Each has a task of its own: a cancellation ends the start and the wait, and not the shutdown.
         let running = Task(executorPreference: Simulation.taskExecutor) { [self] in
             try await start()
             await untilStopped()
@@ -79,7 +79,7 @@ extension BridgeHost {
             Simulation.undivided { running.cancel() }
         }
         if case .failure(let error as BridgeError) = result, error.code != .workerNotReady {
-            // Nothing was started by this call: the bridge was started or shut down by another, or has no control
+            // This call has started nothing: another call has started or shut down the bridge, or it has no control
             // socket.
             following.cancel()
             throw error

@@ -3,15 +3,16 @@ import Supervision
 
 /// The workers' states, first as a snapshot and then change by change.
 ///
-/// The ways to be told are those of `EventPublisher`: plain, on the thread of the bridge's reports, on the main actor,
-/// on a queue, in an asynchronous handler, or as a sequence. Whichever it is, the first update has all workers as they
-/// are, each further one the one that has changed, and no change is missed, repeated or out of order. The lifecycle
-/// events on the bridge's publisher, such as ``WorkerReady``, tell what happens; these tell what is.
+/// A receiver is told in one of the ways of `EventPublisher`: plain, on the thread of the bridge's reports, on the main
+/// actor, on a queue, in an asynchronous handler, or as a sequence. In each of them the first update has all workers as
+/// they are, and each further update has the one that has changed. No change is missed, repeated or out of order. The
+/// lifecycle events on the bridge's publisher, such as ``WorkerReady``, tell what happens; these updates tell what is.
 extension BridgeHost {
     /// Tells `handler` the states of all workers now, and then each change.
     ///
-    /// The handler is called before this returns, or soon after if this is called by an event's handler, and from then
-    /// on on the thread of the bridge's reports: one that takes long holds up other reports, and nothing else.
+    /// The handler is called for the first time before this returns, or soon after if an event's handler calls this.
+    /// From then on it is called on the thread of the bridge's reports: a slow one holds up other reports, and nothing
+    /// else.
     public func subscribeToStatus(
         _ handler: @escaping @Sendable (WorkerStatusUpdate) -> Void
     ) -> Subscription {
@@ -51,7 +52,7 @@ extension BridgeHost {
 
     /// The states of all workers, and then each change; every iterator begins with a snapshot of its own.
     ///
-    /// It ends when all workers have been stopped for good. A consumer that is slow gets all changes all the same.
+    /// The sequence ends when all workers have been stopped for good. A slow consumer gets all changes all the same.
     ///
     /// ```swift
     /// for await update in bridge.statusUpdates { show(update.workers) }
@@ -59,7 +60,7 @@ extension BridgeHost {
     public var statusUpdates: WorkerStatusUpdates { WorkerStatusUpdates(board: core.statusBoard) }
 
     private func subscribeToStatus(_ subscribe: (EventPublisher) -> Subscription) -> Subscription {
-        // A publisher for each: its only subscriber is the one who asked.
+        // A publisher for each call: its only subscriber is the caller's handler.
         let publisher = EventPublisher()
         let subscription = subscribe(publisher)
         core.statusBoard.add(
@@ -78,7 +79,7 @@ public struct WorkerStatusUpdates: AsyncSequence, Sendable {
     /// What the sequence is made of.
     public typealias Element = WorkerStatusUpdate
 
-    /// Never: what is told is told.
+    /// The sequence never fails.
     public typealias Failure = Never
 
     let board: StatusBoard
@@ -110,7 +111,7 @@ public struct WorkerStatusUpdates: AsyncSequence, Sendable {
     }
 }
 
-/// Takes an update through a publisher of this process; it never leaves that.
+/// Takes an update through a publisher of this process, and never leaves the process.
 private struct StatusDelivery: DomainEvent {
     private struct StaysHere: Error {}
 

@@ -19,14 +19,14 @@ public import Supervision
 ///
 /// The bridge reports about itself on the same publisher: ``WorkerReady``, ``WorkerExited``, ``WorkerGaveUp``,
 /// ``WorkerOutput``, ``EventsLost``, `EventRefused`, `EventDeadLettered` and `EventsDropped`. Workers are separate
-/// processes: one that crashes takes nothing else with it, is restarted as its specification says, and gets the events
-/// that it had not acknowledged again; but for one over which it crashes again and again, which is kept in
-/// ``deadLetters``.
+/// processes: a worker that crashes takes nothing else with it. It is restarted as its specification says, and gets the
+/// events that it had not acknowledged again. If it crashes over one event again and again, the bridge keeps that event
+/// in ``deadLetters`` instead.
 ///
 /// Handlers of events from a worker run on the thread that reads that worker's link, unless they were subscribed
-/// elsewhere; handlers of what the bridge reports run on a thread of their own, where one that takes long holds up
-/// other reports and nothing else. Calls after which something was reported return when that was told, unless a handler
-/// of a report takes longer than five seconds. All members may be used from any thread.
+/// elsewhere. Handlers of what the bridge reports run on a thread of their own: a slow one holds up other reports and
+/// nothing else. A call that leads to reports returns when these were told, unless a handler of a report takes longer
+/// than five seconds. All members may be used from any thread.
 public final class BridgeHost: Sendable {
     let core: HostCore
     let attached: AttachedClients?
@@ -36,18 +36,18 @@ public final class BridgeHost: Sendable {
     /// Makes a bridge; nothing runs before ``start()``.
     ///
     /// - Parameters:
-    ///   - publisher: whose events go to the workers, and who publishes theirs.
+    ///   - publisher: its events go to the workers, and it publishes theirs.
     ///   - workers: what runs, in the order of their start.
     ///   - strategy: which others are restarted with a worker; none by default.
     ///   - intensity: how many restarts are borne before a worker is given up; 5 within 10 s by default.
     ///   - automaticShutdown: whether the end of significant workers ends all; never by default.
-    ///   - startOrder: whether each worker waits for those before it to be ready; by default all start at once.
+    ///   - startOrder: whether each worker waits until those before it are ready; by default all start at once.
     ///   - deadLetters: how many events are kept that could not be handled.
     ///   - start: whether workers are started through `bridge-launcher`.
     ///   - control: where other processes of this user attach with `BridgeClient`; nil, the default, if none may.
-    ///   - output: gets each line that a worker prints, on a thread that it must not hold up; nil, the default, if they
-    ///     are published as ``WorkerOutput``. Then those to which nothing subscribes go to standard error, with the
-    ///     worker's name before each, as far as that takes them without waiting.
+    ///   - output: gets each line that a worker prints, on a thread that it must not hold up. With nil, the default,
+    ///     lines are published as ``WorkerOutput``, and lines without a subscriber go to standard error, with the
+    ///     worker's name before each, as far as standard error takes them without waiting.
     /// - Throws: ``BridgeError`` if the specifications have mistakes; it names all of them.
     public convenience init(
         publisher: EventPublisher,
@@ -133,13 +133,13 @@ public final class BridgeHost: Sendable {
     /// Kills the workers of a bridge that was not shut down, and says on standard error what they had not handled.
     deinit {
         if phase.end(), let loss = ShutdownReport(core.leftovers).loss {
-            // It waits for no reader: the last reference may be let go of on any thread.
+            // It waits for no reader: any thread may release the last reference.
             _ = UnwaitedOutput(UnwaitedOutput.standardErrorNumber).write(Array("\(loss)\n".utf8)[...])
         }
         abandon()
     }
 
-    /// Ends everything at once, without a word to anything.
+    /// Ends everything at once, without a goodbye.
     package func abandon() {
         _ = phase.end()
         attached?.close()
@@ -148,16 +148,16 @@ public final class BridgeHost: Sendable {
 
     /// Starts all workers and returns when every one is ready.
     ///
-    /// A worker that crashes meanwhile is restarted as its specification says. One that never becomes ready is given up
-    /// after as many restarts as the `intensity` allows, as the time of a start in vain does not count towards its
-    /// window. With the defaults this call returns within 70 s: six times the ten seconds of `handshakeTimeout`, the
-    /// ends of these processes, and the pauses between. It takes longer if a worker asks for more time, or if pauses
-    /// are longer than the window.
-    /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why. The others run on until
-    ///   ``shutdown(drainingWithin:)``. Or that there can be no control socket: then nothing was started, and it may be
-    ///   tried again. Or that the bridge was shut down meanwhile, before a worker was started. `CancellationError` if
-    ///   the task was cancelled: before anything was started, and it may be tried again; or meanwhile, and what was
-    ///   started runs on until ``shutdown(drainingWithin:)``.
+    /// A worker that crashes meanwhile is restarted as its specification says. A worker that never becomes ready is
+    /// given up after as many restarts as the `intensity` allows: the time of a start in vain does not count towards
+    /// its window. With the defaults this call returns within 70 s: six times the ten seconds of `handshakeTimeout`,
+    /// the ends of these processes, and the pauses between. It takes longer if a worker asks for more time, or if
+    /// pauses are longer than the window.
+    /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why; the others run on until
+    ///   ``shutdown(drainingWithin:)``. ``BridgeError`` if there can be no control socket: then nothing was started,
+    ///   and the caller may try again. ``BridgeError`` if the bridge was shut down before a worker was started.
+    ///   `CancellationError` if the task was cancelled. If that was before anything was started, the caller may try
+    ///   again; otherwise what was started runs on until ``shutdown(drainingWithin:)``.
     public func start() async throws {
         try Task.checkCancellation()
         guard phase.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
@@ -175,7 +175,7 @@ public final class BridgeHost: Sendable {
         case .ready: return
         case .cancelled: throw CancellationError()
         case .stopped:
-            // The shutdown may have been through before there was anything to close.
+            // The shutdown may have come through before there was anything to close.
             attached?.closeDoor()
             desk?.close()
             core.router.stop()
@@ -188,12 +188,12 @@ public final class BridgeHost: Sendable {
     /// Lets what is on its way arrive, then asks the workers to finish, one after the other in reverse order, and
     /// returns when all have ended.
     ///
-    /// From the beginning nothing new is taken: `send`, `deliver` and `request` throw
-    /// `DeliveryError.Code.shuttingDown`, and what `publish` is given reaches no worker, which `EventsDropped`
-    /// announces. What handlers publish still passes. A worker that does not finish within its grace is ended by
-    /// signals. Afterwards the bridge cannot be started again.
+    /// From the beginning the bridge takes nothing new: `send`, `deliver` and `request` throw
+    /// `DeliveryError.Code.shuttingDown`. What `publish` is given reaches no worker, and `EventsDropped` announces
+    /// that. What handlers publish still passes. A worker that does not finish within its grace is ended by signals.
+    /// Afterwards the bridge cannot be started again.
     ///
-    /// - Parameter limit: how long it waits at most for what is on its way, and for what follows from that, to be
+    /// - Parameter limit: how long the bridge waits at most until what is on its way, and what follows from it, is
     ///   handled.
     /// - Returns: What was left unhandled.
     @discardableResult
@@ -211,15 +211,15 @@ public final class BridgeHost: Sendable {
     /// Returns when all workers have ended for good, by ``shutdown(drainingWithin:)`` or by the automatic shutdown of
     /// the bridge.
     ///
-    /// For a program that lives as long as its significant workers do. It still calls ``shutdown(drainingWithin:)``
-    /// afterwards, which returns what was left.
+    /// It is for a program that lives as long as its significant workers do. The program still calls
+    /// ``shutdown(drainingWithin:)`` afterwards, which returns what was left.
     public func waitUntilStopped() async { await core.waitUntilStopped() }
 
-    /// The processes that are attached through the control socket, in the order in which they came.
+    /// The processes that are attached through the control socket, in the order in which they attached.
     public var clients: [ClientStatus] { attached?.statuses ?? [] }
 
-    /// Makes a shutdown that is under way quicker: the first time workers are no longer waited for but ended by
-    /// SIGTERM, the second time by SIGKILL.
+    /// Makes a shutdown that is under way quicker: the first call ends workers by SIGTERM instead of waiting for them,
+    /// the second by SIGKILL.
     public func hurryShutdown() {
         core.hurry()
     }
@@ -227,38 +227,38 @@ public final class BridgeHost: Sendable {
     /// The workers' states, in the order of their specifications.
     public var status: [ChildStatus] { core.status }
 
-    /// Starts a worker anew, with its failures forgotten; one that runs is stopped first.
+    /// Starts a worker anew, with its failures forgotten; a running worker is stopped first.
     ///
     /// The name of a pool stands for all its members.
     public func restart(_ worker: String) {
         for index in core.indices(of: worker) { core.restart(index) }
     }
 
-    /// Stops a worker: it is asked to finish what it has, ended by signals if it does not, and stays `stopped` until
-    /// ``restart(_:)``.
+    /// Stops a worker, which stays `stopped` until ``restart(_:)``.
     ///
-    /// Returns at once; ``status`` and ``statusUpdates`` tell when it is down. Until then it gets events as ever. What
-    /// it has not acknowledged by then stays in its outbox for its restart; what is published for it meanwhile is not
-    /// taken: `send`, `deliver` and `request` throw `DeliveryError.Code.workerUnavailable`, and what `publish` is given
-    /// is dropped for it and announced (`EventsDropped`). No other worker is stopped along with it, whatever the
-    /// strategy. A worker that is down already, or on its way there, stays down; one that was given up stays so.
+    /// The bridge asks the worker to finish what it has, and ends it by signals if it does not. This returns at once;
+    /// ``status`` and ``statusUpdates`` tell when the worker is down. Until then it gets events as ever. What it has
+    /// not acknowledged by then stays in its outbox for its restart. What is published for it meanwhile is not taken:
+    /// `send`, `deliver` and `request` throw `DeliveryError.Code.workerUnavailable`, and what `publish` is given is
+    /// dropped for it and announced (`EventsDropped`). No other worker is stopped along with it, whatever the strategy.
+    /// A worker that is down already, or on its way there, stays down; a worker that was given up stays so.
     ///
-    /// The name of a pool stands for all its members: with all of them stopped their events are not taken, with some
-    /// the others get what has no key. A name that no worker has does nothing.
+    /// The name of a pool stands for all its members. If all are stopped, their events are not taken; if some are, the
+    /// others get what has no key. A name that no worker has does nothing.
     public func stop(_ worker: String) {
         for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
     }
 
-    /// Whether a worker is down that ``stop(_:)`` has stopped, and that may be wanted again.
+    /// Whether ``stop(_:)`` has stopped a worker that is still down and may be wanted again.
     package var hasStoppedWorkers: Bool { core.hasStoppedOnRequest }
 
     /// Returns when nothing is on its way.
     ///
-    /// Every event that was published has then been handled by every worker that wants it, and so has everything that
-    /// this led to. That includes what a worker's own threads have published, where the worker shares its outbox with
-    /// the host; of another worker the host knows what has arrived.
+    /// Every worker that wants an event has then handled it, and everything that followed from it is handled too. That
+    /// includes what a worker's own threads have published, if the worker shares its outbox with the host. Of another
+    /// worker the host only knows what has arrived.
     ///
-    /// Workers that were given up or stopped are not waited for, nor are events that are held back because the dead
+    /// This does not wait for workers that were given up or stopped, nor for events that are held back because the dead
     /// letters are full.
     public func waitUntilIdle() async {
         await core.waitUntilIdle()
@@ -299,7 +299,7 @@ final class Phase: @unchecked Sendable {
     private var isRouting = false
     private var isEnded = false
 
-    /// Whether events flow, and the end was not asked for.
+    /// Whether events flow, and the end was not requested.
     var isRunning: Bool { lock.withLock { isRouting && !isEnded } }
 
     func begin() -> Bool {

@@ -6,7 +6,7 @@ import DomainEvents
 import EventRouting
 import Supervision
 
-/// What a host reports about itself to those who ask.
+/// What a host reports about itself to the processes that ask.
 extension BridgeReport {
     /// - Parameter uptime: of the host, in nanoseconds.
     init(of core: HostCore, clients: [ClientStatus], uptime: UInt64) {
@@ -42,10 +42,9 @@ extension BridgeReport {
 }
 
 extension BridgeReport {
-    /// As it is encoded in events, in at most so many bytes.
+    /// The report in the encoding of events, in at most so many bytes.
     ///
-    /// How long workers take is left out where the whole is too long: their distributions are most of what there is to
-    /// say.
+    /// If the whole is too long, it leaves out how long workers take: these distributions are most of a report.
     ///
     /// - Returns: Nil if it is too long all the same.
     package func encoded(within limit: Int) -> [UInt8]? {
@@ -106,7 +105,7 @@ extension EventTotals {
 }
 
 extension ChildState {
-    /// Without what is only so this time.
+    /// The state, without details of this one time.
     fileprivate var word: String {
         switch self {
         case .idle: "idle"

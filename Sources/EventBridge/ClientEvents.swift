@@ -1,13 +1,13 @@
 import BridgeTransport
 public import DomainEvents
 
-/// A process has attached to the host through its control socket, and has asked for what it wants.
+/// A process has attached to the host through its control socket, and has said which events it wants.
 public struct ClientAttached: DomainEvent, SelfReport {
     /// The name that the host gave it, `client-3`; no other client of this host has or gets it.
     public let client: String
-    /// What it calls itself.
+    /// What the client calls itself.
     public let title: String
-    /// Its process when it connected; a hint, as the number may be used again.
+    /// The client's process when it connected; a hint, as the number may be used again.
     public let pid: Int32
 }
 
@@ -25,7 +25,7 @@ public struct ClientDetached: DomainEvent, SelfReport {
 
 /// Something has happened at the control socket: connections were sent away, or its file was removed.
 ///
-/// Things of a kind are told together, once a second at most.
+/// The host tells reports of one kind together, once a second at most.
 public struct ControlSocketReported: DomainEvent, SelfReport {
     /// The socket's path.
     public let path: String
@@ -46,7 +46,7 @@ public struct ClientStatus: Sendable, Hashable {
     public let title: String
     /// Its process when it connected.
     public let pid: Int32
-    /// The number of its user, as the kernel noted it then.
+    /// The number of the client's user, as the kernel noted it at the connection.
     public let user: UInt32
     /// How many events wait for it or are on their way.
     public let outboxEvents: Int

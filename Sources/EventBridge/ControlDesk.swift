@@ -6,11 +6,10 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Answers the commands of those who are attached to the host: how everything is, and that a worker is to be started,
-/// stopped, started anew or sent a signal.
+/// Answers the commands of attached clients: for a report, and to start, stop, restart or signal a worker.
 ///
 /// A command is an event as any other, handled on the thread that reads its sender's link. A command about a worker is
-/// done there at once; what waits for the worker's answer is a task, so that one command never holds up another.
+/// done there at once. A task waits for the worker's answer, so that one command never holds up another.
 final class ControlDesk: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: HostCore
@@ -33,7 +32,7 @@ final class ControlDesk: @unchecked Sendable {
 
     // MARK: - Life
 
-    /// Before anybody can attach.
+    /// Called before any client can attach.
     func open() {
         let publisher = core.publisher
         let made = [
@@ -67,7 +66,7 @@ final class ControlDesk: @unchecked Sendable {
     /// - Returns: The workers that a command is about; nil if it was refused.
     private func indices(of worker: String) -> [Int]? {
         guard EventContext.current?.attempt ?? 1 == 1 else {
-            // Its sender's link has ended before it was told that the command had arrived.
+            // Its sender's link has ended before the sender was told that the command had arrived.
             answer(
                 """
                 worker \(quoted(worker)) was left alone: the link broke off while the command was on its way, so that it may have been \
@@ -112,16 +111,16 @@ final class ControlDesk: @unchecked Sendable {
         }
     }
 
-    /// A worker, and how often it had been started before the start that is waited for, or in the moment of its stop.
+    /// A worker, and how often it had been started before the awaited start, or at the moment of its stop.
     private typealias Begun = (index: Int, startsBefore: Int)
 
     private func startCounts(of indices: [Int]) -> [Begun] {
         indices.map { (index: $0, startsBefore: core.status(at: $0)?.starts ?? 0) }
     }
 
-    /// Starts those of the workers that are down.
+    /// Starts the workers that are down.
     ///
-    /// - Returns: Those that are waited for, and a sentence about each that is ready.
+    /// - Returns: The workers to wait for, and a sentence about each worker that is ready.
     private func start(_ indices: [Int]) -> (begun: [Begun], remarks: [String]) {
         var (begun, remarks): ([Begun], [String]) = ([], [])
         for index in indices {
@@ -130,7 +129,7 @@ final class ControlDesk: @unchecked Sendable {
             case .ready:
                 let process = status.pid.map { " (process \($0))" } ?? ""
                 remarks.append("worker \(quoted(status.name)) runs already\(process)")
-            // The start that is waited for has begun.
+            // The awaited start has begun.
             case .starting: begun.append((index, status.starts - 1))
             case .idle, .draining, .stopping, .backingOff, .dormant, .stopped, .gaveUp:
                 begun.append((index, status.starts))
@@ -157,13 +156,13 @@ final class ControlDesk: @unchecked Sendable {
         answer(down.isEmpty ? nil : (down + sent).joined(separator: "; "), remarks: sent)
     }
 
-    /// - Returns: Why it is not as it should be; nil if it is.
+    /// - Returns: Why the worker is not as it should be; nil if it is.
     private func outcome(of command: WorkerCommand, _ index: Int, startsBefore: Int) async -> String? {
         let watch = WorkerCommandWatch(command, startsBefore: startsBefore)
         guard let name = core.status(at: index)?.name else { return command == .stop ? nil : "the worker was removed" }
         for await update in WorkerStatusUpdates(board: core.statusBoard) {
             guard let now = core.status(at: index), let told = update.workers.first(where: { $0.name == name }) else {
-                // One that is removed is stopped before.
+                // A worker that is removed is stopped before.
                 return command == .stop ? nil : "worker \(quoted(name)) was removed"
             }
             guard update.changed.map({ $0.name == name }) ?? true else { continue }

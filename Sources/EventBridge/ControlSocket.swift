@@ -4,26 +4,25 @@ public import DomainEvents
 
 /// Where processes attach to a host that it has not started: a socket with a path.
 ///
-/// Only processes of the same user get in. The socket's directory is made if it is missing, and must be this user's
-/// alone (0700); see `docs/reference/control-socket.md`.
+/// Only processes of the same user get in. The host makes the socket's directory if it is missing. The directory must
+/// be this user's alone (0700); see `docs/reference/control-socket.md`.
 public struct ControlSocket: Sendable, Hashable {
-    /// Counts from the working directory if it does not begin with a slash; of a socket that a service manager has made
-    /// it says only where that is.
+    /// The path counts from the working directory if it does not begin with a slash.
     ///
-    /// At most 107 bytes on Linux and 103 on Darwin, counted from the top.
+    /// It has at most 107 bytes on Linux and 103 on Darwin, counted from the top. For a socket that a service manager
+    /// has made, the path only says where that is.
     public var path: String
 
     /// How many clients may be attached at once; 64 by default.
     public var clients: Int
 
-    /// How much is kept for each client that does not keep up, in bytes; 4 MiB by default.
+    /// How many bytes are kept for each client that does not keep up; 4 MiB by default.
     public var outbox: Int
 
-    /// What becomes of events for which a client's outbox has no room, by event name; `*` stands for all that are not
-    /// named, which is `OverflowPolicy.dropOldest` unless it says otherwise.
+    /// What becomes of events for which a client's outbox has no room, by event name; `*` stands for all other names.
     ///
-    /// The client finds a gap in their place. No publisher ever waits for a client: `OverflowPolicy.wait` and
-    /// `OverflowPolicy.fail` are refused.
+    /// Unless `*` says otherwise, the other names have `OverflowPolicy.dropOldest`. The client finds a gap in place of
+    /// such events. No publisher ever waits for a client: `OverflowPolicy.wait` and `OverflowPolicy.fail` are refused.
     public var overflow: [String: OverflowPolicy]
 
     /// The socket, if a service manager has made it.
@@ -53,9 +52,9 @@ public struct ControlSocket: Sendable, Hashable {
 
     /// Takes the socket that a service manager has made and passes to this process: systemd's socket activation.
     ///
-    /// It is used as it is, at its own path, and is neither locked nor looked after nor removed, as the manager keeps
-    /// it. `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` are removed from the environment: to be called at the
-    /// beginning of `main`, while no other thread reads that. The second time there is nothing to take.
+    /// The host uses the socket as it is, at its own path. It neither locks it nor looks after it nor removes it, as
+    /// the manager keeps it. This call removes `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` from the environment.
+    /// Call it at the beginning of `main`, while no other thread reads that. The second call finds nothing to take.
     ///
     /// - Returns: nil if no manager has passed anything.
     /// - Throws: ``BridgeError`` if what was passed is for another process, or is not one listening stream socket with
@@ -95,9 +94,9 @@ public struct ControlSocket: Sendable, Hashable {
     var link: LinkLimits {
         var limits = LinkLimits()
         limits.outboxBytes = outbox
-        // Beyond the limit there is nothing but what is on its way to the client.
+        // Above the limit there is only what is on its way to the client.
         limits.outboxHardBytes = outbox * 2
-        // As for workers, where it is configurable.
+        // The same as for workers, where it is configurable.
         limits.interestNames = 4_096
         limits.controlMessages = 1_000
         limits.overflow = OverflowPolicies(overflow.merging(["*": .dropOldest]) { stated, _ in stated })

@@ -2,8 +2,8 @@ import BridgeProtocol
 public import DomainEvents
 import EventRouting
 
-/// An event that was given up for one process: refused by it, the cause of its crashes, or published while it was given
-/// up.
+/// An event that was given up for one process: that process refused it, crashed over it, or was given up when it was
+/// published.
 public struct DeadLetter: Sendable, Hashable, Identifiable {
     /// The number of the letter among those of its bridge.
     public let id: UInt64
@@ -20,13 +20,13 @@ public struct DeadLetter: Sendable, Hashable, Identifiable {
     /// What has led to it.
     public let cause: EventDeadLettered.Cause
 
-    /// Why, in words: one reason for each crash over it, oldest first, and then what else there is to say.
+    /// Why, in words: one reason for each crash over it, oldest first, and then any further remarks.
     public let reasons: [String]
 
     /// How often the event was delivered to the process.
     public let attempts: Int
 
-    /// How many crashes of the process were laid at its door.
+    /// How many crashes of the process were blamed on the event.
     public let strikes: Int
 
     /// When it was given up, in nanoseconds since 1970-01-01 00:00 UTC.
@@ -56,16 +56,16 @@ public struct DeadLetter: Sendable, Hashable, Identifiable {
 extension BridgeHost {
     /// The events that were given up and are kept, oldest first.
     ///
-    /// They are gone with the host.
+    /// They end with the host.
     public var deadLetters: [DeadLetter] { core.deadLetters.letters.map { DeadLetter($0) } }
 
     /// Offers the event of a dead letter again, to the process that it was for and to no other.
     ///
-    /// It keeps its identity, comes behind what is published already, and its attempts are counted on; crashes over it
-    /// are counted anew. The letter is gone with that.
+    /// The event keeps its identity and comes behind what is published already. Its attempts are counted on; crashes
+    /// over it are counted anew. A letter that was offered again is gone.
     ///
     /// - Returns: Whether there is such a letter.
-    /// - Throws: `DeliveryError` if the worker is given up or its outbox is full; the letter is kept then.
+    /// - Throws: `DeliveryError` if the worker is given up or its outbox is full; then the letter is kept.
     @discardableResult
     public func redeliver(_ id: DeadLetter.ID) throws -> Bool { try core.router.redeliver(id) != nil }
 
@@ -73,7 +73,7 @@ extension BridgeHost {
     /// handlers.
     ///
     /// - Returns: How many there were.
-    /// - Throws: `DeliveryError` at the first event that is not taken; that letter and those behind it are kept then.
+    /// - Throws: `DeliveryError` at the first event that is not taken; then that letter and those behind it are kept.
     @discardableResult
     public func redeliverDeadLetters(of worker: String) throws -> Int {
         var count = 0

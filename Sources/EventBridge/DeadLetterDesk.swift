@@ -6,8 +6,7 @@ import EventRouting
 /// Answers the commands about dead letters: lists, shows, redelivers and discards them.
 ///
 /// Each command is done and answered on the thread that reads its sender's link. A command is about one letter, and a
-/// list has an end: what a sender can ask for at once is bounded by that. No lock is held while an event is offered
-/// again.
+/// list has an end: that bounds what a sender can ask for at once. No lock is held while an event is offered again.
 final class DeadLetterDesk: Sendable {
     private let core: HostCore
 
@@ -50,7 +49,7 @@ final class DeadLetterDesk: Sendable {
         core.deadLetters.letters.first { $0.number == letter }.map { DeadLetterReport($0, withPayload: true) }
     }
 
-    /// Does nothing for a command whose sender was not told of its arrival before the link ended.
+    /// Does nothing for a command if its sender was not told of its arrival before the link ended.
     private func once(_ letter: UInt64, _ command: (UInt64) -> DeadLetterOutcome) -> DeadLetterOutcome {
         guard EventContext.current?.attempt ?? 1 > 1 else { return command(letter) }
         return DeadLetterOutcome(

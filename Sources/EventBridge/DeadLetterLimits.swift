@@ -1,6 +1,6 @@
 package import EventRouting
 
-/// How many dead letters a bridge keeps, and what happens when there are as many.
+/// How many dead letters a bridge keeps, and what happens when it can keep no more.
 public struct DeadLetterLimits: Sendable, Hashable {
     /// What happens when no more letters can be kept.
     public enum Overflow: Sendable, Hashable {
@@ -13,10 +13,10 @@ public struct DeadLetterLimits: Sendable, Hashable {
     /// How many letters are kept; 1,000 by default.
     public var letters: Int
 
-    /// How many bytes they may have, each counting for at least 256; 16 MiB by default.
+    /// How many bytes they may have, with at least 256 for each; 16 MiB by default.
     public var bytes: Int
 
-    /// What happens when there are as many; nothing is thrown away by default.
+    /// What happens when no more can be kept; by default nothing is thrown away.
     public var whenFull: Overflow
 
     /// Makes limits.

@@ -2,11 +2,11 @@ import BridgeControl
 import DomainEvents
 import EventRouting
 
-/// Answers the questions about the names of events: who wants and who publishes what.
+/// Answers the questions about the names of events: which processes want and publish what.
 ///
-/// What it says is what the router goes by; nothing is counted for it, so an event costs nothing more.
+/// It says what the router goes by. Nothing is counted for it, so an event costs nothing more.
 final class EventNameDesk: Sendable {
-    /// Beyond so many bytes of names an answer takes no further one.
+    /// An answer with more bytes of names than this takes no further name.
     private static let mostBytes = 256 << 10
 
     private let core: HostCore

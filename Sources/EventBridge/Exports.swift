@@ -1,2 +1,2 @@
-// What a specification of a worker is written with: when to start it anew, how to stop it, when it is taken for dead.
+// A worker's specification needs it: when to start it anew, how to stop it, when it is taken for dead.
 @_exported public import Supervision

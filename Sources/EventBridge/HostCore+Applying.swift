@@ -3,7 +3,7 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Brings the workers from what they are to what they are to be: see ``BridgeHost/apply(_:finishingWithin:)``.
+/// Brings the present workers to the wanted ones: see ``BridgeHost/apply(_:finishingWithin:)``.
 extension HostCore {
     /// The workers that were not removed, a pool's members together.
     var presentWorkers: [WorkerChanges.Present] {
@@ -17,7 +17,7 @@ extension HostCore {
         return names.map { WorkerChanges.Present(name: $0, pool: pool(named: $0), members: members[$0] ?? []) }
     }
 
-    /// One at a time: behind ``ChangeTurns``.
+    /// One call at a time: behind ``ChangeTurns``.
     func apply(_ changes: WorkerChanges, finishingWithin limit: Duration) async -> AppliedChanges {
         var applied = AppliedChanges(unchanged: changes.unchanged)
         let gone = changes.removed.flatMap(indices(of:))
@@ -38,7 +38,7 @@ extension HostCore {
         return applied
     }
 
-    // MARK: - Those that are gone
+    // MARK: - Workers that are gone
 
     private func remove(_ gone: [Int], finishingWithin limit: Duration) async {
         await withTaskGroup { group in
@@ -53,15 +53,15 @@ extension HostCore {
         }
     }
 
-    // MARK: - Those that are new
+    // MARK: - New workers
 
-    /// Starts them and returns when each is ready, on demand, or has failed for the first time.
+    /// Starts the new workers; returns when each is ready, on demand, or has failed for the first time.
     private func startAdded(_ new: Range<Int>) async -> [AppliedChanges.Failure] {
         for index in new { supervisor?.startChildRequested(index: index) }
         let names = new.map { worker($0).route.peerName }
         guard !names.isEmpty else { return [] }
         var last: WorkerStatusUpdate?
-        // Ends with the bridge.
+        // The loop ends with the bridge.
         for await update in WorkerStatusUpdates(board: statusBoard) {
             last = update
             if names.allSatisfy({ hasSettled($0, in: update) }) { break }
@@ -78,7 +78,7 @@ extension HostCore {
         }
     }
 
-    /// The worker that keeps this one from its start in sequence, as it is down itself; nil if none does.
+    /// The worker that keeps this one from its start in sequence, because it is down itself; nil if none does.
     private func culprit(before name: String, in update: WorkerStatusUpdate) -> String? {
         guard startOrder == .inSequence, update[name]?.state == .starting, update[name]?.starts == 0 else { return nil }
         let before = update.workers.prefix { $0.name != name }
@@ -102,7 +102,7 @@ extension HostCore {
         return AppliedChanges.Failure(worker: name, description: "worker \"\(name)\" did not become ready: \(why)")
     }
 
-    // MARK: - Those that have changed
+    // MARK: - Changed workers
 
     private func replaceMembers(
         of worker: WorkerSpecification,
@@ -115,7 +115,7 @@ extension HostCore {
                 let error = BridgeError.notReplaced(member.name, why)
                 failures.append(AppliedChanges.Failure(worker: member.name, description: error.description))
             } else if case .exchanged = outcome, isGivenUp(index) {
-                // What it was given up for may be what has changed.
+                // The worker may have been given up for the very thing that has changed.
                 restart(index)
             }
         }

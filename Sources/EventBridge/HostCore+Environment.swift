@@ -34,7 +34,7 @@ extension HostCore: SupervisorEnvironment {
     }
 
     func automaticShutdownBegan(index: Int) {
-        // Nothing new is taken: no worker is started again for it.
+        // The host takes nothing new: no worker is started again for it.
         router.closeIntake()
         reports.publish(BridgeEnding(worker: worker(index).route.peerName))
         Task(executorPreference: Simulation.taskExecutor) { [self] in
@@ -48,7 +48,7 @@ extension HostCore: SupervisorEnvironment {
     /// Tells what has become of a worker: on the status board, and by events.
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
         let (route, output) = lock.withLock { (workers[index].route, workers[index].output) }
-        // Before it is told: a subscriber that hears that a worker is down finds that it takes nothing.
+        // First of all: a subscriber that hears that a worker is down finds that the worker takes nothing.
         if case .gaveUp(let why) = status.state {
             route.close(because: "it was given up: \(why)", isGivenUp: true)
             router.peerIsUnavailable(route)
@@ -79,7 +79,7 @@ extension HostCore: SupervisorEnvironment {
             )
             lock.withLock { workers[index].starts.forgetFormer() }
         }
-        // What only the process beside it has changed was said before.
+        // A change of the process beside it alone was reported above.
         guard before.state != status.state || before.starts != status.starts || before.pid != status.pid else { return }
         switch status.state {
         case .stopping:
@@ -112,20 +112,20 @@ private struct ScheduledTimer: SupervisorTimer {
     let timer: Poller.Timer
 
     func cancel() {
-        // May be called from inside another timer's call; one that fires late is recognised by its token.
+        // A call from inside another timer's call is possible; a timer that fires late is recognised by its token.
         timer.cancelWithoutWaiting()
     }
 }
 
 extension ChildStatus {
-    /// Whether it runs, or is started without the end of any other.
+    /// Whether the worker runs, or is started without the end of any other.
     ///
-    /// Not one that was added and whose start is yet to be asked for, that waits for those before it in a start in
-    /// sequence, or whose group is still going down.
+    /// It does not if its start is yet to be requested after it was added, if it waits for workers before it in a start
+    /// in sequence, or if its group is still going down.
     var startsByItself: Bool {
         switch state {
         case .idle: false
-        // Of one that waits the last start is over.
+        // If it waits, its last start is over.
         case .starting: starts > deaths.last?.incarnation ?? 0
         case .backingOff(_, let until): until != nil
         case .ready, .draining, .stopping, .dormant, .stopped, .gaveUp: true

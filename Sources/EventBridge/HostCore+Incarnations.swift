@@ -61,7 +61,7 @@ extension HostCore: WorkerIncarnation.Owner {
         isOrderly: Bool,
         verdict: CrashLedger.Verdict
     ) {
-        // Before anybody hears of it.
+        // Before the supervisor tells of the end.
         usages.add(incarnation.ending.usage, index: incarnation.index, incarnation: incarnation.number)
         supervisor?.childExited(
             index: incarnation.index,

@@ -61,7 +61,7 @@ extension HostCore {
             poller: poller,
             output: { [gate = hosted.output, printed = hosted.printed, weak incarnation] line, isError in
                 incarnation?.printed(line)
-                // Before it is told of: who hears of a line finds it there.
+                // Before anything else: a receiver that hears of a line finds it there.
                 printed.add(line, isError: isError)
                 gate.take(line, isError: isError)
             },
@@ -81,7 +81,8 @@ extension HostCore {
                 reason: failure.reason
             )
         case .success(let worker):
-            // Before anybody hears of it: a child that was to be stopped while it was spawned is signalled at once.
+            // Before the supervisor hears of it: a child that was to be stopped while it was spawned is signalled at
+            // once.
             incarnation.spawned(worker)
             if !worker.missingFromBox.isEmpty {
                 reports.publish(

@@ -12,12 +12,11 @@ struct PendingReplacement {
     var isStarted = false
 }
 
-/// Puts another process in a worker's place: `SupervisorStateMachine` decides, and the route goes over from link to
-/// link.
+/// Puts another process in a worker's place: `SupervisorStateMachine` decides, and the route moves from link to link.
 extension HostCore {
-    /// Returns what has become of it.
+    /// Returns what has become of the replacement.
     ///
-    /// A task that is cancelled gives it up as long as nothing was handed over; afterwards it goes on.
+    /// Cancelling the task gives it up as long as nothing was handed over; afterwards it goes on.
     func replace(
         _ index: Int,
         with specification: WorkerSpecification,
@@ -33,7 +32,7 @@ extension HostCore {
                 let pending = PendingReplacement(index: index, specification: specification, continuation: continuation)
                 lock.withLock { replacements[number] = pending }
                 supervisor?.replaceRequested(index: index, request)
-                // Cancelled before there was anything to give up.
+                // The task was cancelled before there was anything to give up.
                 if Task.isCancelled { supervisor?.replacementCalledOff(request: number) }
             }
         } onCancel: {
@@ -55,8 +54,8 @@ extension HostCore {
     }
 
     func keepEvents(index: Int) {
-        // Before what the next process wants counts: the present one has no handler for it. One that was never ready
-        // has not gone by its own.
+        // This comes before what the next process wants counts: the present one has no handler for it. If the present
+        // one was never ready, what it wants has never counted.
         if present(index)?.keepEvents() == true { router.successorTakesOver(worker(index).route) }
     }
 
@@ -86,7 +85,7 @@ extension HostCore {
             defer { workers[index].starts.forgetSuccessor() }
             return workers[index].starts.successor?.link
         }
-        // Where no process was started, nothing else tells of the link's end.
+        // Where no process was started, nothing else reports the link's end.
         if let link { route.forgetSuccessor(link) }
     }
 }

@@ -7,17 +7,17 @@ import Supervision
 
 /// Waiting for what is on its way.
 extension HostCore {
-    /// How long a stop that was not asked for waits for that: as long as one that was asked for, by default.
+    /// How long an automatic stop waits for what is on its way: as long as a requested one does by default.
     static let drainingTime = Duration.seconds(5)
 
-    /// Returns when every link has been quiet at one and the same look: nothing on its way, nothing in a handler.
+    /// Returns when one look finds every link quiet: nothing on its way, nothing in a handler.
     func waitUntilIdle() async {
         while true {
             let routes = routes
             for route in routes where route.closedReason == nil { await wait(for: route) }
-            // An event can pass from a link that is looked at later to one that was looked at before.
+            // An event can pass from a link that is looked at later to a link that was looked at before.
             let before = routes.map(\.link.activity)
-            // What was reported of it, and what follows from that.
+            // Waits for reports about it, and for what follows from them.
             await reports.passed()
             let isQuiet = routes.allSatisfy { $0.closedReason != nil || $0.link.isQuiet }
             if isQuiet, routes.map(\.link.activity) == before { return }
@@ -36,7 +36,7 @@ extension HostCore {
         if link.hasEnded { route.renew(after: link) }
     }
 
-    /// The same, but no longer than `limit`.
+    /// Does the same as ``waitUntilIdle()``, but for no longer than `limit`.
     func settle(within limit: Duration) async {
         await wait(atMost: limit) { await self.waitUntilIdle() }
     }
@@ -52,7 +52,7 @@ extension HostCore {
         await withCheckedContinuation { continuation in
             let first = FirstCaller(continuation)
             let timer = poller.schedule(after: limit.nanoseconds) { first.resume() }
-            // Ends at the latest when the links do.
+            // The task ends at the latest when the links do.
             Task(executorPreference: Simulation.taskExecutor) {
                 await quiet()
                 timer.cancelWithoutWaiting()

@@ -12,7 +12,7 @@ final class HostCore: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     let publisher: EventPublisher
-    /// On which everything goes that the bridge reports about itself.
+    /// Carries everything that the bridge reports about itself.
     let reports: ReportLine
     let router: EventRouter
     let deadLetters: DeadLetterStore
@@ -22,13 +22,13 @@ final class HostCore: @unchecked Sendable {
     let usages = UsageTally()
     let automaticShutdown: AutomaticShutdown
     let startOrder: StartOrder
-    /// One change of the workers at a time.
+    /// Allows one change of the workers at a time.
     let changes = ChangeTurns()
     /// Gets what workers print, and numbers it.
     fileprivate let output: (target: OutputGate.Target, numbers: OutputNumbers)
 
     let lock = Lock()
-    /// By the supervisor's index; one that was removed keeps its place.
+    /// By the supervisor's index; a removed worker keeps its place.
     var workers: [HostedWorker] = []
     /// Stands in the places of all removed workers.
     private lazy var vacancy = HostedWorker(
@@ -37,11 +37,11 @@ final class HostCore: @unchecked Sendable {
         in: self,
         closedBecause: "it was removed"
     )
-    /// By name, of those specifications that have one.
+    /// By name, for the specifications that have one.
     private var pools: [String: WorkerPool] = [:]
-    /// Those who wait for the end of a worker that is removed.
+    /// The callers that wait for the end of a worker that is removed.
     private var removalWaiters: [Int: CheckedContinuation<Void, Never>] = [:]
-    /// Those who wait to hear what has become of a replacement, by the number of their request.
+    /// The callers that wait for the outcome of a replacement, by the number of their request.
     var replacements: [Int: PendingReplacement] = [:]
     var lastReplacement = 0
     private var startWaiter = StartWaiter.none
@@ -49,7 +49,7 @@ final class HostCore: @unchecked Sendable {
     private var startRequest = StartRequest.outstanding
     private var isStopRequested = false
     private var isStopped = false
-    // Set once, before anything runs; the supervisor needs the environment and the other way round.
+    // Set once, before anything runs: the supervisor and its environment need each other.
     private var supervisorBox: Supervisor?
 
     init(
@@ -101,7 +101,7 @@ final class HostCore: @unchecked Sendable {
 
     var supervisor: Supervisor? { lock.withLock { supervisorBox } }
 
-    /// The way to each worker, by index, also to those that were removed.
+    /// The way to each worker, by index, including removed workers.
     var routes: [Route] { lock.withLock { workers.map(\.route) } }
 
     /// The worker with this index, as it is now.
@@ -114,13 +114,13 @@ final class HostCore: @unchecked Sendable {
 
     var status: [ChildStatus] { statusByIndex.map(\.status) }
 
-    /// Of the workers that were not removed.
+    /// The statuses of the workers that were not removed.
     var statusByIndex: [(index: Int, status: ChildStatus)] {
         let all = supervisor?.status ?? []
         return indices.filter(all.indices.contains).map { ($0, filled(all[$0], of: $0)) }
     }
 
-    /// The status of the worker with this index, with what supervision does not know of it.
+    /// The status of the worker with this index, with details that supervision does not know.
     func filled(_ status: ChildStatus, of index: Int) -> ChildStatus {
         var status = usages.filling(in: status, of: index)
         if status.ended != nil, let incarnation = lock.withLock({ workers[index].starts[status.starts] }) {
@@ -129,7 +129,7 @@ final class HostCore: @unchecked Sendable {
         return status
     }
 
-    /// Of the worker with this index; nil if it was removed.
+    /// The status of the worker with this index; nil if it was removed.
     func status(at index: Int) -> ChildStatus? {
         guard let status = supervisor?.status, indices.contains(index), status.indices.contains(index) else {
             return nil
@@ -137,7 +137,7 @@ final class HostCore: @unchecked Sendable {
         return filled(status[index], of: index)
     }
 
-    /// Of the worker of this name, or of all members of the pool.
+    /// The indices of the worker of this name, or of all members of the pool.
     func indices(of worker: String) -> [Int] {
         lock.withLock {
             workers.indices.filter { index in
@@ -147,14 +147,14 @@ final class HostCore: @unchecked Sendable {
         }
     }
 
-    /// The pool of this name; nil if it is none.
+    /// The pool of this name; nil if there is none.
     func pool(named name: String) -> WorkerPool? { lock.withLock { pools[name] } }
 
     // MARK: - Workers that come and go
 
     /// Adds what is known of workers, behind all others.
     ///
-    /// - Returns: Their indices: those that the supervisor gives them.
+    /// - Returns: Their indices, which are those that the supervisor gives them.
     @discardableResult
     func append(_ added: [WorkerSpecification]) -> Range<Int> {
         var made: [HostedWorker] = []
@@ -171,7 +171,7 @@ final class HostCore: @unchecked Sendable {
         }
     }
 
-    /// Asks the supervisor for the end of a worker for good, and returns when nothing is left of it.
+    /// Asks the supervisor to end a worker for good, and returns when nothing is left of it.
     func removeChild(_ index: Int) async {
         await withCheckedContinuation { continuation in
             lock.withLock { removalWaiters[index] = continuation }
@@ -202,11 +202,12 @@ final class HostCore: @unchecked Sendable {
         router.start()
     }
 
-    /// Where the request to start is, which the supervisor takes at most once, and not after one to stop: it would
-    /// start everything again.
+    /// Where the request to start is.
+    ///
+    /// The supervisor takes it at most once, and not after a request to stop: it would start everything again.
     private enum StartRequest {
         case outstanding
-        /// On its way to the supervisor: a stop waits until it is there, and so do hurries, which are counted.
+        /// On its way to the supervisor: a stop waits until it has arrived, and so do hurries, which are counted.
         case underWay(hurries: Int)
         case made
     }
@@ -261,7 +262,7 @@ final class HostCore: @unchecked Sendable {
         await reports.passed()
     }
 
-    /// Returns when all workers have been stopped, whatever has asked for it.
+    /// Returns when all workers have been stopped, by any cause.
     func waitUntilStopped() async {
         await withCheckedContinuation { continuation in
             let isDone = lock.withLock {
@@ -296,8 +297,8 @@ final class HostCore: @unchecked Sendable {
     }
 
     func stopWorker(_ index: Int) {
-        // A worker that has come to rest by itself, or is removed, does not count as stopped on request. One that was
-        // added and not started yet does.
+        // A worker that has come to rest by itself, or is removed, does not count as stopped on request. A worker that
+        // was added and not started yet does.
         let isStopped = status(at: index).map { !$0.state.isAtRest || $0.state == .idle } ?? false
         lock.withLock {
             if isStopped, !workers[index].isRemoved { workers[index].wasStoppedOnRequest = true }
@@ -305,7 +306,7 @@ final class HostCore: @unchecked Sendable {
         supervisor?.stopChildRequested(index: index)
     }
 
-    /// Whether a worker was stopped on request and may be asked for again; at the end of all it may not.
+    /// Whether a worker was stopped on request and may be wanted again; at the end of all it may not.
     var hasStoppedOnRequest: Bool {
         !router.hasClosedIntake && lock.withLock { workers.contains(where: \.wasStoppedOnRequest) }
     }
@@ -342,7 +343,7 @@ final class HostCore: @unchecked Sendable {
             guard let pid = start.pid, line.contains(pid) || group == pid else { continue }
             return start.specification.allowsControl ? nil : start.specification.name
         }
-        // Its parents may have ended, and it may have a group of its own, as daemons do.
+        // The process's parents may have ended, and it may have a group of its own, as daemons do.
         guard let name = launcher.worker(markedOn: process) else { return nil }
         let isAllowed = lock.withLock {
             workers.contains { $0.specification.name == name && $0.specification.allowsControl }
@@ -359,12 +360,12 @@ final class HostCore: @unchecked Sendable {
             case .success: .ready
             case .failure(let failure): .failed(failure)
             }
-        // Who hears that all are ready has been told of each.
+        // A caller that hears that all are ready was told of each before.
         reports.whenPassed { waiter.resume(returning: outcome) }
     }
 
     func allStopped() {
-        // How they have ended still goes to those who are attached: before the publisher is let go.
+        // Reports about the ends still go to attached clients, before the publisher is let go.
         router.whenReported { [self] in
             router.stop()
             statusBoard.finish()
@@ -380,8 +381,8 @@ final class HostCore: @unchecked Sendable {
 
 extension HostedWorker {
     /// - Parameters:
-    ///   - pool: the one of which it is a member; nil if it is none of any.
-    ///   - reason: why nothing is to be taken for it from the beginning; nil if events are.
+    ///   - pool: the pool that it is a member of; nil if it is in none.
+    ///   - reason: why nothing is to be taken for it from the beginning; nil if events are to be.
     fileprivate init(
         _ specification: WorkerSpecification,
         of pool: RoutePool?,
@@ -408,7 +409,7 @@ extension HostedWorker {
         )
         printed = OutputLog(host.output.numbers)
         route.pool = pool
-        // Until it is told otherwise: it is not started yet.
+        // The worker is not started yet; this holds until the route is told otherwise.
         route.setStartsByItself(false)
         if let reason { route.close(because: reason) }
     }

@@ -5,22 +5,22 @@ struct HostedWorker {
     /// What its next start goes by.
     var specification: WorkerSpecification
     let route: Route
-    /// Gets what it prints.
+    /// Gets what the worker prints.
     let output: OutputGate
-    /// Keeps the last lines of that.
+    /// Keeps the last lines of what it prints.
     let printed: OutputLog
     var starts = IncarnationTable()
-    /// The last lines that the start that has ended last had printed; nil if there are none.
+    /// The last lines that the start which ended last had printed; nil if there are none.
     var lastOutput: String?
-    /// Whether it was stopped by a request for it alone, so that a request may start it again.
+    /// Whether a request for this worker alone has stopped it, so that a request may start it again.
     var wasStoppedOnRequest = false
-    /// Whether nothing is left of it but its place, by which the supervisor counts.
+    /// Whether only its place is left of it; the supervisor counts by places.
     var isRemoved = false
 
-    /// Nothing is left of the worker.
+    /// Leaves nothing of the worker.
     ///
-    /// - Parameter vacancy: what stands in the places of all removed workers: a host whose workers come and go does not
-    ///   grow by what each of them had.
+    /// - Parameter vacancy: what stands in the places of all removed workers, so that a host whose workers come and go
+    ///   does not grow by what each of them had.
     mutating func remove(leaving vacancy: HostedWorker) {
         self = vacancy
         isRemoved = true

@@ -1,12 +1,12 @@
-/// The starts of one worker that matter: the present or last one, one beside it that is to take its place, and one that
-/// has just ended.
+/// The starts of one worker that matter: the present or last one, one that is to take its place, and one that has just
+/// ended.
 struct IncarnationTable {
     private(set) var present: WorkerIncarnation?
     private(set) var successor: WorkerIncarnation?
-    /// The one before the present one, until its end was told.
+    /// The start before the present one, until its end was told.
     private(set) var former: WorkerIncarnation?
 
-    /// All of them that may have a process.
+    /// All these starts that may have a process.
     var all: [WorkerIncarnation] { [former, present, successor].compactMap { $0 } }
 
     /// The start of this number, if it still matters.

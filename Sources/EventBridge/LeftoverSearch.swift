@@ -1,11 +1,11 @@
 import BridgePlatform
 import Locks
 
-/// Looks, when a worker has ended, for processes that it has left behind outside its process group, and kills them.
+/// Kills the processes that a worker which has ended has left behind outside its process group.
 ///
-/// The group itself is killed before the worker's status is taken. What has left it, as daemons do, is found by a mark
-/// in its environment, in a look at all processes, which has a thread of its own while there is something to look for:
-/// one look serves all workers that have ended until then.
+/// The group itself is killed before the worker's status is taken. Processes that have left it, as daemons do, are
+/// found by a mark in their environment, in a look at all processes. The look has a thread of its own while there is
+/// something to look for: one look serves all workers that have ended until then.
 final class LeftoverSearch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     typealias Report = @Sendable ([MarkedProcesses.Found]) -> Void
@@ -13,9 +13,9 @@ final class LeftoverSearch: @unchecked Sendable {
     let mark = MarkedProcesses.Mark()
     private let lock = Lock()
     private var lastNumber: UInt64 = 0
-    /// By the value of the mark: the name of the worker, until it has ended.
+    /// The name of the worker, until it has ended, by the value of the mark.
     private var workers: [String: String] = [:]
-    /// By the value of the mark: the process group that is left out, and whom to tell.
+    /// The process group that is left out, and the function to call, by the value of the mark.
     private var wanted: [String: (group: Int32, report: Report)] = [:]
     private var isSearching = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
@@ -33,14 +33,14 @@ final class LeftoverSearch: @unchecked Sendable {
     /// No process bears this value: the worker could not be started.
     func forget(_ value: String) { lock.withLock { workers[value] = nil } }
 
-    /// The worker with this value; empty if it has ended, nil if it is another bridge's.
+    /// The worker with this value; empty if it has ended, nil if the value is another bridge's.
     func worker(of value: String) -> String? {
         lock.withLock { workers[value] ?? (mark.isOn(value) ? "" : nil) }
     }
 
     /// - Parameters:
     ///   - group: the worker's, if it was killed; nil to look everywhere.
-    ///   - report: called with what was found and killed, if there was something, on the search's thread.
+    ///   - report: called with what was found and killed, if anything, on the search's thread.
     func search(for value: String, outside group: Int32?, report: @escaping Report) {
         let isFirst = lock.withLock {
             workers[value] = nil
@@ -58,7 +58,7 @@ final class LeftoverSearch: @unchecked Sendable {
         }
     }
 
-    /// Returns when all that was to be searched for has been.
+    /// Returns when all requested searches are done.
     func finish() async {
         await withCheckedContinuation { continuation in
             let isIdle = lock.withLock {
@@ -81,8 +81,8 @@ final class LeftoverSearch: @unchecked Sendable {
         }
     }
 
-    /// - Parameter leaving: whether what is wanted is left to the guard.
-    /// - Returns: Whether nothing has come in between.
+    /// - Parameter leaving: whether the guard is to find what is wanted.
+    /// - Returns: Whether no search was requested in between.
     @discardableResult
     private func finishSearching(leaving: Bool = false) -> Bool {
         let waiters: [CheckedContinuation<Void, Never>]? = lock.withLock {

@@ -4,7 +4,7 @@ import BridgeTransport
 public import DomainEvents
 public import Supervision
 
-/// A worker has finished its handshake and subscribed to what it has to.
+/// A worker has finished its handshake and subscribed to all that its specification names.
 public struct WorkerReady: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -14,10 +14,9 @@ public struct WorkerReady: DomainEvent, SelfReport {
     public let start: Int
 }
 
-/// A worker has given no sign of life for longer than its heartbeat allows: it is ended, by SIGABRT and a second later
-/// by SIGKILL.
+/// A worker has given no sign of life for longer than its heartbeat allows, and is ended for that.
 ///
-/// Its ``WorkerExited`` follows.
+/// The host ends it by SIGABRT, and a second later by SIGKILL. Its ``WorkerExited`` follows.
 public struct WorkerUnresponsive: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -31,8 +30,8 @@ public struct WorkerUnresponsive: DomainEvent, SelfReport {
 
 /// A worker's process has ended and nothing is left of it, or it could not be started.
 ///
-/// What the process had sent has been handled before. Until then the worker is `stopping`, and ``WorkerStatus`` says
-/// how its process has ended and what is waited for.
+/// What the process had sent was handled before this. Until then the worker is `stopping`, and ``WorkerStatus`` says
+/// how its process has ended and what the host waits for.
 public struct WorkerExited: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -44,29 +43,29 @@ public struct WorkerExited: DomainEvent, SelfReport {
     public let next: String
     /// Whether it was asked to end.
     public let wasAsked: Bool
-    /// What it left in the outbox that it shared with the host; nil if it shared none, so that what it had published
-    /// and not sent is gone, uncounted, or if it ended by breaking the protocol.
+    /// What the worker left in the outbox that it shared with the host; nil if it shared none or broke the protocol.
     ///
-    /// ``EventsLost`` says so then.
+    /// Without a shared outbox, what the worker had published and not sent is gone, uncounted. ``EventsLost`` says so
+    /// then.
     public let outbox: Outbox?
-    /// How its process has ended, whatever the reason; nil if there was none, or other code of this process has taken
-    /// its status.
+    /// How its process has ended, whatever the reason; nil if there was none, or if other code of this process has
+    /// taken its status.
     ///
-    /// A worker that is ended for a fault has the fault as its ``reason``, and here the signal that it was ended with.
+    /// If the host has ended the worker for a fault, ``reason`` has the fault, and this has the signal.
     public let exit: Exit?
     /// What its process had used; nil if that is not known.
     public let usage: ResourceUsage?
-    /// The last lines that it had printed, with breaks between them: 64 and 8 KiB at most, of each its first KiB; nil
-    /// if none.
+    /// The last lines that it had printed, with breaks between them: 64 lines and 8 KiB at most, the first KiB of each;
+    /// nil if it had printed none.
     public let lastOutput: String?
 
     /// What a worker that has ended had left behind.
     public struct Outbox: Sendable, Hashable, Codable {
         /// How many events it had published and not sent: they have been delivered.
         public let delivered: Int
-        /// How many events it had published and that cannot be read, because ``damage`` hides them; they are lost.
+        /// How many events it had published that cannot be read, because ``damage`` hides them; they are lost.
         ///
-        /// 0 also if the damage has hit its count of them; ``EventsLost`` tells the two apart.
+        /// It is 0 also if the damage has hit the count of these events; ``EventsLost`` tells the two apart.
         public let lost: UInt64
         /// Whether it ended while it published: that event is dropped, and its `publish` never returned.
         public let isTorn: Bool
@@ -88,7 +87,7 @@ extension WorkerExited {
         public let signalName: String?
         /// Whether it has left a core.
         public let isCoreDumped: Bool
-        /// The limit for whose sake the operating system has killed it, or at which it ended.
+        /// The limit at which it ended, or for which the operating system has killed it.
         public let exceededLimit: ResourceLimit?
 
         init?(_ reason: ExitReason) {
@@ -119,8 +118,8 @@ extension WorkerExited.Outbox {
 
 /// A worker has ended, and events that it had published are gone, or may be.
 ///
-/// Told once for a start of the worker, before its ``WorkerExited``; not at all if nothing is known to be gone: what a
-/// worker of this package leaves behind arrives, unless its memory is damaged.
+/// The host tells this once for a start of the worker, before its ``WorkerExited``, and not if nothing is known to be
+/// gone. What a worker of this package leaves behind arrives, unless its memory is damaged.
 public struct EventsLost: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -128,7 +127,7 @@ public struct EventsLost: DomainEvent, SelfReport {
     public let incarnation: UInt64
     /// How many of its events had arrived before, counted from its start.
     public let after: UInt64
-    /// How many are gone, as `WorkerStatistics` counts them; nil if it cannot be known: then it may have been none.
+    /// How many are gone, as `WorkerStatistics` counts them; nil if that cannot be known, and then there may be none.
     public let count: UInt64?
     /// Why, as a phrase about the worker: `it ended without a goodbye, and shared no outbox`.
     public let reason: String
@@ -152,7 +151,7 @@ extension EventsLost {
 public struct WorkerReplaced: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// The process that did the work before; nil if that had ended by itself when the new one was ready.
+    /// The process that did the work before; nil if it had ended by itself when the new one was ready.
     public let oldPID: Int32?
     /// The process that does it now.
     public let newPID: Int32
@@ -166,7 +165,7 @@ public struct WorkerNotReplaced: DomainEvent, SelfReport {
     public let reason: String
 }
 
-/// A worker stays down, because starting it again was of no use.
+/// A worker stays down, because further starts were of no use.
 public struct WorkerGaveUp: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -188,14 +187,14 @@ public struct WorkerOutput: DomainEvent, SelfReport {
     public let worker: String
     /// Whether it was standard error.
     public let isError: Bool
-    /// The line without its end; longer ones than 16 KiB come in pieces.
+    /// The line without its end; lines longer than 16 KiB come in pieces.
     public let line: String
 }
 
-/// A worker has printed more than is passed on (``WorkerLimits/output``): so much of it was left out.
+/// A worker has printed more than ``WorkerLimits/output`` lets pass: so much of it was left out.
 ///
-/// Told at most once a second, and at the worker's end. The worker itself notices nothing: it never waits for who reads
-/// its output.
+/// The host tells this at most once a second, and at the worker's end. The worker notices nothing: it never waits for
+/// the reader of its output.
 public struct WorkerOutputDropped: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -205,10 +204,10 @@ public struct WorkerOutputDropped: DomainEvent, SelfReport {
     public let bytes: Int
 }
 
-/// A worker has been started in a box with parts missing, as its system lacks them and ``WorkerBox/isBestEffort``
-/// allows that, or as it is Linux before 6.12, where signals get out of a box.
+/// A worker has been started in a box with parts missing.
 ///
-/// Told for each of its starts, before its ``WorkerReady``.
+/// Its system lacks them and ``WorkerBox/isBestEffort`` allows that, or it is Linux before 6.12, where signals get out
+/// of a box. The host tells this for each of its starts, before its ``WorkerReady``.
 public struct WorkerBoxIncomplete: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -218,11 +217,11 @@ public struct WorkerBoxIncomplete: DomainEvent, SelfReport {
     public let missing: [String]
 }
 
-/// A worker has ended and had left processes behind that were no longer in its process group, as daemons are: they were
-/// killed.
+/// A worker has ended, and the host has killed processes that it had left behind outside its process group, as daemons
+/// are.
 ///
-/// Those that are still in its group are killed with it, without a word. One that has also changed its environment is
-/// not found.
+/// Processes that are still in the group are killed with the worker, without a word. A process that has also changed
+/// its environment is not found.
 public struct WorkerLeftBehind: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String

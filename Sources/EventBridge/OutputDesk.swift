@@ -4,10 +4,10 @@ import DomainEvents
 
 /// Answers the questions about what workers have printed.
 ///
-/// Each is answered on the thread that reads its sender's link. What one answer takes is bounded by what is kept of a
-/// worker and by the members of a pool.
+/// Each question is answered on the thread that reads its sender's link. The lines that the host keeps of a worker, and
+/// the members of a pool, bound the cost of an answer.
 final class OutputDesk: Sendable {
-    /// Beyond so much text an answer takes no further line.
+    /// An answer with more text than this takes no further line.
     private static let mostBytes = 256 << 10
 
     private let core: HostCore
@@ -49,7 +49,7 @@ final class OutputDesk: Sendable {
         return WorkerOutputReported(
             lines: lines,
             isComplete: lines.count == found.count,
-            // A question for all that is kept has missed nothing: that begins somewhere.
+            // A question for all that is kept has missed nothing: the kept lines begin somewhere.
             hasMissed: command.after > 0 && hasForgotten
         )
     }

@@ -10,11 +10,11 @@ final class OutputGate: @unchecked Sendable {
     /// Where lines go.
     enum Target: Sendable {
         case closure(@Sendable (WorkerOutput) -> Void)
-        /// They are published, and printed if nothing subscribes to them.
+        /// Lines are published, and printed if nothing subscribes to them.
         case published(otherwise: UnclaimedOutput)
     }
 
-    /// For how long what is left out is gathered before it is said.
+    /// How long the gate gathers what is left out before it reports it.
     private static let interval: UInt64 = 1_000_000_000
 
     private let worker: String
@@ -57,7 +57,7 @@ final class OutputGate: @unchecked Sendable {
         if isFirst { poller.schedule(after: Self.interval) { [weak self] in self?.tell() } }
     }
 
-    /// Says what was left out and not said yet.
+    /// Reports what was left out and not reported yet.
     func tell() {
         let dropped = lock.withLock {
             isToldLater = false

@@ -2,14 +2,14 @@ import BridgePlatform
 import Locks
 import Synchronization
 
-/// Numbers the lines of all workers of a host, so that those of a pool have an order.
+/// Numbers the lines of all workers of a host, so that the lines of a pool have an order.
 final class OutputNumbers: Sendable {
     private let last = Atomic<UInt64>(0)
 
     func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
 }
 
-/// The last lines that a worker has printed in all of its starts, for those who ask for them.
+/// The last lines that a worker has printed in all of its starts, for the clients that ask for them.
 final class OutputLog: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -17,7 +17,7 @@ final class OutputLog: @unchecked Sendable {
     static let maximumBytes = 64 << 10
     /// What is kept of one line.
     static let maximumLineBytes = 4_096
-    /// What a line counts for beside its bytes, as an empty one takes its room too.
+    /// What a line counts for besides its bytes, as an empty line takes room too.
     static let lineBytes = 64
 
     struct Line: Sendable {
@@ -33,14 +33,14 @@ final class OutputLog: @unchecked Sendable {
     private let numbers: OutputNumbers
     private let lock = Lock()
     private var lines: [Line] = []
-    /// How many of the first lines are forgotten and still there: to take each out alone would move all others.
+    /// How many of the first lines are forgotten and still there: taking each out alone would move all others.
     private var forgotten = 0
     private var bytes = 0
     private var lastForgotten: UInt64 = 0
 
     init(_ numbers: OutputNumbers) { self.numbers = numbers }
 
-    /// From the one thread that reads what workers print: a line is here before the next one has its number.
+    /// Called by the one thread that reads what workers print: a line is here before the next one has its number.
     func add(_ line: LinePipe.Line, isError: Bool) {
         let isCut = line.bytes.count > Self.maximumLineBytes
         let kept = Line(
@@ -65,7 +65,7 @@ final class OutputLog: @unchecked Sendable {
         }
     }
 
-    /// The oldest lines with a greater number, and whether some with a greater number are forgotten.
+    /// The oldest lines with a greater number, and whether any line with a greater number was forgotten.
     func lines(after number: UInt64, atMost count: Int) -> (lines: [Line], hasForgotten: Bool) {
         lock.withLock {
             (Array(lines[forgotten...].drop { $0.number <= number }.prefix(count)), lastForgotten > number)

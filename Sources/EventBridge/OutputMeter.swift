@@ -1,7 +1,7 @@
 /// Decides which lines that a worker prints are passed on: so many bytes a second, and four seconds' worth at once.
 ///
-/// Once it leaves lines out it does so until there is room for a second's worth again: what is passed on comes in
-/// pieces that one can read, and not as single lines out of a flood.
+/// Once it leaves lines out, it does so until there is room for a second's worth again. So a reader gets whole
+/// passages, and not single lines out of a flood.
 struct OutputMeter {
     /// What was left out.
     struct Dropped: Equatable {
@@ -9,7 +9,7 @@ struct OutputMeter {
         var bytes = 0
     }
 
-    /// What a line counts for beside its bytes, as an empty one takes its time too.
+    /// What a line counts for besides its bytes, as an empty line takes time too.
     static let lineBytes = 64
 
     private static let burstSeconds = 4
@@ -35,7 +35,7 @@ struct OutputMeter {
         refill(at: now)
         if isDropping { isDropping = room < rate }
         let cost = bytes + Self.lineBytes
-        // A line that is longer than all the room there can be passes when there is all of it.
+        // A line that is longer than all possible room passes when all of that is free.
         if !isDropping, room >= min(cost, rate * Self.burstSeconds) {
             room -= min(cost, room)
             return true
@@ -46,7 +46,7 @@ struct OutputMeter {
         return false
     }
 
-    /// What was left out since the last time; nil if it was nothing.
+    /// What was left out since the last call; nil if nothing was.
     mutating func takeDropped() -> Dropped? {
         defer { dropped = Dropped() }
         return dropped.lines == 0 ? nil : dropped
@@ -55,7 +55,7 @@ struct OutputMeter {
     private mutating func refill(at now: UInt64) {
         guard now > last else { return }
         let nanoseconds = min(now - last, UInt64(Self.burstSeconds) * Self.second)
-        // Whole bytes only: what is left of the time counts the next time.
+        // Whole bytes only: the rest of the time counts at the next call.
         let (product, overflow) = nanoseconds.multipliedReportingOverflow(by: UInt64(rate))
         let bytes = overflow ? .max : product / Self.second
         guard bytes > 0 else { return }

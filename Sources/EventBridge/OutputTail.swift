@@ -2,7 +2,7 @@ import BridgePlatform
 
 /// The last lines that a start of a worker has printed, which often say why it has ended.
 struct OutputTail {
-    /// As many lines as a stack trace may stand behind the sentence that matters.
+    /// A stack trace of so many lines may stand behind the sentence that matters.
     static let maximumLines = 64
     static let maximumBytes = 8_192
     /// What is kept of one line.
@@ -20,7 +20,7 @@ struct OutputTail {
 
     /// The lines, with breaks between them; nil if there are none.
     ///
-    /// Decoded when they are asked for, which is once in a worker's life, and not for each line of a flood.
+    /// The lines are decoded on request, which is once in a worker's life, and not for each line of a flood.
     var text: String? {
         lines.isEmpty ? nil : lines.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
     }

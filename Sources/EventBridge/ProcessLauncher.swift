@@ -3,9 +3,11 @@ import BridgeTransport
 import Locks
 import Supervision
 
-/// Starts workers as processes, with one end of a socket pair as their descriptor 3, memory for their outbox as 4, and
-/// memory for what large events they get as 5; through `bridge-launcher`, where it is, so that nothing of them outlives
-/// this process.
+/// Starts workers as processes, through `bridge-launcher` if it is there, so that nothing of them outlives this
+/// process.
+///
+/// A worker gets one end of a socket pair as descriptor 3, memory for its outbox as 4, and memory for the large events
+/// that it gets as 5.
 final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -21,10 +23,10 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     /// What every program may need to know; nothing else of the supervisor's environment is passed on.
     private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"]
 
-    /// The settings of the Swift runtime's backtracer, which a worker does without unless they say otherwise.
+    /// The settings of the Swift runtime's backtracer, which is off in a worker unless they say otherwise.
     ///
-    /// Where a toolchain is installed it catches the first signal of a crash, or SIGABRT from the supervisor, prints
-    /// for seconds, and lets the process live on.
+    /// Where a toolchain is installed, the backtracer catches the first signal of a crash, or SIGABRT from the
+    /// supervisor. It then prints for seconds, and lets the process live on.
     private static let backtraces = "SWIFT_BACKTRACE"
 
     private let start: WorkerStart
@@ -101,7 +103,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
             case .success(let child):
                 let pipes = [outputPipe, errorPipe]
                 let process = SpawnedProcess(child: child, pipes: pipes, poller: order.poller) { exit in
-                    // Without its zombie the group may have been out of reach, and lives on.
+                    // Without its zombie the group may have been out of reach: then it lives on.
                     let group = exit.status == .reapedElsewhere ? nil : child.processIdentifier
                     leftovers.search(for: mark, outside: group) { found in
                         order.leftBehind(child.processIdentifier, found)
@@ -127,9 +129,9 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
 
     // MARK: - bridge-launcher
 
-    /// Its path; nil if workers are started without it.
+    /// The path of `bridge-launcher`; nil if workers are started without it.
     ///
-    /// Looked up anew for every start, as the workers' programs are.
+    /// It is looked up anew for every start, as the workers' programs are.
     private func findLauncher() throws -> String? {
         switch start {
         case .direct: return nil
@@ -142,7 +144,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
 
     /// The way to the guard, which is started with the first worker, and again if it was killed.
     ///
-    /// Nil if there is none: the workers themselves end with this process all the same.
+    /// Nil if there is no guard: the workers themselves end with this process all the same.
     private func guardDescriptor(launcher: String, on poller: Poller) -> SharedDescriptor? {
         lock.withLock {
             if let descriptor = processGuard?.descriptor { return descriptor }
@@ -156,7 +158,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         return LaunchFailure(reason: .spawnFailed(error.description, errno: error.code))
     }
 
-    /// Without its box it would do what it is not to do, also where best effort is enough.
+    /// Without its box the worker would do what it is not to do, even where best effort is enough.
     private static func noLauncher(_ start: WorkerStart) -> LaunchFailure {
         let why = start == .direct ? "which this bridge does without" : "which is not beside the running program"
         return LaunchFailure(reason: .boxUnavailable("its box is made by bridge-launcher, \(why)"))
@@ -208,7 +210,7 @@ private final class SpawnedProcess: WorkerProcess {
     private let poller: Poller
     private let ended: @Sendable (ChildExit) -> Void
 
-    /// - Parameter ended: called when its status has been taken, and its group killed.
+    /// - Parameter ended: called when the process's status has been taken, and its group killed.
     init(child: ChildProcess, pipes: [LinePipe], poller: Poller, ended: @escaping @Sendable (ChildExit) -> Void) {
         self.child = child
         self.pipes = pipes
@@ -221,7 +223,7 @@ private final class SpawnedProcess: WorkerProcess {
     var isBeingDebugged: Bool { ProcessTracing.isTraced(child.processIdentifier) }
 
     func signal(_ signal: ChildSignal) {
-        // A child that is gone is passed over; there is nothing else that can go wrong with a handle of our own child.
+        // A child that is gone is passed over; nothing else can go wrong with a handle of our own child.
         _ = try? child.signal(signal.number)
     }
 
@@ -234,7 +236,7 @@ private final class SpawnedProcess: WorkerProcess {
             ended(exit)
             // What a grandchild goes on printing is no longer the worker's.
             for pipe in pipes { pipe.finish() }
-            // Behind its last words, which lie in the pipes.
+            // Behind the worker's last words, which lie in the pipes.
             let tell: @Sendable () -> Void = { handler(ExitReason(exit.status)) }
             if !poller.perform(tell) { tell() }
         }

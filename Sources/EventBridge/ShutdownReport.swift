@@ -1,6 +1,6 @@
 /// What a bridge has left undone when it ended.
 public struct ShutdownReport: Sendable, Hashable {
-    /// Events that were accepted for a worker and not handled by it; they are gone with the bridge.
+    /// Events that were accepted for a worker and that it did not handle; they are gone with the bridge.
     public struct Leftover: Sendable, Hashable {
         /// The worker's name.
         public let worker: String
@@ -8,7 +8,7 @@ public struct ShutdownReport: Sendable, Hashable {
         public let events: Int
     }
 
-    /// One for each worker that has left any, in the order of the specifications.
+    /// One for each worker that has left events, in the order of the specifications.
     public let leftovers: [Leftover]
 
     /// Whether every accepted event was handled.

@@ -3,15 +3,15 @@ import EventRouting
 import Locks
 import Supervision
 
-/// The states of all workers, as far as they were told, and the feeds that are told of them.
+/// The states of all workers, as far as they were told, and the feeds that hear of them.
 ///
-/// A feed that is added gets a snapshot, and then each change that is not in it, once and in order. The changes come
-/// from one thread at a time; each feed's updates wait in a line of its own, so that no lock is held while they are
+/// A feed that is added gets a snapshot, and then each change that is not in it, once and in order. One thread at a
+/// time brings the changes. Each feed's updates wait in a line of its own, so that no lock is held while they are
 /// handed over.
 final class StatusBoard: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
-    /// By index; of those that were removed what they were last.
+    /// By index; a removed worker has its last state here.
     private var all: [WorkerStatus] = []
     private var removed: Set<Int> = []
     private var feeds: [StatusFeed] = []
@@ -22,7 +22,7 @@ final class StatusBoard: @unchecked Sendable {
         removed.isEmpty ? all : all.indices.filter { !removed.contains($0) }.map { all[$0] }
     }
 
-    /// There are more workers, behind all others.
+    /// More workers have come, behind all others.
     func add(_ names: [String]) {
         for name in names {
             let status = WorkerStatus(name: name, state: .idle)
@@ -64,7 +64,7 @@ final class StatusBoard: @unchecked Sendable {
         return before
     }
 
-    /// - Parameter change: makes a change, with the lock held, and says of whom.
+    /// - Parameter change: makes a change, with the lock held, and returns the changed worker's status.
     private func tell(_ change: () -> WorkerStatus) {
         let told = lock.withLock {
             let changed = change()
@@ -89,7 +89,7 @@ final class StatusBoard: @unchecked Sendable {
     }
 }
 
-/// What one receiver is told of the workers' states: updates in a line, handed over by one thread at a time.
+/// What one receiver hears of the workers' states: updates in a line, handed over by one thread at a time.
 final class StatusFeed: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private enum Entry {
@@ -102,9 +102,9 @@ final class StatusFeed: @unchecked Sendable {
     private var line: [Entry] = []
     /// True from the beginning: the caller that asked for the snapshot hands it over.
     private var isDelivering = true
-    /// Whether an update was handed over to which nothing listened.
+    /// Whether an update was handed over that nothing listened to.
     private var isUnheard = false
-    /// On which the updates behind the snapshot are handed over; nil for the thread of the change.
+    /// Hands over the updates behind the snapshot; nil if the thread of the change does.
     private let reports: ReportLine?
     private let sink: @Sendable (WorkerStatusUpdate) -> Bool
     private let end: @Sendable () -> Void
@@ -136,7 +136,7 @@ final class StatusFeed: @unchecked Sendable {
         handOver()
     }
 
-    /// Hands over what waits, unless another thread does, which then takes this along.
+    /// Hands over what waits; if another thread is doing so, that thread takes this along.
     ///
     /// - Returns: False if it was found that nothing listens any more.
     @discardableResult
@@ -153,8 +153,8 @@ final class StatusFeed: @unchecked Sendable {
 
     private func handOver() {
         guard !DeliveryThread.current.isDelivering else {
-            // Whatever is published here comes behind the event whose handler is running, and so behind what other
-            // threads are told meanwhile.
+            // An event that is published here comes behind the event whose handler is running. So it also comes behind
+            // what other threads are told meanwhile.
             LineExecutor.anywhere.schedule { self.handOver() }
             return
         }

@@ -1,11 +1,11 @@
 import BridgePlatform
 
-/// Prints on standard error what a host's workers print and nothing subscribes to, with the worker's name before each
-/// line.
+/// Prints on standard error what workers print and nothing subscribes to, with the worker's name before each line.
 ///
-/// It waits for no reader: what is not taken at once is left out. A line of which a part was taken ends there.
+/// It waits for no reader: what standard error does not take at once is left out. A line that was taken in part ends
+/// there.
 final class UnclaimedOutput: @unchecked Sendable {
-    // Sendable: touched on the poller's thread alone, on which all output of workers is read.
+    // Sendable: only the poller's thread, which reads all output of workers, touches it.
 
     private let number: CInt
     private var endsInPart = false
@@ -16,7 +16,7 @@ final class UnclaimedOutput: @unchecked Sendable {
     func print(_ line: String, of worker: String) {
         let text = "\(endsInPart ? "\n" : "")[\(worker)] \(TerminalText.harmless(line))\n"
         var rest = Array(text.utf8)[...]
-        // Opened for each line: such lines are few, and a host is to hold no descriptor for them.
+        // Opened for each line: such lines are few, and the host is to hold no descriptor for them.
         let output = UnwaitedOutput(number)
         while !rest.isEmpty {
             let count = output.write(rest)

@@ -4,7 +4,7 @@ import Supervision
 /// Keeps what the workers' last processes have used, as long as their deaths are kept.
 ///
 /// Supervision decides by how a child has ended, never by what it has used. So the usage stands beside Supervision's
-/// tally of deaths, and is joined with it when the status is asked for.
+/// tally of deaths, and a request for the status joins the two.
 final class UsageTally: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()

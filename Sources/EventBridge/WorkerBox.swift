@@ -7,39 +7,39 @@ import Supervision
 /// WorkerBox(memory: 512 << 20, openFiles: 256, files: .init(readOnly: ["/srv/maps"], writable: ["/srv/tiles"]), allowsNetwork: false)
 /// ```
 ///
-/// It is closed around the worker's process by `bridge-launcher`, before the worker's program begins, and holds for all
-/// that the program starts. Nothing opens it again. Where there is no launcher the worker is not started. In any box a
-/// process gets no new privileges: a set-user-ID program that it starts has its own rights only, so that `sudo` does
-/// not work.
+/// `bridge-launcher` closes the box around the worker's process, before the worker's program begins. It holds for all
+/// that the program starts, and nothing opens it again. Where there is no launcher the worker is not started. In any
+/// box a process gets no new privileges: a set-user-ID program that it starts has only the rights of that process, so
+/// that `sudo` does not work.
 ///
-/// A box with ``files`` or without network is closed: what is in it changes no process outside, and looks into none. It
-/// cannot trace one, read its memory or environment, set its limits, nice value, scheduler or affinity, and, from Linux
-/// 6.12 on, send it a signal; before, ``WorkerBoxIncomplete`` says so. Keys, System V's and POSIX's queues and memory
-/// by number, user namespaces and programs of another architecture are refused. As a process is told from another by
-/// its number alone, a thread in it sets its own scheduling as 0 only. Of the superuser's capabilities those about
-/// files and users are left. `docs/reference/security.md` has the table.
+/// A box with ``files`` or without network is closed: a process in it changes no process outside, and looks into none.
+/// It cannot trace such a process, read its memory or environment, or set its limits, nice value, scheduler or
+/// affinity. From Linux 6.12 on it cannot send it a signal either; before, ``WorkerBoxIncomplete`` says so. Keys,
+/// System V's and POSIX's queues and memory by number, user namespaces and programs of another architecture are
+/// refused. The box knows a process by its number alone, so that a thread in it sets its own scheduling as 0 only. Of
+/// the superuser's capabilities those about files and users are left. `docs/reference/security.md` has the table.
 ///
-/// Workers in memory, of the test kit, have no process and no box.
+/// Workers in memory, as the test kit makes them, have no process and no box.
 public struct WorkerBox: Sendable, Hashable {
-    /// Which files a worker can touch, on Linux 6.2 and later with Landlock enabled; all others are refused to it by
+    /// Which files a worker can touch, on Linux 6.2 and later with Landlock enabled; access to all others fails with
     /// EACCES.
     ///
-    /// A path stands for a file, or for a directory with all that lies below it; it has to be there when the worker is
-    /// started, and a relative one counts from the worker's working directory.
+    /// A path stands for a file, or for a directory with all that lies below it. It has to be there when the worker is
+    /// started; a relative path counts from the worker's working directory.
     ///
     /// Always readable are the worker's program, `/usr`, `/bin`, `/sbin`, `/lib` and its sisters, the directories of
     /// the libraries that `bridge-launcher` itself uses, the loader's list of them, `/etc/localtime`, `/proc`,
-    /// `/sys/devices/system/cpu`, `/dev/zero`, `/dev/random` and `/dev/urandom`; `/dev/null` and `/dev/full` can be
-    /// written, too. What `/proc` tells of a process outside the box is what it tells everybody. A script's
-    /// interpreter, and libraries beside a program, have to be among ``readOnly``.
+    /// `/sys/devices/system/cpu`, `/dev/zero`, `/dev/random` and `/dev/urandom`. `/dev/null` and `/dev/full` can be
+    /// written, too. Of a process outside the box `/proc` shows what it shows to everybody. A script's interpreter, and
+    /// libraries beside a program, have to be among ``readOnly``.
     ///
-    /// What is not a matter of these rules: to ask whether a file is there, how large it is and whose; to change its
-    /// mode, owner or times where the user may; and to connect to a socket in the file system.
+    /// These rules do not keep a worker from asking whether a file is there, how large it is and whose; from changing
+    /// its mode, owner or times where the user may; or from connecting to a socket in the file system.
     public struct Files: Sendable, Hashable {
         /// What can be read, listed and executed.
         public var readOnly: [String]
 
-        /// What can be read, listed, written, made and removed, but not executed, unless it is among ``readOnly`` as
+        /// What can be read, listed, written, made and removed; it can be executed only if it is among ``readOnly`` as
         /// well.
         public var writable: [String]
 
@@ -52,67 +52,68 @@ public struct WorkerBox: Sendable, Hashable {
 
     /// How much memory of its own the process may have, in bytes (RLIMIT_DATA); nil for any amount.
     ///
-    /// What counts is what can be written and is shared with no other process, used or not: the heap, and 8 MiB for the
-    /// stack of each thread. A Swift program wants 64 MiB to begin with. Memory that is shared, as the outbox is, does
-    /// not count, nor does what is only reserved.
+    /// The limit counts memory that can be written and is shared with no other process, used or not: the heap, and 8
+    /// MiB for the stack of each thread. A Swift program wants 64 MiB to begin with. Shared memory, as the outbox is,
+    /// does not count, nor does memory that is only reserved.
     ///
-    /// A Swift program that gets no memory ends by a signal. No signal says that it was the memory, so that
-    /// ``WorkerExited/reason`` says it of a worker that ended by itself when it had three quarters of this in RAM, and
-    /// more than the supervisor ever had: the system counts a process's memory from before its program began.
+    /// A Swift program that gets no memory ends by a signal, and no signal names memory as the cause.
+    /// ``WorkerExited/reason`` therefore names it if the worker ended by itself with three quarters of this in RAM, and
+    /// with more than the supervisor ever had: the system counts a process's memory from before its program began.
     public var memory: Int?
 
     /// How much processor time the process may use, in whole seconds (RLIMIT_CPU); nil for any amount.
     ///
-    /// Then it is killed by SIGXCPU, and two seconds later by SIGKILL if it handles that. Each process that it starts
-    /// has this time of its own.
+    /// Beyond it the system kills the process by SIGXCPU, and two seconds later by SIGKILL if it handles that. Each
+    /// process that it starts has this time of its own.
     public var processorTime: Duration?
 
     /// How many descriptors the process may have open (RLIMIT_NOFILE); nil for what the supervisor may.
     ///
-    /// What is beyond it fails with EMFILE, for the worker to report.
+    /// An open beyond it fails with EMFILE, for the worker to report.
     public var openFiles: Int?
 
-    /// How many processes and threads the user may have for this one to be able to start another (RLIMIT_NPROC); nil
-    /// for what the supervisor may.
+    /// How many processes and threads the user may have when this process starts another (RLIMIT_NPROC); nil for what
+    /// the supervisor may.
     ///
-    /// The system counts all of the user's, whatever has started them, so that this is of use for a user of the
-    /// workers' own. It does not hold for the superuser. What is beyond it fails with EAGAIN, for the worker to report.
+    /// The system counts all processes of the user, whatever has started them: this is of use where workers have a user
+    /// of their own. It does not hold for the superuser. A start beyond it fails with EAGAIN, for the worker to report.
     public var processes: Int?
 
-    /// How large a core may be that it leaves, in bytes (RLIMIT_CORE); 0 for none, nil for what the supervisor's may.
+    /// How large a core the process may leave, in bytes (RLIMIT_CORE); 0 for none, nil for what the supervisor's may.
     ///
-    /// Where the system gives cores to a program, as `systemd-coredump` is, that program decides.
+    /// Where the system gives cores to a program, such as `systemd-coredump`, that program decides.
     public var core: Int?
 
-    /// How large a file may become by its writing, in bytes (RLIMIT_FSIZE); nil for any size.
+    /// How large a file the process may write, in bytes (RLIMIT_FSIZE); nil for any size.
     ///
-    /// Then it is killed by SIGXFSZ.
+    /// Beyond it the system kills the process by SIGXFSZ.
     public var fileSize: Int?
 
     /// Which files it can touch; nil for all that its user may.
     public var files: Files?
 
-    /// Whether it can reach a network, its own machine's included; without, it can make sockets of the kind AF_UNIX
-    /// only.
+    /// Whether it can reach a network, its own machine's included; without, it can only make sockets of the kind
+    /// AF_UNIX.
     ///
-    /// Refused with EAFNOSUPPORT, by a filter of system calls, on Linux for x86-64, ARM64 and RISC-V. Programs of
-    /// another architecture do not run then, and neither does `io_uring`, which would get around it.
+    /// A filter of system calls refuses other sockets with EAFNOSUPPORT, on Linux for x86-64, ARM64 and RISC-V.
+    /// Programs of another architecture do not run then, and neither does `io_uring`, which would get around it.
     public var allowsNetwork: Bool
 
     /// Whether it can connect to sockets of this machine where it has no network: to a database, the system's log, a
     /// control socket.
     ///
-    /// Refused with EACCES, by the same filter, which sees no addresses: all of them, or none. A datagram can be sent
-    /// without connecting, to whatever socket its user may write to. Of no effect where it has a network.
+    /// The same filter refuses connections with EACCES. It sees no addresses: it refuses all of them, or none. The
+    /// worker can send a datagram without connecting, to any socket that its user may write to. This has no effect
+    /// where it has a network.
     public var allowsConnections: Bool
 
     /// The bits that new files do not get, 0 to 0o777; nil for the supervisor's.
     public var umask: Int?
 
-    /// Whether the worker is started also where the system lacks what its box needs.
+    /// Whether the worker is started even if the system lacks what its box needs.
     ///
-    /// ``WorkerBoxIncomplete`` says then what is missing. Not by default: the start is refused for good, unless signals
-    /// are all that is.
+    /// ``WorkerBoxIncomplete`` then says what is missing. By default it is false: the start is refused for good, unless
+    /// signals are all that is missing.
     public var isBestEffort: Bool
 
     /// Makes a box; without arguments it only keeps the worker from getting new privileges.
@@ -144,10 +145,10 @@ public struct WorkerBox: Sendable, Hashable {
 }
 
 extension WorkerBox {
-    /// Less does not hold the bridge's own threads.
+    /// With less the bridge's own threads find no room.
     private static let leastMemory = 16 << 20
 
-    /// Fewer are needed to say hello.
+    /// A worker needs as many to say hello.
     private static let leastOpenFiles = 16
 
     /// Far beyond any machine, and far from overflow.
@@ -203,20 +204,20 @@ extension WorkerBox {
         return box
     }
 
-    /// What this system lacks of the box, each as a sentence: found by closing one around a program that ends at once.
+    /// What this system lacks of the box, each as a sentence.
     ///
-    /// Blocks for some milliseconds.
+    /// It closes a box around a program that ends at once, and blocks for some milliseconds.
     ///
     /// - Throws: A `SystemError` or `SpawnError` if there is no `bridge-launcher` beside this program, or it cannot be
     ///   started.
     package func missingHere() throws -> [String] {
         let launcher = try CurrentProcess.executableDirectory() + "/bridge-launcher"
         var box = spawnBox
-        // Whether it could be closed at all is asked, and not whether a path is there or a limit can be set.
+        // The question is whether a box can be closed at all, not whether a path is there or a limit can be set.
         box.limits = [:]
         if files != nil { box.files = SpawnBox.Files(readOnly: [], writable: []) }
         box.isBestEffort = true
-        // It ends at once, as it is told nothing to do.
+        // The launcher ends at once, as it is told nothing to do.
         var request = SpawnRequest(executable: launcher)
         request.launcher = SpawnRequest.Launcher(path: launcher, box: box)
         let child = try ChildProcess.spawn(request)
@@ -224,10 +225,10 @@ extension WorkerBox {
         return child.missingFromBox
     }
 
-    /// Why a process in this box ended, with the limit that it was at, if no signal has named one.
+    /// Why a process in this box ended, with the limit that it was at, if no signal has named a limit.
     ///
-    /// - Parameter ownPeak: the most memory that this process ever had; what the child had before its program began was
-    ///   this one's.
+    /// - Parameter ownPeak: the most memory that this process ever had: the child had this process's memory before its
+    ///   program began.
     func explanation(
         of reason: ExitReason,
         _ usage: ResourceUsage?,

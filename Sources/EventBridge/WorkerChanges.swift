@@ -1,7 +1,6 @@
 import Supervision
 
-/// What lies between the workers that a bridge has and those that it is to have, by name: found before anything is
-/// done.
+/// What differs, by name, between the workers that a bridge has and those that it is to have, found before any change.
 struct WorkerChanges: Sendable {
     /// A worker that the bridge has, or a pool.
     struct Present: Sendable {
@@ -15,7 +14,7 @@ struct WorkerChanges: Sendable {
     private(set) var removed: [String] = []
     private(set) var changed: [WorkerSpecification] = []
     private(set) var unchanged: [String] = []
-    /// Why it cannot be done, each a sentence; then nothing may be.
+    /// Why the changes cannot be made, each a sentence; one mistake forbids all changes.
     private(set) var mistakes: [String]
 
     init(from present: [Present], to wanted: [WorkerSpecification], automaticShutdown: AutomaticShutdown) {
@@ -41,7 +40,7 @@ struct WorkerChanges: Sendable {
         if worker.members == before.members { unchanged.append(worker.name) } else { changed.append(worker) }
     }
 
-    /// A process whose name another has until it is gone could not be told from that.
+    /// A new process must not have the name of a process that has not gone yet: the two could not be told apart.
     private mutating func findNamesInUse(by present: [Present]) {
         for worker in added {
             for member in worker.members {

@@ -1,16 +1,16 @@
 import Supervision
 
-/// What can be commanded of a worker.
+/// The commands that can be given about a worker.
 enum WorkerCommand: Sendable, Hashable {
     case start
     case stop
     case restart
 }
 
-/// Decides when a command about a worker is done, by what is told of the worker after the command was given.
+/// Decides when a command about a worker is done, by the updates that come after the command was given.
 ///
-/// What is told may be older than the command, and is then older than what the supervisor knows; what is told comes in
-/// order and leaves nothing out, which what the supervisor knows does.
+/// An update may be older than the command, and is then older than what the supervisor knows. Updates come in order and
+/// leave nothing out; what the supervisor knows does leave out states.
 struct WorkerCommandWatch: Sendable {
     enum Conclusion: Sendable, Hashable {
         case goesOn
@@ -22,27 +22,27 @@ struct WorkerCommandWatch: Sendable {
     private let command: WorkerCommand
     private let startsBefore: Int
 
-    /// - Parameter startsBefore: how often the worker had been started before the start that is asked for, or in the
-    ///   moment of its stop.
+    /// - Parameter startsBefore: how often the worker had been started before the requested start, or at the moment of
+    ///   its stop.
     init(_ command: WorkerCommand, startsBefore: Int) {
         self.command = command
         self.startsBefore = startsBefore
     }
 
     /// - Parameters:
-    ///   - status: what is told.
-    ///   - now: what the supervisor knows, at this moment.
+    ///   - status: the status in the update.
+    ///   - now: the status that the supervisor knows at this moment.
     func told(_ status: WorkerStatus, now: WorkerStatus) -> Conclusion {
         switch command {
         case .stop:
             if now.starts > startsBefore {
                 return .failed("was started again meanwhile, as somebody has asked for that")
             }
-            // When it is told, what follows from it is done; but it may be told of an earlier rest.
+            // When a rest is told, what follows from it is done; but the update may be about an earlier rest.
             return status.state.isAtRest && status.starts == startsBefore && now.state.isAtRest ? .done : .goesOn
         case .start, .restart:
-            // Of a start before the command; but one that comes to rest before it was started again is not told of by
-            // another.
+            // The update may be about a start before the command. But if the worker comes to rest before it is started
+            // again, no other update tells of that.
             let isNews = status.starts > startsBefore
             if isNews, status.state == .ready { return .done }
             guard isNews ? status.state.isAtRest : now.state.isAtRest && now.starts == startsBefore else {

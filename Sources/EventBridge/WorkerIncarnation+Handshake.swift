@@ -5,8 +5,8 @@ import EventRouting
 import Locks
 import Supervision
 
-/// How a start of a worker comes to its events: by its handshake, and, where another process had them, by that one's
-/// end.
+/// How a start of a worker comes to its events: by its handshake, and, where another process had them, by the end of
+/// that process.
 extension WorkerIncarnation {
     func helloReceived(_ hello: Hello) {
         switch HostHandshake.helloReceived(hello, expecting: cookie) {
@@ -81,7 +81,7 @@ extension WorkerIncarnation {
         return wasReady
     }
 
-    /// The process before it has ended: its events come here.
+    /// The process before it has ended: the events of that process come here.
     func takeOver() {
         lock.withLock { isSuccessor = false }
         route.succeed(by: link)

@@ -11,16 +11,16 @@ extension WorkerIncarnation {
     /// Looks once each interval whether the worker has been silent for too long.
     ///
     /// Silence counts only while the reading thread waits for the worker: what the worker has written and this process
-    /// has not read yet says nothing. And a look that comes late, because this process or the machine was stopped,
-    /// starts counting afresh.
+    /// has not read yet says nothing. A look that is late, because this process or the machine was stopped, starts
+    /// counting afresh.
     ///
-    /// A worker that speaks in lines shows that it lives when it has something to say.
+    /// A worker that speaks in lines shows that it lives only when it has something to say.
     func watchHeartbeat() {
         if link.speaksLines { return }
         if let watch = SilenceWatch(specification.child.heartbeat, from: .onMonotonicClock) { look(watch) }
     }
 
-    /// The event that it is at, as far as the memory tells that it shares.
+    /// The event that the worker is at, as far as the shared memory tells.
     private var busyWith: String? {
         guard let work = link.peerWork, let sequence = work.inline ?? work.oldest,
             let event = link.unsettledEvent(sequence)
@@ -37,14 +37,15 @@ extension WorkerIncarnation {
             guard let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) else {
                 return look(watch)
             }
-            // A debugger that holds it keeps it from answering; afterwards it has all of its time again.
+            // A debugger that holds the worker keeps it from answering; afterwards it has all of its time again.
             if isBeingDebugged { return watchHeartbeat() }
             owner?.incarnationMissedHeartbeats(self, after: silence, busyWith: busyWith)
         }
     }
 
-    /// Looks several times within the idle time whether one that is on demand has had nothing to do; nothing is counted
-    /// while events pass.
+    /// Looks several times within the idle time whether a worker on demand has had nothing to do.
+    ///
+    /// Nothing is counted while events pass.
     func watchIdleness() {
         guard let onDemand = specification.child.onDemand else { return }
         look(IdleWatch(onDemand, from: .onMonotonicClock))
@@ -54,7 +55,7 @@ extension WorkerIncarnation {
         poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
             guard let self, !link.hasEnded else { return }
             var watch = watch
-            // Read before it is asked for quiet: what moves in between is seen by the last look, under the link's lock.
+            // Read before the question for quiet: the last look, under the link's lock, sees what moves in between.
             let activity = link.activity
             let isIdle = watch.looked(at: .onMonotonicClock, activity: link.isQuiet ? activity : nil)
             guard isIdle, link.keepEventsIfIdle(since: activity) else { return look(watch) }
@@ -62,7 +63,7 @@ extension WorkerIncarnation {
         }
     }
 
-    /// Looks several times within the frames' deadline whether the worker goes on with the frame that it has begun.
+    /// Looks several times within the frames' deadline whether the worker goes on with a frame that it has begun.
     func watchFrames() {
         guard let deadline = specification.limits.frameDeadline else { return }
         look(ProgressWatch(deadline: deadline, from: .onMonotonicClock), deadline)
@@ -83,7 +84,7 @@ extension WorkerIncarnation {
     /// Looks several times within a second whether the worker's process ends too, now that its link has ended without a
     /// goodbye.
     ///
-    /// A crash ends both at once; only a worker that has closed its link and lives on takes longer, and that is its
+    /// A crash ends both at once. Only a worker that has closed its link and lives on takes longer, and that is its
     /// fault.
     func watchExit(_ fault: String) { look(ProgressWatch(deadline: .seconds(1), from: .onMonotonicClock), fault) }
 
@@ -97,8 +98,9 @@ extension WorkerIncarnation {
 
     // MARK: - Handlers
 
-    /// Looks several times within the handlers' deadline which events the worker is at; nothing is counted while events
-    /// pass.
+    /// Looks several times within the handlers' deadline which events the worker is at.
+    ///
+    /// Nothing is counted while events pass.
     func watchHandlers() {
         guard let deadline = specification.limits.handlerDeadline else { return }
         look(HandlerWatch(deadline: deadline, from: .onMonotonicClock), deadline)
@@ -117,13 +119,13 @@ extension WorkerIncarnation {
 
     /// - Returns: Whether the worker is on its way out, for this or another reason.
     private func handlerOverran(_ overdue: HandlerWatch.Overdue, _ deadline: Duration) -> Bool {
-        // Finished in this moment, or never ours.
+        // Finished at this moment, or never one of this host's events.
         guard let event = link.unsettledEvent(overdue.event) else { return false }
         let text = "\(event.name) (\(event.id))"
         let isNews = lock.withLock {
             guard exit == nil else { return false }
             var fault = EndRecord.Fault(reason: .handlerTimedOut(event: text, after: deadline))
-            // Of several that were begun any may keep the others waiting.
+            // If several were begun, any of them may keep the others waiting.
             if case .inline = overdue { fault.suspects = [event.id] }
             return end.faultWasFound(fault)
         }

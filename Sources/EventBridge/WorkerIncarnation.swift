@@ -10,7 +10,7 @@ import Supervision
 final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// What the host does about what happens here.
+    /// Acts for the host on what happens here.
     protocol Owner: AnyObject, Sendable {
         var hostIncarnation: UInt64 { get }
         var router: EventRouter { get }
@@ -18,15 +18,15 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         func incarnationSaidGoodbye(_ incarnation: WorkerIncarnation)
         func incarnationViolated(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
         func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration, busyWith: String?)
-        /// It needs so much time from now, or none and only says what it is at.
+        /// The worker needs so much time from now, or needs none and only says what it is at.
         func incarnationAskedForTime(_ incarnation: WorkerIncarnation, more: Duration, because reason: String)
-        /// It has had nothing to do for its idle time, and gets nothing more.
+        /// The worker has had nothing to do for its idle time, and gets nothing more.
         func incarnationIdled(_ incarnation: WorkerIncarnation)
         func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration)
-        /// Told once, before the end.
+        /// Called once, before the end.
         func incarnationLostEvents(_ lost: EventsLost)
-        /// Its process is gone, and what it has said is read; its link, and handlers of what came over it, may not be
-        /// gone.
+        /// The worker's process is gone, and what it has said is read; its link, and handlers of what came over it, may
+        /// not be gone.
         func incarnationProcessEnded(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
         /// Link and process are both gone.
         func incarnationEnded(
@@ -46,7 +46,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     let link: Link
     let poller: Poller
     weak let owner: (any Owner)?
-    /// The owner's, kept for every event: the router holds nothing that holds this incarnation.
+    /// The owner's router, kept for every event: it holds nothing that holds this incarnation.
     private let router: EventRouter
 
     let lock = Lock()
@@ -57,7 +57,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     private var hasToldProcessEnd = false
     private var isLinkEnded = false
     private(set) var exit: ExitReason?
-    /// Who asked for its end, or what led to it, as far as that is known.
+    /// What requested its end, or led to it, as far as that is known.
     var end = EndRecord()
     /// Whether it waits for the end of the process before it: until then it gets no events.
     var isSuccessor: Bool
@@ -68,26 +68,26 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     private var hasReported = false
     private var output = OutputTail()
 
-    /// What its specification lets it publish, and what its runtime reports of that; nil for anything.
+    /// What its specification lets it publish, and what its runtime reports about that; nil for anything.
     private let publishable: Set<EventName>?
 
-    /// A process, also after it has ended.
+    /// A process that is there or has ended.
     private struct Started {
         /// Nil once it has ended.
         var process: (any WorkerProcess)?
         let identifier: Int32
         /// On the monotonic clock, in nanoseconds.
         let began = MonotonicClock.now()
-        /// What its box is without, as the system lacks it.
+        /// What the system lacks of its box.
         let missingFromBox: [String]
         /// What it had used at its end.
         var usage: ResourceUsage?
     }
 
-    /// How much of what a worker says that it is at is worth repeating, in scalars.
+    /// How many scalars of what a worker says that it is at are worth repeating.
     private static let longestReason = 200
 
-    /// - Parameter successor: the link, if it is to take the place of the process that has the route's.
+    /// - Parameter successor: the link, if this start is to take the place of the process that has the route's.
     init(
         index: Int,
         number: Int,
@@ -127,7 +127,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         lock.withLock { started = made }
     }
 
-    /// Takes over what the launcher has started, behind ``spawned(_:)``.
+    /// Takes over what the launcher has started; called after ``spawned(_:)``.
     func begin(_ launched: LaunchedWorker) throws {
         try link.attach(launched.stream, delegate: self, takesOver: true)
         do {
@@ -142,10 +142,10 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// Whether a debugger holds its process.
     var isBeingDebugged: Bool { lock.withLock { started?.process }?.isBeingDebugged ?? false }
 
-    /// The number of its process, also after that has ended.
+    /// The number of its process, even after that has ended.
     var pid: Int32? { lock.withLock { started?.identifier } }
 
-    /// What its box is without, as the system lacks it.
+    /// What the system lacks of its box.
     var missingFromBox: [String] { lock.withLock { started?.missingFromBox ?? [] } }
 
     /// For how long there has been a process, in nanoseconds; nil if none was started.
@@ -159,7 +159,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     func printed(_ line: LinePipe.Line) { lock.withLock { output.add(line) } }
 
-    /// What it has left in the memory that it shared; nil before its end, and if there was none.
+    /// What it has left in the memory that it shared; nil before its end, and if it shared none.
     var takenOver: TakeOver? { link.takenOver }
 
     func signal(_ signal: ChildSignal) {
@@ -170,9 +170,9 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         process?.signal(signal)
     }
 
-    /// Sends a signal that a caller has asked for, of which the supervisor knows nothing.
+    /// Sends a signal that a caller has requested; the supervisor knows nothing of it.
     ///
-    /// - Returns: The process that it went to; nil if there is none any more.
+    /// - Returns: The process that the signal went to; nil if there is none any more.
     func signal(_ signal: SignalNumber) -> Int32? {
         guard let process = lock.withLock({ started?.process }), process.signal(signal) else { return nil }
         return process.processIdentifier
@@ -216,7 +216,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
                 throw LinkViolation("gap \(gap.sequence) speaks of events of another process")
             }
         }
-        // No subscriber misses what the worker may not publish.
+        // A subscriber does not miss an event that the worker may not publish.
         guard mayPublish(gap.name) else { return }
         try owner?.router.gapReceived(gap, from: route, over: link)
     }
@@ -267,7 +267,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     func linkEnded(_ link: Link, _ end: LinkEnd) {
         lock.withLock { isLinkEnded = true }
-        // Before anything else: events that come from now on go to the next incarnation, behind what this one has left.
+        // First of all: events that come from now on go to the next incarnation, behind what this one has left.
         route.renew(after: link)
         route.forgetSuccessor(link)
         reportEnd()
@@ -276,7 +276,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// Whether the process is known to have ended.
     var hasExited: Bool { lock.withLock { exit != nil } }
 
-    /// It has broken the protocol, for which the host ends it: an event that it was at may have led to that.
+    /// The worker has broken the protocol, and the host ends it for that: an event that it was at may have led to that.
     func violated(_ text: String) {
         let reason = ExitReason.protocolViolation(text)
         _ = lock.withLock { end.faultWasFound(EndRecord.Fault(reason: reason)) }
@@ -291,7 +291,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             started?.usage = usage
         }
         tellProcessEnd()
-        // What it wrote is still read to the end; another process that holds the socket cannot delay that.
+        // What the worker wrote is still read to the end; another process that holds the socket cannot delay that.
         link.peerIsGone()
         reportEnd()
     }
@@ -311,7 +311,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         let ended: (exit: ExitReason, record: EndRecord, hadEvents: Bool)? = lock.withLock {
             guard isLinkEnded, let exit, !hasReported else { return nil }
             hasReported = true
-            // Nothing is left of it to be signalled.
+            // Nothing of it is left that could be signalled.
             started?.process = nil
             return (exit, end, !isSuccessor)
         }
@@ -320,7 +320,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         let damage = damageLeft()
         let reason = ended.record.fault?.reason ?? damage ?? ended.exit
         if !ended.hadEvents {
-            // It was never the route's: nothing is known of the peer by it.
+            // This start never had the route: its end says nothing of the peer.
             verdict = .worker
         } else if ended.record.isCrash {
             verdict = owner.router.workerCrashed(
@@ -339,17 +339,17 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         owner.incarnationEnded(self, reason, isOrderly: ended.record.hasSaidGoodbye, verdict: verdict)
     }
 
-    /// What is wrong with the outbox that it has left, which counts as if it had broken the protocol alive; nil if
-    /// nothing is.
+    /// What is wrong with the outbox that it has left; nil if nothing is.
     ///
-    /// Only a worker can damage it: one that is killed while it writes leaves a torn event, and no damage.
+    /// Damage counts as if the live worker had broken the protocol. Only a worker can damage its outbox: a worker that
+    /// is killed while it writes leaves a torn event, and no damage.
     private func damageLeft() -> ExitReason? {
         guard let damage = link.takenOver?.damage else { return nil }
         route.countViolation()
         return .protocolViolation("its outbox is damaged: \(damage)")
     }
 
-    /// Kills the process and closes the link, without a word to anybody.
+    /// Kills the process and closes the link, without a goodbye.
     func abandon() {
         signal(.kill)
         link.close()

@@ -11,11 +11,13 @@ package protocol WorkerLauncher: Sendable {
         completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
     )
 
-    /// The name of the worker that a process bears the mark of, as all that a worker starts does, unless it hides that;
-    /// empty if that worker has ended. Nil if it bears none of this launcher's.
+    /// The name of the worker whose mark a process bears; empty if that worker has ended.
+    ///
+    /// All that a worker starts bears its mark, unless it hides that. Nil if the process bears no mark of this
+    /// launcher's.
     func worker(markedOn process: Int32) -> String?
 
-    /// Ends what it needs beside the workers, all of which have ended.
+    /// Ends what the launcher needs besides the workers, all of which have ended.
     ///
     /// Called once; nothing is launched afterwards.
     func end(on poller: Poller) async
@@ -30,18 +32,18 @@ extension WorkerLauncher {
 /// What a launcher has to know.
 package struct LaunchOrder: Sendable {
     package let specification: ChildSpecification
-    /// Whether it comes up beside the worker's present process, whose place it takes when that has ended.
+    /// Whether it comes up beside the worker's present process, and takes its place when that has ended.
     package let isSuccessor: Bool
     /// What the worker may use up and touch; nil for whatever this process may.
     package let box: WorkerBox?
-    /// By which the worker shows that it is the one that was started.
+    /// The worker shows by it that it is the one that was started.
     package let cookie: String
     /// What the host takes from the worker.
     package let limits: LinkLimits
     package let poller: Poller
     /// A line of the worker's standard output or error.
     package let output: @Sendable (_ line: LinePipe.Line, _ isError: Bool) -> Void
-    /// The worker's process of this number has ended, and these, which it had left behind, were killed.
+    /// The worker's process of this number has ended, and the processes that it had left behind were killed.
     package let leftBehind: @Sendable (_ worker: Int32, _ found: [MarkedProcesses.Found]) -> Void
 }
 
@@ -49,7 +51,7 @@ package struct LaunchOrder: Sendable {
 package struct LaunchedWorker: Sendable {
     package let stream: any ByteStream
     package let process: any WorkerProcess
-    /// What of its box the system lacks, each a sentence.
+    /// What the system lacks of its box, each a sentence.
     package var missingFromBox: [String] = []
 
     package init(stream: any ByteStream, process: any WorkerProcess) {

@@ -2,22 +2,23 @@ import BridgeProtocol
 public import DomainEvents
 import Supervision
 
-/// How much the link to a worker holds and takes, in bytes, how many crashes one event may cause, and how long its
-/// handlers may take.
+/// How much the link to a worker holds and takes, how many crashes one event may cause, and how long handlers may take.
 ///
-/// An event counts for at least 256 bytes, and towards the hard limit for 40 more.
+/// Sizes are in bytes. An event counts for at least 256 bytes, and towards the hard limit for 40 more.
 public struct WorkerLimits: Sendable, Hashable {
-    /// Where `send` begins to wait for room; 4 MiB by default, some ten thousand small events.
+    /// At how many bytes `send` begins to wait for room; 4 MiB by default, some ten thousand small events.
     public var outbox: Int
 
-    /// Where `publish` begins to drop; 64 MiB by default, so that a worker that has stopped cannot take the memory of
-    /// its supervisor.
+    /// At how many bytes `publish` begins to drop; 64 MiB by default.
+    ///
+    /// So a worker that has stopped cannot take the memory of its supervisor.
     public var outboxHardLimit: Int
 
-    /// What becomes of events for which the outbox has no room, by event name; `*` stands for all that are not named.
+    /// What becomes of events for which the outbox has no room, by event name; `*` stands for all names that are not
+    /// listed.
     ///
-    /// Whatever is not named waits: `OverflowPolicy.wait`. For events to the worker, from here and from other
-    /// workers; its own outbox, which outlives it, always waits.
+    /// Names that are not listed have `OverflowPolicy.wait`. The policies are for events to the worker, from here and
+    /// from other workers. The worker's own outbox, which outlives it, always waits.
     public var overflow: [String: OverflowPolicy]
 
     /// The largest frame in either direction; 16 MiB by default.
@@ -25,51 +26,51 @@ public struct WorkerLimits: Sendable, Hashable {
 
     /// After how many crashes of the worker over one event that event is dead-lettered; 3 by default.
     ///
-    /// To break the protocol over it counts as a crash.
+    /// If the worker breaks the protocol over the event, that counts as a crash.
     public var strikes: Int
 
     /// How long the worker may have one event in its handlers; nil, the default, for as long as they like.
     ///
-    /// A worker that takes longer is killed: by SIGABRT, then by SIGKILL. That counts as a crash over the event, which
-    /// comes again, and is dead-lettered after as many ``strikes``. `WorkerExited.reason` names the event and the time.
+    /// A worker that takes longer is killed: by SIGABRT, then by SIGKILL. That counts as a crash over the event. The
+    /// event comes again, and is dead-lettered after as many ``strikes``. `WorkerExited.reason` names the event and the
+    /// time.
     ///
-    /// The time of an event whose plain handlers run counts from the moment in which they begin; that of an event that
-    /// is with queues, tasks or sequences only, from when no older one is unfinished. So events that wait for their
-    /// turn behind others have all of their time before them. The host looks four times within it: it passes in full,
-    /// and by a quarter more at the most.
+    /// The time of an event with plain handlers counts from the moment in which they begin. If only queues, tasks or
+    /// sequences have the event, its time counts from the moment in which no older one is unfinished. So events that
+    /// wait behind others have all of their time before them. The host looks four times within the deadline: a worker
+    /// gets all of it, and a quarter more at the most.
     ///
-    /// The host sees what the worker is at in the outbox that both share. A worker that speaks the protocol by other
-    /// means and does not use the shared memory has no deadline.
+    /// The host sees in the shared outbox what the worker is at. A worker that speaks the protocol by other means and
+    /// does not use the shared memory has no deadline.
     public var handlerDeadline: Duration?
 
-    /// How much of what the worker prints is passed on, in bytes a second, each line with 64 bytes more; 1 MiB by
-    /// default.
+    /// How much of what the worker prints is passed on, in bytes a second; 1 MiB by default.
     ///
-    /// Four times as much may come at once. What is more is read and left out, so that a worker that prints without end
-    /// neither waits nor takes the supervisor's memory; ``WorkerOutputDropped`` says how much it was.
+    /// Each line counts for 64 bytes more, and four times as much may come at once. The host reads what is more and
+    /// leaves it out: a worker that prints without end neither waits nor takes the supervisor's memory.
+    /// ``WorkerOutputDropped`` says how much it was.
     public var output: Int
 
-    /// How many event names the worker may want, in all of its life; 4,096 by default, far more than programs have.
+    /// How many event names the worker may want in all of its life; 4,096 by default, far more than programs have.
     ///
-    /// The supervisor remembers each. Beyond this, and beyond the limits that follow, the worker is ended for breaking
-    /// the protocol.
+    /// The supervisor remembers each. The host ends a worker that goes beyond this, or beyond the limits that follow,
+    /// for breaking the protocol.
     public var interestNames: Int
 
-    /// How many event names, published or wanted, the worker may bring that no other process of the bridge knows, over
-    /// all of its starts; 4,096 by default.
+    /// How many event names the worker may bring that no other process of the bridge knows; 4,096 by default.
     ///
-    /// The supervisor remembers each as long as it runs. What the supervisor's own program or another worker has named
-    /// before does not count, so that a worker which is started again has brought nothing new.
+    /// The limit counts names that it publishes or wants, over all of its starts: the supervisor remembers each as long
+    /// as it runs. A name that the supervisor's own program or another worker has named before does not count. So a
+    /// worker that is started again has brought nothing new.
     public var eventNames: Int
 
-    /// How many control messages the worker may send in a second beside those that answer events; 1,000 by default.
+    /// How many control messages the worker may send in a second, besides those that answer events; 1,000 by default.
     ///
     /// Four times as many may come at once. A worker at rest sends one or two a second. Each event pays for three
-    /// answers, so that it may acknowledge as fast as it gets events.
+    /// answers, so that the worker may acknowledge as fast as it gets events.
     public var controlMessages: Int
 
-    /// How long a frame that the worker has begun may make no progress, by 4 KiB at least; 5 s by default, nil for any
-    /// time.
+    /// How long a frame that the worker has begun may progress by less than 4 KiB; 5 s by default, nil for any time.
     ///
     /// The host looks four times within it. A worker in a debugger has all the time that it needs.
     public var frameDeadline: Duration?
@@ -101,11 +102,11 @@ public struct WorkerLimits: Sendable, Hashable {
         self.frameDeadline = frameDeadline
     }
 
-    /// Below, there is room for a handful of events only; beyond, multiples of it would come near the end of the
+    /// A smaller outbox has room for a handful of events only; multiples of a larger one would come near the end of the
     /// numbers.
     static let possibleOutboxes = (1 << 10)...(1 << 40)
 
-    /// As many names as a bridge can have: decision 0005.
+    /// A bridge can have no more names: decision 0005.
     private static let greatestNames = 65_536
 
     func validate() -> [String] {

@@ -16,17 +16,17 @@ import Supervision
 /// ```
 ///
 /// The members are workers of their own, named `render.1` to `render.4`: each is started, watched and restarted by
-/// itself, and has its own line in ``BridgeHost/statistics`` and ``BridgeHost/status``. Of the events that the
-/// specification subscribes to each goes to exactly one of them. Events with equal keys, also of different types, go to
-/// the same one, in order, also across its restarts; which one depends on the key and on the number of members alone,
-/// so that it is the same in every run.
+/// itself, and has its own line in ``BridgeHost/statistics`` and ``BridgeHost/status``. Each event that the
+/// specification subscribes to goes to exactly one of them, unless it is for every member. Events with equal keys, also
+/// of different types, go to the same member, in order, also across its restarts. The key and the number of members
+/// alone decide which member that is, so that it is the same in every run.
 public struct WorkerPool: Sendable, Hashable {
     /// How many workers run.
     public var members: Int
 
-    /// How the key of an event is found, by event name; `*` stands for what is not named.
+    /// How the pool finds the key of an event, by event name; `*` stands for the names that are not listed.
     ///
-    /// What is not named at all is ``PoolKey/anyMember``.
+    /// Without an entry, and without `*`, a name has ``PoolKey/anyMember``.
     public var keys: [String: PoolKey]
 
     /// Describes a pool.
@@ -37,8 +37,8 @@ public struct WorkerPool: Sendable, Hashable {
 
     /// A pool in which a function of the event says the key.
     ///
-    /// Where another worker publishes the event, the host decodes it for that: on the host's thread that reads that
-    /// worker's link.
+    /// Where another worker publishes the event, the host decodes it for that, on the thread that reads that worker's
+    /// link.
     public func keyed<E: DomainEvent, Key: Encodable & SendableMetatype>(
         _ type: E.Type,
         by key: @escaping @Sendable (E) -> Key
@@ -48,12 +48,12 @@ public struct WorkerPool: Sendable, Hashable {
 
     /// A pool in which a field of the event has the key.
     ///
-    /// The name is that under which the event is encoded. Found without decoding the event.
+    /// The field's name is the one in the encoded event. The host finds the field without decoding the event.
     public func keyed(_ type: any DomainEvent.Type, byField field: String) -> WorkerPool {
         with(.field(field), for: type.eventName)
     }
 
-    /// A pool of which every member gets these events.
+    /// A pool in which every member gets these events.
     public func toEveryMember(_ types: any DomainEvent.Type...) -> WorkerPool {
         types.reduce(self) { $0.with(.everyMember, for: $1.eventName) }
     }
@@ -91,12 +91,12 @@ public struct PoolKey: Sendable, Hashable {
 
     /// By the value of the event's field of this name.
     ///
-    /// Found in the encoded event, at its top level. Integers are equal if their values are, texts of a known length if
-    /// their bytes are; everything else if it is encoded alike. Events without the field, or with null in it, all go to
-    /// one and the same member, and `EventKeyMissing` says so once.
+    /// The host looks for the field at the top level of the encoded event. Integers are equal if their values are,
+    /// texts of a known length if their bytes are; everything else is equal if it is encoded alike. Events without the
+    /// field, or with null in it, all go to one and the same member, and `EventKeyMissing` says so once.
     public static func field(_ name: String) -> PoolKey { PoolKey(kind: .field(name)) }
 
-    /// To the member for which the fewest events wait, of those that are not given up or stopped.
+    /// To the member with the fewest waiting events, among those that are not given up or stopped.
     ///
     /// Nothing is promised about the order of two such events.
     public static let anyMember = PoolKey(kind: .anyMember)
@@ -117,7 +117,7 @@ extension PoolKey {
 }
 
 extension WorkerPool {
-    /// As many as a machine has use for; each is a process.
+    /// A machine has no use for more; each member is a process.
     private static let memberRange = 1...256
 
     /// Finds every mistake, each as a phrase; empty if there is none.
@@ -163,7 +163,7 @@ extension WorkerSpecification {
 }
 
 extension WorkerPool {
-    /// The names of its members, in order; of at least one.
+    /// The names of its members, in order; it has at least one.
     ///
     /// - Parameter name: the specification's.
     package func memberNames(of name: String) -> [String] { (1...max(1, members)).map { "\(name).\($0)" } }

@@ -11,43 +11,43 @@ public import Supervision
 /// )
 /// ```
 public struct WorkerSpecification: Sendable, Hashable {
-    /// How the worker's process is started, watched, restarted and stopped; its name is the worker's.
+    /// How the worker's process is started, watched, restarted and stopped; the worker has its name.
     public var child: ChildSpecification
 
     /// The names of the events that the worker subscribes to.
     ///
-    /// They are kept for it while it is down, and it is ready only when it has subscribed to all of them. It may
-    /// subscribe to others as well; those it gets while it runs.
+    /// The host keeps them for the worker while it is down, and the worker is ready only when it has subscribed to all
+    /// of them. It may also subscribe to others, which it gets only while it runs.
     public var subscribes: [String]
 
     /// The names of the events that the worker may publish; nil for any.
     ///
-    /// Others are refused to it by name. What its runtime reports of its own events and handlers (`EventRefused`,
-    /// `EventsDropped`, `EventsTraced`, `HandlerFailed`) always passes, so that a refusal is seen here as well.
+    /// The worker is refused others by name. What its runtime reports of its own events and handlers (`EventRefused`,
+    /// `EventsDropped`, `EventsTraced`, `HandlerFailed`) always passes, so that the host sees a refusal as well.
     public var publishes: [String]?
 
     /// How much the link to the worker holds and takes.
     public var limits: WorkerLimits
 
-    /// What the worker may use up and touch; nil, the default, for whatever the supervisor may.
+    /// What the worker may use up and touch; nil, the default, for all that the supervisor may.
     public var box: WorkerBox?
 
-    /// Whether the worker, and what it starts, may attach to the host's control socket, where it sees and publishes
-    /// events of all names and commands the host; not by default.
+    /// Whether the worker, and what it starts, may attach to the host's control socket; not by default.
     ///
-    /// Such a process is known by its parents, its process group and a mark in its environment. One that leaves all
-    /// three behind is not known: what a worker without a box may do as its user, no refusal takes from it. In a box
-    /// without network no socket can be connected to; see ``WorkerBox/allowsConnections``.
+    /// There it sees and publishes events of all names, and commands the host. The host knows such a process by its
+    /// parents, its process group and a mark in its environment. It does not know a process that leaves all three
+    /// behind: no refusal takes from a worker without a box what its user may do. In a box without network no socket
+    /// can be connected to; see ``WorkerBox/allowsConnections``.
     public var allowsControl: Bool
 
-    /// How many workers run by this specification, and which of them gets an event; nil for one, which has the
+    /// How many workers run by this specification, and which of them gets an event; nil for one, with the
     /// specification's name.
     public var pool: WorkerPool?
 
     /// The worker's name: 1 to 64 of the characters A to Z, a to z, 0 to 9, `.`, `_` and `-`, and not `host`.
     public var name: String { child.name }
 
-    /// Describes a worker by its event types; see `ChildSpecification` for what is left out here.
+    /// Describes a worker by its event types; see `ChildSpecification` for the parameters that are not described here.
     public init(
         _ name: String,
         executable: ExecutableLocation,

@@ -15,41 +15,41 @@ public struct WorkerStatistics: Sendable, Hashable {
     /// What the worker refused to accept is not known here, and so not counted.
     public let received: EventCounts
 
-    /// How long the worker takes to settle an event: from the moment at which the event leaves for it until the host
-    /// reads that its handlers have returned, or that it was refused.
+    /// How long the worker takes to settle an event.
     ///
-    /// That is more than the handlers' own time. It includes the way there and back, the waiting in the worker behind
-    /// other events, and up to 2 ms for which an acknowledgement may wait for a frame that it can ride on. The waiting
-    /// in the outbox is not in it.
+    /// The time runs from the moment at which the event leaves for the worker, until the host reads that its handlers
+    /// have returned or that it was refused. That is more than the handlers' own time. It includes the way there and
+    /// back, the waiting in the worker behind other events, and up to 2 ms for which an acknowledgement may wait for a
+    /// frame to ride on. It does not include the waiting in the outbox.
     ///
-    /// A sample: one event at a time is timed, the next one begins when that is settled; so the events of a flood are
-    /// represented by a part of them. An event whose worker dies is not in it until the next worker settles it, which
-    /// counts from its leaving anew. Of a worker that acknowledges nothing there are none.
+    /// This is a sample. The host times one event at a time, and begins the next one when that is settled: in a flood
+    /// it times a part of the events. An event whose worker dies counts only once the next worker settles it, from the
+    /// moment at which it leaves again. Of a worker that acknowledges nothing there are no times.
     public let settling: DurationHistogram
 
-    /// How often it has broken the protocol or a limit, and was ended for that; `WorkerExited.reason` says how.
+    /// How often the worker has broken the protocol or a limit, and was ended for that; `WorkerExited.reason` says how.
     public let violations: UInt64
 }
 
 /// The books of one direction: `offered = accepted + rejected`, and
 /// `accepted = handled + unwanted + unconfirmed + refused + coalesced + dropped + deadLettered + lost + waiting`.
 ///
-/// Exact when nothing is on its way; while events pass, the terms are read one after the other.
+/// The terms are exact when nothing is on its way; while events pass, they are read one after the other.
 public struct EventCounts: Sendable, Hashable {
     /// Events that were to be sent.
     public let offered: UInt64
     /// Events that were not taken, because the outbox was full, the worker unavailable, or the event too large.
     public let rejected: UInt64
-    /// Events whose handlers have all returned; or, for what passes through the host, events that lie in the outboxes
-    /// of all peers that want them.
+    /// Events whose handlers have all returned; an event that passes through the host counts once it lies in the
+    /// outboxes of all peers that want it.
     public let handled: UInt64
     /// Events that found no handler.
     public let unwanted: UInt64
-    /// Events that were sent to a worker that acknowledges nothing: what became of them is not known.
+    /// Events that were sent to a worker that acknowledges nothing: the host does not know what became of them.
     public let unconfirmed: UInt64
     /// Events that could not be decoded, were invalid, or whose handler threw.
     public let refused: UInt64
-    /// Events that were left out as a later one took their place, by the policy `OverflowPolicy.latest(by:)`.
+    /// Events that were left out because a later one took their place, by the policy `OverflowPolicy.latest(by:)`.
     public let coalesced: UInt64
     /// Events that an overflow policy dropped.
     public let dropped: UInt64
@@ -61,7 +61,7 @@ public struct EventCounts: Sendable, Hashable {
     public let lost: UInt64
     /// Events that are accepted and not settled.
     public let waiting: UInt64
-    /// What those take of the outbox, in bytes; 0 for what was received.
+    /// What these events take of the outbox, in bytes; 0 for what was received.
     public let waitingBytes: Int
     /// The bytes of all events that have passed, with their frames; an event that was sent twice counts twice.
     public let bytes: UInt64

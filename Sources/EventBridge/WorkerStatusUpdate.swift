@@ -3,15 +3,15 @@ public import Supervision
 /// What is known of a worker: where it is in its life, its process, its starts and how they ended.
 public typealias WorkerStatus = ChildStatus
 
-/// What a subscriber to the workers' states is given: all of them, and which one has just changed.
+/// What a subscriber to the workers' states gets: all of them, and the one that has just changed.
 public struct WorkerStatusUpdate: Sendable, Hashable {
     /// All workers, in the order of their specifications, as they were at the moment of this update; those that were
     /// added while the bridge runs come last.
     public let workers: [WorkerStatus]
 
-    /// The one that has changed, as it stands in ``workers``; nil in the first update, which is the snapshot.
+    /// The worker that has changed, as it stands in ``workers``; nil in the first update, which is the snapshot.
     ///
-    /// One that no longer stands there was removed, and this is what it was last.
+    /// A worker that no longer stands there was removed; this is its last state.
     public let changed: WorkerStatus?
 }
 

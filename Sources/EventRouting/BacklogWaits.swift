@@ -1,11 +1,11 @@
 import Locks
 
-/// Which peers wait until what another peer has published gets through.
+/// The peers whose events wait until the events that another peer published get through.
 ///
-/// An event of one peer for another stays unacknowledged while what the receiver publishes in return cannot leave the
-/// receiver: so a slow receiver at the end of a chain slows the peer at its beginning. Peers that publish for one
-/// another could all wait so. The wait that would close such a circle is not begun: that peer's event is taken, and the
-/// others go on.
+/// A peer's event stays unacknowledged while the events that its receiver publishes cannot leave the receiver. So a
+/// slow receiver at the end of a chain slows the peer at its beginning. Peers that publish for each other could all
+/// wait in this way. A wait that would close such a circle does not begin: that peer's event is taken, and the others
+/// go on.
 final class BacklogWaits: Sendable {
     private struct Wait: Hashable {
         let sender: ObjectIdentifier
@@ -16,7 +16,7 @@ final class BacklogWaits: Sendable {
     /// How many events wait, by sender and target; guarded by `lock`.
     private nonisolated(unsafe) var waits: [Wait: Int] = [:]
 
-    /// Calls `body` when what `target` has published gets through, or when to wait for that would close a circle.
+    /// Calls `body` when the events that `target` published get through; at once if the wait would close a circle.
     func wait(_ sender: Route, for target: Route, _ body: @escaping @Sendable () -> Void) {
         guard target.isBackedUp else { return body() }
         let wait = Wait(sender: ObjectIdentifier(sender), target: ObjectIdentifier(target))

@@ -2,18 +2,20 @@ import BridgeProtocol
 import BridgeTransport
 package import DomainEvents
 
-/// Names of events that do not pass between all peers that want them: some only between the host and the peers that
-/// have attached to it, while workers neither send nor get them; some never leave their process.
+/// Names of events that do not pass between all peers that want them.
+///
+/// Some pass only between the host and the peers that have attached to it; workers neither send nor get them. Others
+/// never leave their process.
 package struct ControlNames: Sendable {
-    /// From peers that have attached; they go no further than the host.
+    /// Names of events from attached peers to the host; the host does not pass them on.
     let commands: Set<EventName>
-    /// From the host, to the peer that has asked.
+    /// Names of events from the host to the peer that asked.
     let answers: Set<EventName>
 
-    /// What a process says to itself, neither sent nor asked for.
+    /// Names of events that stay in their process; they are neither sent nor asked for.
     let local: Set<EventName>
 
-    /// Without names: every event is free to pass.
+    /// Makes the value; without names, every event may pass.
     package init(commands: Set<EventName> = [], answers: Set<EventName> = [], local: Set<EventName> = []) {
         self.commands = commands
         self.answers = answers
@@ -26,15 +28,15 @@ package struct ControlNames: Sendable {
         return answers.contains(name) ? .answer : .open
     }
 
-    /// Between whom the events of a name pass.
+    /// Between which processes the events of a name pass.
     enum Passage: Sendable, Hashable {
-        /// Between all who want them.
+        /// Between all processes that want them.
         case open
         case command
         case answer
         case local
 
-        /// What a peer is told that must not send such events; nil if it may.
+        /// The refusal for a peer that must not send such events; nil if it may.
         func refusal(of name: String, from route: Route) -> EventDisposition? {
             switch self {
             case .open: return nil
@@ -59,7 +61,7 @@ package struct ControlNames: Sendable {
             }
         }
 
-        /// Those of them whose question it is that is answered.
+        /// The peers among `attached` whose question this answers.
         func askers(_ context: EventContext, among attached: [Route]) -> [Route] {
             attached.filter { $0.peerName == context.root.origin }
         }

@@ -1,7 +1,7 @@
 package import BridgeProtocol
 package import DomainEvents
 
-/// An event that was given up for one process, with what is known of why.
+/// An event that was given up for one process, and the reasons.
 package struct DeadLetterRecord: Sendable {
     /// Counts the letters of a bridge; a letter that is put back onto its shelf keeps it.
     package let number: UInt64
@@ -9,15 +9,15 @@ package struct DeadLetterRecord: Sendable {
     package let receiver: String
     package let event: UndeliveredEvent
     package let cause: EventDeadLettered.Cause
-    /// Strikes first, then what else there is to say.
+    /// The reasons of its strikes, then any other reason.
     package let reasons: [String]
-    /// When it was given up, in nanoseconds since 1970.
+    /// When the event was given up, in nanoseconds since 1970.
     package let nanosecondsSinceEpoch: UInt64
 
     var charge: Int { LinkLimits.charge(forFrameOf: event.payload.count) }
 }
 
-/// How many dead letters are kept, and what happens when there are as many.
+/// How many dead letters are kept, and what happens when there are that many.
 package struct DeadLetterBounds: Sendable, Hashable {
     package var letters: Int
     package var bytes: Int
@@ -30,7 +30,7 @@ package struct DeadLetterBounds: Sendable, Hashable {
     }
 }
 
-/// Dead letters in the order in which they came, and how much room they take.
+/// The dead letters, in the order in which they came, and the room that they take.
 struct DeadLetterShelf: Sendable {
     private(set) var letters: [DeadLetterRecord] = []
     private(set) var bytes = 0
@@ -40,10 +40,10 @@ struct DeadLetterShelf: Sendable {
         self.bounds = bounds
     }
 
-    /// Whether no further letter should come; one that cannot be helped is taken all the same.
+    /// Whether no further letter should come; one that cannot be avoided is taken all the same.
     var isFull: Bool { !bounds.evictsOldest && (letters.count >= bounds.letters || bytes >= bounds.bytes) }
 
-    /// - Returns: The letters that had to go for it.
+    /// - Returns: The letters that were evicted for it.
     mutating func add(_ letter: DeadLetterRecord) -> [DeadLetterRecord] {
         var evicted: [DeadLetterRecord] = []
         while bounds.evictsOldest, let oldest = letters.first,
@@ -63,7 +63,7 @@ struct DeadLetterShelf: Sendable {
         return letters.remove(at: index)
     }
 
-    /// Puts a letter back to where it was taken from.
+    /// Puts a letter back at the place that it was taken from.
     mutating func putBack(_ letter: DeadLetterRecord) {
         letters.insert(letter, at: letters.firstIndex { $0.number > letter.number } ?? letters.endIndex)
         bytes += letter.charge

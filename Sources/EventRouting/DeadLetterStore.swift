@@ -3,14 +3,14 @@ import BridgeProtocol
 import DomainEvents
 import Locks
 
-/// Keeps the dead letters of a bridge, announces them, and holds up peers that make more of them than can be kept.
+/// Keeps the dead letters of a bridge, announces them, and pauses peers that cause more of them than it can keep.
 package final class DeadLetterStore: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, which is taken before any route's or link's.
     private let reports: ReportLine
     private let lock = Lock()
     private var shelf: DeadLetterShelf
     private var lastNumber: UInt64 = 0
-    /// Those that get nothing until there is room again.
+    /// The peers that get no events until there is room again.
     private var paused: [Route] = []
 
     package init(bounds: DeadLetterBounds, reports: ReportLine) {
@@ -23,8 +23,8 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     // MARK: - Coming
 
-    /// Keeps an event that `route` had been sent and could not handle, also beyond the bounds; then nothing more is
-    /// sent to it.
+    /// Keeps an event that the peer of `route` got and could not handle, even beyond the bounds; if the shelf is full
+    /// then, pauses the peer.
     func add(_ event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String], from route: Route) {
         let (letter, evicted, full): (DeadLetterRecord, [DeadLetterRecord], DeadLettersFull?) = lock.withLock {
             let (letter, evicted) = put(event, for: route.peerName, cause, reasons)
@@ -42,10 +42,11 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     /// Keeps an event, if there is room.
     ///
-    /// For receivers whose events cannot be held up.
+    /// This is for receivers that cannot be paused.
     ///
-    /// - Parameter isKept: whether it was kept before: then there is room, as for a letter that is put back.
-    /// - Returns: Whether it was kept.
+    /// - Parameter isKept: whether the event was a dead letter before; then there is room, as for a letter that is put
+    ///   back.
+    /// - Returns: Whether the store has kept it.
     func addIfRoom(
         _ event: UndeliveredEvent,
         for receiver: String,
@@ -115,7 +116,7 @@ package final class DeadLetterStore: @unchecked Sendable {
         lock.withLock { shelf.putBack(letter) }
     }
 
-    /// Lets those go on that are held up, if there is room for what may come of it.
+    /// Lets the paused peers go on, if there is room for another letter.
     func roomWasMade() {
         let resumed = lock.withLock {
             guard !shelf.isFull else { return [Route]() }
@@ -128,7 +129,7 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     /// Throws a letter away.
     ///
-    /// - Returns: The letter; nil if there is none of this number.
+    /// - Returns: The letter; nil if none has this number.
     package func discard(_ number: UInt64) -> DeadLetterRecord? {
         guard let letter = take(number) else { return nil }
         roomWasMade()

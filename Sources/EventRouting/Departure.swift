@@ -2,20 +2,20 @@ import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 
-/// An event on its way out: where it lies in outboxes, and what is to be seen to when it has left.
+/// An event on its way out: its places in outboxes, and the work that is left when it has left them.
 struct Departure: HeldEvent {
     let name: String
     let context: EventContext
     let router: EventRouter
-    /// The outboxes that keep it until it is released.
+    /// The places in outboxes that keep the event until it is released.
     var places: [Route.Place] = []
-    /// What policies have taken out for it.
+    /// The events that policies have taken out for it.
     var displaced: [(route: Route, event: Displaced)] = []
-    /// Those who have not taken it.
+    /// The peers that have not taken it.
     var losses: [NamedEvents.Loss] = []
-    /// Whether losses are announced that are no dead letters; otherwise the caller is told.
+    /// Whether losses that are not kept as dead letters are announced; otherwise the caller is told.
     var announcesLosses = true
-    /// Whether one of the lines is busy.
+    /// Whether one of the links is busy.
     private var isGathered = false
 
     init(of name: String, _ context: EventContext, by router: EventRouter) {
@@ -26,15 +26,15 @@ struct Departure: HeldEvent {
 
     mutating func release() {
         let now = context.nanosecondsSinceEpoch
-        // A thread that writes to one line after the other comes back to the first when the last write to that is long
-        // past: one busy line makes all busy.
+        // A thread that writes to one link after the other comes back to the first one long after its last write there.
+        // So one busy link makes all busy.
         for place in places where place.link.release(place.sequence, at: now) { isGathered = true }
     }
 
     func flush() {
         for place in places { place.link.flush(at: context.nanosecondsSinceEpoch, isGathered: isGathered) }
         for (route, event) in displaced { router.wasDisplaced(event, at: route) }
-        // A dead letter tells of the event, and so comes behind it.
+        // The report of a dead letter tells of the event, so it comes after the event.
         for loss in losses {
             let isKept = router.keeps(loss)
             if !isKept, announcesLosses { router.announce(loss, of: name) }

@@ -3,15 +3,15 @@ import CBOR
 package import DomainEvents
 import Locks
 
-/// How the key of a pool's events is found, by which each event gets its member.
+/// How the key of a pool's events is found; the key chooses the member for an event.
 package enum EventKey: Sendable {
     /// The value of a top-level field of the payload.
     case field(String)
-    /// What a function of the event says.
+    /// The result of a function of the event.
     case found(any EventKeyFinder)
-    /// None: to the member for which the fewest events wait.
+    /// There is no key: the event goes to the member for which the fewest events wait.
     case anyMember
-    /// The event is for all of them.
+    /// The event goes to all members.
     case everyMember
 }
 
@@ -19,7 +19,7 @@ package enum EventKey: Sendable {
 package protocol EventKeyFinder: AnyObject, Sendable {
     var eventType: any DomainEvent.Type { get }
 
-    /// The key's place of an encoded event; nil if it cannot be decoded, or has no key.
+    /// The place of an encoded event's key; nil if the event cannot be decoded, or has no key.
     func place(of payload: UnsafeRawBufferPointer) -> KeyPlace?
 }
 
@@ -43,21 +43,20 @@ package final class TypedKeyFinder<E: DomainEvent>: EventKeyFinder {
     }
 
     package func place(of payload: UnsafeRawBufferPointer) -> KeyPlace? {
-        // The receiver of the event says what is wrong with it.
+        // The receiver of the event reports what is wrong with it.
         guard let event = try? PayloadScratch.decode(payload, by: coder) else { return nil }
         return place(ofEvent: event)
     }
 }
 
-/// Where a key lies among all keys, evenly spread: the same for the same value, however it is encoded and in whichever
-/// process.
+/// The place of a key among all keys, evenly spread; the same for the same value, in every encoding and process.
 package struct KeyPlace: Sendable, Hashable {
     private let hash: UInt64
 
-    /// Of longer keys only so much is looked at, and how long they are.
+    /// How many bytes of a key count; of a longer key, also its length counts.
     private static let hashedBytes = 1_024
 
-    /// Nil for null and undefined, which are no keys, and for what is no item.
+    /// Nil for null and undefined, which are no keys, and for bytes that are no CBOR item.
     ///
     /// - Parameter key: the key, encoded.
     package init?(_ key: UnsafeRawBufferPointer) {
@@ -68,7 +67,7 @@ package struct KeyPlace: Sendable, Hashable {
             hash = Self.mix(head.argument &+ UInt64(head.majorType.rawValue) &* 0x9E37_79B9_7F4A_7C15)
         case .simpleOrFloat where key[0] == 0xF6 || key[0] == 0xF7: return nil
         case .text, .bytes:
-            // The length of the length is the encoder's choice.
+            // The encoder chooses how many bytes the length takes, so the head does not count.
             let content = head.isIndefinite ? key[...] : key[reader.position...]
             hash = Self.hash(content, startingFrom: UInt64(head.majorType.rawValue))
         default: hash = Self.hash(key[...], startingFrom: 0xFF)
@@ -78,14 +77,14 @@ package struct KeyPlace: Sendable, Hashable {
     /// One of `count` places.
     func index(among count: Int) -> Int { Int(hash.multipliedFullWidth(by: UInt64(count)).high) }
 
-    /// FNV-1a: keys are short.
+    /// FNV-1a, as keys are short.
     private static func hash(_ bytes: Slice<UnsafeRawBufferPointer>, startingFrom start: UInt64) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ start
         for byte in bytes.prefix(hashedBytes) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
         return mix(hash ^ UInt64(bytes.count))
     }
 
-    /// The finalizer of SplitMix64: the places of neighbours are far apart.
+    /// The finalizer of SplitMix64, which puts neighbours far apart.
     private static func mix(_ value: UInt64) -> UInt64 {
         var mixed = value &+ 0x9E37_79B9_7F4A_7C15
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -94,7 +93,8 @@ package struct KeyPlace: Sendable, Hashable {
     }
 }
 
-/// A thread's encoder and buffer for keys, beside those of its events: a key is found while its event is encoded.
+/// A thread's encoder and buffer for keys, separate from those for events, as a key is found while its event is
+/// encoded.
 private final class KeyScratch {
     private let encoder = CBOREncoder()
     private let buffer = CBORBuffer(minimumCapacity: 64)
@@ -109,7 +109,8 @@ private final class KeyScratch {
         return made
     }
 
-    /// What finds a key is the user's, and may publish in its turn: then there is another one for the occasion.
+    /// Calls `body` with the scratch, or with a temporary one if it is in use: the user's code that finds a key may
+    /// publish.
     func withBuffer<R>(_ body: (CBOREncoder, CBORBuffer) -> R) -> R {
         guard !isInUse else { return KeyScratch().withBuffer(body) }
         isInUse = true

@@ -18,7 +18,7 @@ enum LocalOutcome {
         }
     }
 
-    /// Whether handlers were called, or were to be, and none is at it any more.
+    /// Whether the event was handled or refused, and no handler still works on it.
     var isOver: Bool {
         switch self {
         case .handled, .refused: true
@@ -34,8 +34,8 @@ enum LocalOutcome {
 
 /// Decodes the events of one name and hands them to the subscribers here.
 protocol EventReceiver: Sendable {
-    /// - Parameter passOn: puts the event into the outboxes of other processes, held if there is a place to say so;
-    ///   returns whether the subscribers here get it too. Called once, whatever becomes of the event here.
+    /// - Parameter passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns
+    ///   whether the subscribers here get it too. Called once, whatever becomes of the event here.
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -45,12 +45,12 @@ protocol EventReceiver: Sendable {
     ) -> LocalOutcome
 }
 
-/// The receiver of one event type; made once for each name, so that an incoming event costs no look-up of its type.
+/// The receiver of one event type; made in advance, so that an incoming event costs no look-up of its type.
 final class TypedReceiver<E: DomainEvent>: EventReceiver {
     private let channel: EventChannel<E>
     private let coder: PayloadCoder<E>
-    // Unmanaged: the router alone calls the receiver, in methods of its own, and holds the publisher for good; weak
-    // references to it make every counted one dear.
+    // Unmanaged: only the router calls the receiver, in its own methods, and it holds the publisher for good. Weak
+    // references to the publisher make each counted one slow.
     private let publisher: Unmanaged<EventPublisher>
 
     init(channel: EventChannel<E>, coder: PayloadCoder<E>, publisher: EventPublisher) {
@@ -85,7 +85,7 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
         }
     }
 
-    /// An event that its own type says is none.
+    /// The error of an event that its own type finds invalid.
     private struct Invalid: Error {
         let reason: any Error
     }

@@ -3,16 +3,16 @@ package import BridgeTransport
 package import DomainEvents
 import Locks
 
-/// What becomes of events that a process could not handle.
+/// Events that a process could not handle.
 extension EventRouter {
-    /// How the dead letters of this process's own handlers name their receiver.
+    /// The receiver's name in dead letters of this process's own handlers.
     static let ownName = "host"
 
-    /// An incarnation of a worker has crashed: blames an event for it, if there is exactly one to blame.
+    /// Judges the crash of a worker's incarnation; blames an event if there is exactly one to blame.
     ///
-    /// Before the next incarnation is started.
+    /// Call it before the next incarnation is started.
     ///
-    /// - Parameter suspects: the events that may be to blame, where that is known; nil for all that were open.
+    /// - Parameter suspects: the events that may be to blame, if they are known; nil for all open events.
     package func workerCrashed(
         _ route: Route,
         over link: Link,
@@ -33,7 +33,7 @@ extension EventRouter {
         return verdict
     }
 
-    /// Announces that a peer has refused an event, and sees to the event.
+    /// Announces that a peer has refused an event, and keeps the event as a dead letter if it can.
     package func eventRefused(
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
@@ -42,7 +42,7 @@ extension EventRouter {
         refusal: Refusal
     ) {
         let name = link.eventName(of: head)
-        // A refused refusal would go on for ever.
+        // A refusal of a refusal would never end.
         guard name != EventRefused.eventName else { return }
         let context = link.sentContext(of: head)
         // A publisher that waits for the event gets the error, at once: the peer's receipt follows the refusal, unless
@@ -69,7 +69,8 @@ extension EventRouter {
         }
     }
 
-    /// A peer has published what it may not: one that is gone cannot be told, and cannot tell others.
+    /// Reports an event that a peer may not publish, if the peer is gone: then it cannot be told, and cannot tell
+    /// others.
     package func eventWasForbidden(_ head: EventHead, over link: Link, because text: String) {
         guard link.wasReadToEnd, let name = name(of: head.name), let peer = link.peerSource else { return }
         let context = link.context(of: head, from: peer)
@@ -85,8 +86,7 @@ extension EventRouter {
         )
     }
 
-    /// What is to be done if a handler that has not returned yet throws: the event's bytes are gone by then, and kept
-    /// for it.
+    /// The action for a handler that throws later; it keeps the event's bytes, which are gone by then otherwise.
     func refusedLater(
         _ entry: NamedEvents,
         payload: UnsafeRawBufferPointer,
@@ -97,12 +97,12 @@ extension EventRouter {
         return { [weak self] reason in self?.refusalSettled(event.name, by: nil, reason: reason) { event } }
     }
 
-    /// An event was refused, and is settled with that: the one place where it is decided what becomes of it.
+    /// Decides what becomes of an event that was refused, which is settled with that; no other code decides this.
     ///
     /// - Parameters:
-    ///   - receiver: who refused it; nil for the handlers of this process.
-    ///   - isKept: whether it was a dead letter before: then it is one again, also beyond the bounds.
-    ///   - event: not made where nothing is kept.
+    ///   - receiver: the peer that refused it; nil for the handlers of this process.
+    ///   - isKept: whether the event was a dead letter before; then it becomes one again, even beyond the bounds.
+    ///   - event: makes the event; not called if it is not kept.
     func refusalSettled(
         _ name: String,
         by receiver: Route?,
@@ -110,7 +110,7 @@ extension EventRouter {
         isKept: Bool = false,
         event: () -> UndeliveredEvent
     ) {
-        // Reports cause no further ones: a report that cannot be handled would be followed by another for ever.
+        // Reports cause no further reports: otherwise one that cannot be handled would cause others without end.
         guard let deadLetters, !isSelfReport(name) else { return }
         let event = event()
         let reasons = event.strikes + [reason]
@@ -132,9 +132,10 @@ extension EventRouter {
         }
     }
 
-    /// An event was published for a worker that takes nothing.
+    /// Makes the copy of an event that was published for a worker that takes no events.
     ///
-    /// - Returns: What is to be kept of it, if the worker was given up and its specification subscribes to the event.
+    /// - Returns: The event to keep, if the worker was given up and its specification subscribes to the event;
+    ///   otherwise nil.
     func undeliverable(
         _ payload: UnsafeRawBufferPointer,
         name: String,
@@ -148,7 +149,7 @@ extension EventRouter {
         return UndeliveredEvent(name: name, context: context, attempts: 0, payload: payload)
     }
 
-    /// Whether a lost event is kept as a dead letter: it is one to be kept, and there is room.
+    /// Keeps a lost event as a dead letter if it has to be kept and there is room; returns whether it did.
     func keeps(_ loss: NamedEvents.Loss) -> Bool {
         guard let deadLetters, let event = loss.event else { return false }
         return deadLetters.addIfRoom(
@@ -161,11 +162,10 @@ extension EventRouter {
 
     // MARK: - Putting back
 
-    /// Offers a dead letter's event again, under its old identity and with its attempts counted on, to the process that
-    /// it was for.
+    /// Offers a dead letter's event to its receiver again, with its old identity and the next attempt number.
     ///
-    /// - Returns: What it came to; nil if there is no letter of this number.
-    /// - Throws: Why it is not taken; the letter is kept then.
+    /// - Returns: The outcome; nil if no letter has this number.
+    /// - Throws: The reason why the event is not taken; then the letter is kept.
     package func redeliver(_ number: UInt64) throws(DeliveryError) -> Redelivery? {
         guard let deadLetters, let letter = deadLetters.take(number) else { return nil }
         let outcome: Redelivery.Outcome
@@ -265,7 +265,7 @@ extension EventRouter {
     }
 }
 
-/// Sees to an event that a handler of this process has refused again.
+/// Handles the end of an event that a handler of this process has refused again.
 private final class RedeliveryCompletion: HandlingCompletion {
     private let router: EventRouter
     private let event: UndeliveredEvent

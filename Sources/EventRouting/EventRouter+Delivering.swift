@@ -1,16 +1,16 @@
 import BridgeTransport
 package import DomainEvents
 
-/// Events without a type whose publisher waits for what becomes of them.
+/// Events without a type whose publisher waits for receipts.
 extension EventRouter {
-    /// Publishes an event whose type this process does not know, from its encoded form, and returns when every handler
-    /// of it has returned, here and in every process that gets it.
+    /// Publishes an event from its encoded form, without its type, and returns when every handler of it has returned,
+    /// here and in every process that gets it.
     ///
     /// - Parameters:
     ///   - context: made by the publisher for this event.
-    ///   - limit: how long it waits in all, for room too.
-    /// - Throws: as `EventPublisher.deliver`.
-    /// - Returns: How many handlers the event had in which process.
+    ///   - limit: how long it waits in all, including for room.
+    /// - Throws: As `EventPublisher.deliver`.
+    /// - Returns: How many handlers the event had in each process.
     package func deliver(
         name: String,
         payload: [UInt8],

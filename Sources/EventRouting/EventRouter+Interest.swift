@@ -3,7 +3,8 @@ package import BridgeTransport
 package import DomainEvents
 import Locks
 
-/// Who wants what: what each peer asks for, and what is asked of it for the others and for this process.
+/// Interest: the names that each peer asks for, and the names that the router asks of it for other peers and this
+/// process.
 extension EventRouter: InterestObserver {
     package var isBridge: Bool { true }
 
@@ -11,7 +12,7 @@ extension EventRouter: InterestObserver {
         lock.withLock { body(&routes) }
     }
 
-    /// Adds a peer; what its specification says it wants is kept for it from now on.
+    /// Adds a peer; from now on, events in its specification are kept for it.
     package func add(_ route: Route) { exchange(adding: [route]) }
 
     /// The route to the peer of this name.
@@ -20,10 +21,9 @@ extension EventRouter: InterestObserver {
     /// Whether events of this name are reports of the bridge about itself.
     func isSelfReport(_ name: String) -> Bool { lock.withLock { selfReports.contains(EventName(name)) } }
 
-    /// Tells the peer of a freshly established link what is wanted of it; from now on it is told of every change.
+    /// Tells the peer of a new link which names are wanted of it; from now on the peer learns of every change.
     ///
-    /// - Parameter keepsWishes: whether the peer is taken to want what it wanted before, until it says what it wants
-    ///   now.
+    /// - Parameter keepsWishes: whether the peer's earlier wishes count until it sends new ones.
     package func announceInterest(to route: Route, over link: Link, keepsWishes: Bool = false) {
         lock.withLock {
             let told = LinkInterest(link)
@@ -38,16 +38,16 @@ extension EventRouter: InterestObserver {
                 told.announced.insert(named.number)
                 interest.wanted.append(Interest.Name(number: named.number, name: named.name))
             }
-            // Also if it is empty: a worker runs no code of its own before it knows what the host wants.
+            // Even if it is empty: a worker runs none of its own code before it knows what the host wants.
             link.queue(.interest(interest))
         }
         updateTargets()
         link.pump()
     }
 
-    /// Takes over what a peer has asked for; of a process that makes room for another nothing any more.
+    /// Takes over a peer's wishes; ignores those of a process that makes room for another.
     ///
-    /// - Parameter replacesWishes: whether that is all that it wants.
+    /// - Parameter replacesWishes: whether these wishes replace all earlier ones.
     package func interestReceived(
         _ interest: Interest,
         from route: Route,
@@ -76,8 +76,8 @@ extension EventRouter: InterestObserver {
         }
     }
 
-    /// A peer is down until something comes for it that its specification subscribes to: what else it had asked for is
-    /// nothing to it.
+    /// Forgets all that a peer asked for beyond its specification: it is down until an event of its specification
+    /// comes.
     package func forgetInterest(of route: Route) {
         let hadAny = lock.withLock {
             defer { route.interest.present?.asked = [] }
@@ -86,7 +86,7 @@ extension EventRouter: InterestObserver {
         if hadAny { updateTargets() }
     }
 
-    /// Whether the peer has asked for all of these, and if not, for which it has not.
+    /// The names that the peer has not asked for; empty if it has asked for all of them.
     package func missingInterest(of route: Route, in names: [String], over link: Link) -> [String] {
         lock.withLock {
             let asked = route.interest.told(over: link)?.asked ?? []
@@ -94,7 +94,7 @@ extension EventRouter: InterestObserver {
         }
     }
 
-    /// Works out anew who wants what, and tells publisher and peers what follows.
+    /// Works out all targets anew, and tells the publisher and the peers of the changes.
     func updateTargets() {
         updateTargets(of: tableLock.withLock { namesByNumber })
     }
@@ -126,11 +126,11 @@ extension EventRouter: InterestObserver {
         tap != nil && tapsUnwanted && !selfReports.contains(EventName(name))
     }
 
-    /// Queues what has changed for each peer; under `lock`.
+    /// Queues the changes for each peer; called under `lock`.
     private func updateInterest(in entries: [NamedEvents]) -> [Link] {
         var touched: [Link] = []
         for route in routes {
-            // Before it has been told everything, a link is not told of changes.
+            // A link learns of changes only after it has been told everything.
             for told in route.interest.all {
                 guard !told.link.hasEnded, let interest = change(of: entries, for: route, told) else {
                     continue
@@ -142,7 +142,7 @@ extension EventRouter: InterestObserver {
         return touched
     }
 
-    /// What has changed for a peer since it was told; nil if nothing has.
+    /// The changes for a peer since it was last told; nil if there are none.
     private func change(of entries: [NamedEvents], for route: Route, _ told: LinkInterest) -> Interest? {
         var interest = Interest()
         for entry in entries {
@@ -159,9 +159,9 @@ extension EventRouter: InterestObserver {
         return interest.wanted.isEmpty && interest.unwanted.isEmpty ? nil : interest
     }
 
-    /// Whether the events are wanted here or by another peer.
+    /// Whether this process or another peer wants the events.
     ///
-    /// No echo: a peer's own wish asks nothing of itself.
+    /// There is no echo: a peer's own wish is not asked of it.
     private func isWanted(_ entry: NamedEvents, of route: Route) -> Bool {
         if entry.passage == .local { return false }
         return watchedNames.contains(EventName(entry.name)) || publisher.isWanted(entry.name)

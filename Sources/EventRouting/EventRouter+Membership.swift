@@ -5,11 +5,12 @@ import Locks
 
 /// Peers that come and go while events flow.
 extension EventRouter {
-    /// Adds peers and lets others leave, from one moment on: each event goes by what was before or by what is after,
-    /// and so neither to a peer twice over nor to none.
+    /// Adds peers and lets others leave in one step; each event goes to the peers before or to those after, so never
+    /// twice and never to none.
     ///
-    /// What the specifications of new peers say is kept for them from now on. One that leaves gets no more of what its
-    /// own one says; what it had asked for besides, such as answers, it gets until that is forgotten.
+    /// From now on, events in the specifications of new peers are kept for them. A leaving peer gets no more events of
+    /// its specification. It still gets events that it asked for besides, such as answers, until its interest is
+    /// forgotten.
     package func exchange(adding new: [Route], leaving gone: [Route] = []) {
         lock.withLock {
             for route in gone { route.isLeaving = true }
@@ -21,8 +22,8 @@ extension EventRouter {
         lock.withLock { for route in gone { route.leave(but: selfReports) } }
     }
 
-    /// Forgets a peer of which nothing is left, and keeps what it has not handled as dead letters; what they have no
-    /// room for is announced.
+    /// Forgets a peer that is gone for good, and keeps its unhandled events as dead letters; events without room there
+    /// are announced.
     package func retire(_ route: Route) {
         remove(route)
         let reason = "worker \"\(route.peerName)\" was removed"
@@ -46,7 +47,7 @@ extension EventRouter {
 
     // MARK: - A process that makes room for another
 
-    /// What is kept for the peer follows another specification from now on.
+    /// Gives the peer another specification, which decides from now on which events are kept for it.
     package func adopt(_ names: [String], for route: Route) {
         lock.withLock {
             route.specify(EventName.set(names))
@@ -55,27 +56,27 @@ extension EventRouter {
         updateTargets()
     }
 
-    /// From now on the wishes of the process count that is to take the present one's place, if there is one.
+    /// From now on the wishes of the process count that will take the present one's place, if there is one.
     ///
-    /// The present one still hears what is wanted of it: it may publish until its end.
+    /// The present process is still told what is wanted of it: it may publish until its end.
     package func successorTakesOver(_ route: Route) {
         if lock.withLock({ route.interest.takeOver() }) { updateTargets() }
     }
 
-    /// The process before has ended, and the one that was beside it is the present one.
+    /// Called when the former process has ended and the one beside it is the present one.
     package func successorTookOver(_ route: Route) {
         successorTakesOver(route)
         lock.withLock { route.interest.forgetFormer() }
     }
 
-    /// The process that was to take the present one's place has ended.
+    /// Called when the process that was to take the present one's place has ended.
     package func successorEnded(_ route: Route) {
         lock.withLock { route.interest.forgetNext() }
     }
 }
 
 extension Route {
-    /// Takes out everything that the peer has not acknowledged, oldest first: there is no process of it, and will be
+    /// Takes out all events that the peer has not acknowledged, oldest first; the peer has no process and will have
     /// none.
     fileprivate func takeLeft() -> [UndeliveredEvent] {
         let last = link

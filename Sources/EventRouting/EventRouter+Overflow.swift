@@ -2,9 +2,9 @@ package import BridgeProtocol
 package import BridgeTransport
 import DomainEvents
 
-/// What overflow policies drop, here and at the peers.
+/// Events that overflow policies drop, here and at the peers.
 extension EventRouter {
-    /// A policy has taken an event out of the way to a peer.
+    /// Reports an event that a policy has taken out on its way to a peer.
     func wasDisplaced(_ event: Displaced, at route: Route) {
         let reason =
             event.isCoalesced
@@ -17,7 +17,7 @@ extension EventRouter {
         losses.add(event: event.name, id: event.context.id, link: route.peerName, reason: reason)
     }
 
-    /// A peer says that events are missing: so they are for all to whom they would have been passed on.
+    /// Takes a peer's report of missing events; passes it on to all peers that would have got the events.
     package func gapReceived(_ frame: GapFrame, from route: Route, over link: Link) throws {
         let name: String
         switch frame.name {
@@ -34,7 +34,7 @@ extension EventRouter {
         gapTap?(gap)
         let isSelfReport = isSelfReport(name)
         for target in named(name)?.targets ?? [] where target !== route {
-            // Of what a member of a pool publishes the others get nothing that they share.
+            // The other members of a pool do not get a member's events of a name that they share.
             if let pool = target.pool, pool === route.pool,
                 target.pool(sharing: name, isSelfReport: isSelfReport) != nil
             {

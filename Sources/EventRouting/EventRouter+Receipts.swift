@@ -2,7 +2,7 @@ package import BridgeProtocol
 package import BridgeTransport
 package import DomainEvents
 
-/// What processes say of events whose publishers wait to hear it.
+/// Receipts of processes, for publishers that wait for them.
 extension EventRouter {
     /// - Parameter sent: nil if the event was passed on to no peer.
     func receipt(of id: EventID, _ sent: NamedEvents.Sent?) -> Settlement.Receipt {
@@ -14,11 +14,11 @@ extension EventRouter {
         )
     }
 
-    /// A peer tells what became of an event there, or passes on what others tell.
+    /// Takes a receipt of a peer, or one that the peer passes on.
     package func receiptReceived(_ receipt: Receipt, over link: Link) {
         guard let id = link.eventID(of: receipt.id) else { return }
         if receipts.receive(receipt, of: id) { return }
-        // A publisher that does not wait any more is not told, nor is a peer what it says itself.
+        // A publisher that no longer waits is not told, and a peer does not get its own receipt back.
         guard let publisher = self.link(to: id), publisher !== link else { return }
         publisher.sendReceipt(
             of: id,
@@ -30,26 +30,25 @@ extension EventRouter {
         )
     }
 
-    /// The link to the process that has offered an event, if that still runs.
+    /// The link to the process that offered an event, if it still runs.
     private func link(to id: EventID) -> Link? {
         route(to: id.origin)?.link(toPeerOf: id)
     }
 
-    /// Nothing is heard of the peer until it is started anew: publishers that wait for what it says of an event wait no
-    /// longer.
+    /// Ends the waits of publishers for this peer's receipts: it sends none until it is started again.
     package func peerIsUnavailable(_ route: Route) {
         let reason = "worker \"\(route.peerName)\" is unavailable: \(route.closedReason ?? "it has ended")"
         for id in route.link.awaitedEvents { tell(id, .unavailable, at: route, because: reason) }
     }
 
-    /// These events were sent to a peer that does not say what becomes of them: publishers wait for that no longer.
+    /// Ends the waits of publishers for these events, which went to a peer that sends no receipts.
     package func eventsWereUnconfirmed(_ ids: [EventID], by route: Route) {
         for id in ids { tell(id, .handled, at: route, because: "") }
     }
 
-    /// Tells a publisher that waits to hear of an event what a peer will not say of it any more.
+    /// Gives a waiting publisher a receipt in the place of a peer that will not send one any more.
     ///
-    /// - Returns: Whether a publisher in this process waited. Of another process it is not known.
+    /// - Returns: Whether a publisher in this process waited; whether one in another process did is not known.
     @discardableResult
     func tell(_ id: EventID, _ outcome: Receipt.Outcome, at route: Route, because text: String) -> Bool {
         let receipt = Receipt(

@@ -7,16 +7,16 @@ import Synchronization
 
 /// Decides where an event goes: to which peers, and whether to the subscribers of this process.
 ///
-/// The same on both sides. The host's router has a route for each worker and passes events between them without
-/// decoding them; a worker's has one, to the host. Interest goes the other way: what is wanted here, or by another
-/// peer, is asked of each peer.
+/// Both sides use the same router. The host's router has a route for each worker and passes events between them without
+/// decoding them. A worker's router has one route, to the host. Interest goes the other way: the router asks each peer
+/// for the events that this process or another peer wants.
 package final class EventRouter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock` (wishes and interest) or `tableLock` (look-ups on the event
     // path).
 
     package let publisher: EventPublisher
     package let poller: Poller
-    /// On which everything goes that is reported of this process's bridge.
+    /// The line of all reports of this process's bridge.
     package let reports: ReportLine
     let losses: LossReporter
     let trace: TraceReporter
@@ -30,38 +30,41 @@ package final class EventRouter: @unchecked Sendable {
     package let tap: (@Sendable (PassingEvent) -> Void)?
     /// Whether the tap is told of events of this process that no peer wants, too.
     let tapsUnwanted: Bool
-    /// Where events go that a process could not handle; nil in a worker, whose host keeps them.
+    /// Keeps the events that a process could not handle; nil in a worker, whose host keeps them.
     let deadLetters: DeadLetterStore?
-    /// Whether every event of every peer is asked for, as this process watches them.
+    /// Whether the router asks every peer for every event, because this process watches them.
     let wantsEverything: Bool
-    /// Events that are for this process and those who have attached to it.
+    /// The names of events that are only for this process and the peers that have attached to it.
     let control: ControlNames
-    /// The names that are asked for though nothing here subscribes to them, as this process watches them.
+    /// The names that the router asks for without a subscriber here, because this process watches them.
     let watchedNames: Set<EventName>
-    /// Is told of every gap that a peer tells of, in its place among the events that ``tap`` sees.
+    /// Gets every gap that a peer reports, at its place among the events that ``tap`` sees.
     let gapTap: (@Sendable (Gap) -> Void)?
 
     /// Serialises changes of interest; taken before any route's or link's lock.
     let lock = Lock()
-    /// Whether the publisher was let go: a peer that leaves afterwards changes nothing any more, guarded by `lock`.
+    /// Whether the router has let go of the publisher: a peer that leaves afterwards changes nothing; guarded by
+    /// `lock`.
     var isStopped = false
     var routes: [Route] = []
-    /// The events that tell of the traced count as self-reports before this process has used them: a peer that asks for
-    /// everything does not get them.
+    /// The names of self-reports that this process knows.
+    ///
+    /// A peer that asks for everything gets none of them. `EventsTraced` is one of them before this process has used
+    /// it.
     var selfReports: Set<EventName> = [EventName(EventsTraced.eventName)]
 
     let tableLock = Lock()
     private var namesByText: [EventName: NamedEvents] = [:]
-    /// How many of them those who have attached have brought.
+    /// How many of these names attached peers have brought.
     private var attachedNames = 0
     /// Position is number minus 1; number 0 is ``EventName/everything``.
     var namesByNumber: [NamedEvents] = []
-    /// The same, for the event path.
+    /// The same entries, for the event path.
     private let numbers = NumberTable(capacity: EventRouter.maximumNames)
 
     /// - Parameters:
-    ///   - reports: the line of the bridge's reports; nil for one of the router's own.
-    ///   - processName: what the process calls itself in its trace; the publisher's origin without it.
+    ///   - reports: the line of the bridge's reports; nil to make one for this router.
+    ///   - processName: what the process calls itself in its trace; nil for the publisher's origin.
     package init(
         publisher: EventPublisher,
         poller: Poller,
@@ -91,31 +94,31 @@ package final class EventRouter: @unchecked Sendable {
         trace = TraceReporter(process: process, publisher: publisher, reports: reports, poller: poller)
     }
 
-    /// Begins to forward what the publisher publishes.
+    /// Begins to forward the publisher's events.
     package func start() {
         publisher.addInterestObserver(self)
-        // Stopped meanwhile: nothing else would take the router out of the publisher.
+        // If the router was stopped meanwhile, nothing else would take it out of the publisher.
         if lock.withLock({ isStopped }) { publisher.removeInterestObserver(self) }
     }
 
-    /// Takes nothing more that nothing has caused: only what handlers publish passes from now on.
+    /// Takes no more events without a cause: from now on only events that handlers publish pass.
     package func closeIntake() {
         isIntakeClosed.store(true, ordering: .relaxed)
-        // Workers that are down may not be started again, and make no room.
+        // A worker that is down may not be started again, and then makes no room.
         takeOverGate.open()
     }
 
-    /// Whether nothing is taken any more that nothing has caused.
+    /// Whether the router takes no more events without a cause.
     package var hasClosedIntake: Bool { isIntakeClosed.load(ordering: .relaxed) }
 
-    /// What keeps the link of a peer that is gone from its end, as a phrase such as `a handler of BoxProvisioned`; nil
-    /// if it is nothing in particular.
+    /// What keeps the link of a gone peer from ending, as a phrase such as `a handler of BoxProvisioned`; nil if it is
+    /// nothing in particular.
     package func whatKeeps(_ link: Link, of route: Route) -> String? {
         if let target = takeOverGate.awaited(by: route) { return "room at worker \"\(target.peerName)\"" }
         return named(link.nameInHand).map { "a handler of \($0.name)" }
     }
 
-    /// Why an event of this process is not taken; nil if it is.
+    /// Why the router does not take an event of this process; nil if it takes it.
     func refusal(of name: String, _ context: EventContext) -> DeliveryError? {
         guard isIntakeClosed.load(ordering: .relaxed), context.cause == nil else { return nil }
         return DeliveryError(
@@ -126,16 +129,16 @@ package final class EventRouter: @unchecked Sendable {
         )
     }
 
-    /// Calls `body` once all that was reported and lost so far has been told: at once if it has been, and after
+    /// Calls `body` once all reports and losses so far have been delivered: at once if they have been, and after
     /// ``ReportLine/patience`` at the latest.
     package func whenReported(_ body: @escaping @Sendable () -> Void) {
         losses.announce()
         reports.whenPassed(body)
     }
 
-    /// Nothing is heard of the only peer any more: callers that wait to hear of an event wait no longer.
+    /// Ends the waits of callers for receipts: the only peer is gone.
     ///
-    /// What is published goes on to the peer's link, which takes it as long as it reaches the peer, and refuses it
+    /// Events still go to the peer's link. The link takes them as long as it reaches the peer, and refuses them
     /// otherwise.
     package func hostHasGone() {
         receipts.failAll(.workerUnavailable, because: "the bridge has ended")
@@ -144,9 +147,9 @@ package final class EventRouter: @unchecked Sendable {
         trace.turn(on: nil)
     }
 
-    /// Lets go of the publisher; no takeover waits at the gate any more.
+    /// Lets go of the publisher, and lets all takeovers pass the gate.
     ///
-    /// - Parameter refusal: what callers are told from now on who publish what the peers wanted; nil if the publisher
+    /// - Parameter refusal: the error text for callers that publish events which the peers wanted; nil if the publisher
     ///   is of use without the peers.
     package func stop(refusing refusal: String? = nil) {
         hostHasGone()
@@ -167,11 +170,11 @@ package final class EventRouter: @unchecked Sendable {
 
     package static let maximumNames = 65_536
 
-    /// How many names those who have attached may bring, all together and for good: enough is left for workers and for
-    /// this process.
+    /// How many names attached peers may bring, all together and for good; enough are left for workers and this
+    /// process.
     package static let maximumAttachedNames = maximumNames / 4
 
-    /// The entry of a name; nil if a peer has made up more names than any program has.
+    /// The entry of a name; nil if the table is full, because peers have made up more names than any program has.
     func named(_ name: String) -> NamedEvents? {
         tableLock.withLock {
             if let known = namesByText[EventName(name)] { return known }
@@ -185,19 +188,20 @@ package final class EventRouter: @unchecked Sendable {
         }
     }
 
-    /// Finds out who gets the events of a name that has just come up: those who want everything want it too.
+    /// Works out which peers get the events of a new name: those that want everything want it too.
     ///
-    /// For each event: the thread that has made the name's entry may not have come to that yet.
+    /// Called for each event, because the thread that made the name's entry may not have done it yet.
     func ensureTargets(of entry: NamedEvents) {
         if !entry.hasTargets { updateTargets(of: [entry]) }
     }
 
-    /// The entry of a name that a peer brings, be it new; nil if peers have made up more than any program has.
+    /// The entry of a name that a peer brings, which may be new; nil if peers have made up more names than any program
+    /// has.
     func named(_ name: String, broughtBy route: Route) throws(LinkViolation) -> NamedEvents? {
         let known =
             try tableLock.withLock { () throws(LinkViolation) in
                 if let known = namesByText[EventName(name)] { return known }
-                // Who has attached may come again as often as it likes, and be counted anew.
+                // An attached peer may come again as often as it likes, so all of them share one count.
                 let limit = route.isAttached ? Self.maximumAttachedNames : route.limits.newEventNames
                 guard (route.isAttached ? attachedNames : route.newNames) < limit else {
                     throw LinkViolation(
@@ -217,7 +221,7 @@ package final class EventRouter: @unchecked Sendable {
 
     var allNames: [String] { tableLock.withLock { namesByNumber }.map(\.name) }
 
-    /// The name of an event that a peer sent; nil if its number was never given out.
+    /// The name of an event that a peer sent; nil if this router never gave out its number.
     package func name(of name: WireName) -> String? {
         switch name {
         case .text(let text): text
@@ -227,7 +231,7 @@ package final class EventRouter: @unchecked Sendable {
 
     // MARK: - Events in
 
-    /// Routes an event that a peer sent: to the others that want it, as it is, then to the subscribers here.
+    /// Routes an event that a peer sent: to the other peers that want it, unchanged, then to the subscribers here.
     package func eventReceived(
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
@@ -303,12 +307,13 @@ package final class EventRouter: @unchecked Sendable {
         if beginning != 0, outcome.isOver {
             trace.recorder.note(.handling, of: entry.name, context, from: beginning, peer: route.peerName)
         }
-        // No window slows a peer that is gone: what it has left behind waits here, and its events are settled.
+        // No window slows a peer that is gone, so the takeover of the events that it left waits here. Its events are
+        // settled.
         for target in crowded { takeOverGate.wait(route, for: target) }
         return settled(outcome, entry, head, payload, context, sent, from: route, over: link)
     }
 
-    /// Hands an event that no other peer wants, and no trace or tap is to see, to the subscribers here.
+    /// Hands an event to the subscribers here if no other peer wants it and no trace or tap sees it.
     private func handOver(
         _ payload: UnsafeRawBufferPointer,
         of entry: NamedEvents,
@@ -369,7 +374,7 @@ package final class EventRouter: @unchecked Sendable {
         )
     }
 
-    /// Says what the link is told now of an event that has been to all who want it.
+    /// What the link is told now of an event that all its receivers have got.
     private func settled(
         _ outcome: LocalOutcome,
         _ entry: NamedEvents,
@@ -412,8 +417,8 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Publishes an event whose type this process does not know, from its encoded form.
     ///
-    /// - Parameter context: made by the publisher for this event, if the caller has to know its identity beforehand.
-    /// - Returns: How many peers and local subscribers it went to, or why it could not.
+    /// - Parameter context: made by the publisher for this event, if the caller needs its identity beforehand.
+    /// - Returns: How many peers it went to, plus 1 if subscribers here got it; or why it failed.
     package func publish(
         name: String,
         payload: UnsafeRawBufferPointer,
@@ -459,7 +464,7 @@ package final class EventRouter: @unchecked Sendable {
         }
     }
 
-    /// The entry of a name that a caller says instead of its type.
+    /// The entry of a name that a caller gives instead of a type.
     func entry(toPublish name: String) throws(DeliveryError) -> NamedEvents {
         if let mistake = EventName.mistake(in: name) {
             throw DeliveryError(.notEncodable, of: name, "\(name.prefix(256)) was not taken: \(mistake)")
@@ -475,10 +480,10 @@ package final class EventRouter: @unchecked Sendable {
         return entry
     }
 
-    /// Returns when every peer that wants the events of this name has room for one more, or is not going to have any.
+    /// Returns when every peer that wants the events of this name has room for one more, or will never have any.
     package func waitForRoom(name: String) async {
         guard let entry = tableLock.withLock({ namesByText[EventName(name)] }) else { return }
-        // A peer that takes nothing any more is no reason to keep the others waiting; the publisher learns of it.
+        // A peer that takes no more events does not keep the caller waiting; the publisher learns of it.
         for target in entry.targets where !target.hasRoom(for: name) {
             try? await target.waitForRoom(for: name)
         }
@@ -502,7 +507,7 @@ package final class EventRouter: @unchecked Sendable {
     }
 }
 
-/// For an event that no publisher waits for.
+/// The completion of an event that no publisher waits for.
 private final class UnwatchedCompletion: HandlingCompletion {
     func handlersReturned(failure: ThrownError?) {}
 }

@@ -1,14 +1,15 @@
 import BridgeTransport
 import DomainEvents
 
-/// What was said over one link: which names its peer has asked for, and which it was asked for.
+/// The wishes that were exchanged over one link: the names that its peer has asked for, and those that it was asked
+/// for.
 ///
 /// Guarded by the router's lock.
 final class LinkInterest {
     let link: Link
-    /// What the peer wants beside what its specification says.
+    /// The names that the peer wants besides its specification.
     var asked: Set<EventName> = []
-    /// Which of our numbers the peer knows as wanted.
+    /// The numbers of the names that the peer was told are wanted.
     var announced: Set<UInt64> = []
 
     init(_ link: Link) {

@@ -1,13 +1,13 @@
 public import DomainEvents
 
-// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+// Where the small half of Foundation exists, it is its own module; elsewhere there is only the whole.
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
 public import Foundation
 #endif
 
-// Here and not beside the types: every process of a bridge has the small half of Foundation for its dates, and a
+// These are here and not beside the types. Every process of a bridge has the small half of Foundation for its dates; a
 // program that only publishes within itself starts without it.
 
 /// The same sentence for a program that shows errors by their `localizedDescription`.

@@ -28,7 +28,7 @@ final class LossReporter: @unchecked Sendable {
 
     private var losses: [Key: Losses] = [:]
     private var isScheduled = false
-    /// Whether the announcement waits in the line of the reports; what is lost meanwhile it takes along.
+    /// Whether the announcement waits in the line of the reports; it includes losses until it is made.
     private var isInLine = false
 
     init(publisher: EventPublisher, reports: ReportLine, poller: Poller) {
@@ -53,7 +53,7 @@ final class LossReporter: @unchecked Sendable {
         _ = poller.schedule(after: Self.interval) { self.announce() }
     }
 
-    /// Has what was gathered so far announced, behind what was reported before.
+    /// Announces the losses gathered so far, behind earlier reports.
     func announce() {
         let isWanted = publisher.isReached(by: EventsDropped.self)
         let hasNews = lock.withLock {

@@ -5,29 +5,29 @@ import DomainEvents
 import Locks
 import Synchronization
 
-/// Everything the router knows of one event name: who wants it, and how it is delivered here.
+/// Everything the router knows of one event name: the peers that want it, and how it is delivered here.
 final class NamedEvents: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     let name: String
-    /// By which this process's interest names it on every link.
+    /// The number that stands for the name in this process's interest, on every link.
     let number: UInt64
-    /// Between whom the events pass.
+    /// Between which processes the events pass.
     let passage: ControlNames.Passage
-    /// Whether these are the events that tell of the traced, and leave no trace themselves.
+    /// Whether these are the events that report traces, which leave no trace themselves.
     let isTrace: Bool
 
-    /// Who gets the events, as one immutable value: a change puts another in its place.
+    /// The receivers of the events, as one immutable value; a change puts another value in its place.
     final class Fanout: Sendable {
-        /// All peers that want the events, whether each of them or their share; but for those that are attached.
+        /// All peers that want the events, or a share of them, without attached peers.
         let targets: [Route]
-        /// The peers that want the events and for which nothing waits.
+        /// The attached peers that want the events; nothing waits for them.
         let attached: [Route]
-        /// Which of them get an event; nil if all do.
+        /// Chooses which of ``targets`` get an event; nil if all do.
         let pooled: PooledTargets?
         let receiver: (any EventReceiver)?
-        /// The only one of them, if nothing but its outbox is between an event and the line; nil otherwise.
+        /// The only target, if an event needs nothing but its outbox to be written; nil otherwise.
         ///
-        /// One of ``targets``, which hold it.
+        /// ``targets`` hold it, so the reference is not counted.
         let sole: Unmanaged<Route>?
 
         init(targets: [Route], attached: [Route], pooled: PooledTargets?, receiver: (any EventReceiver)?) {
@@ -38,7 +38,7 @@ final class NamedEvents: @unchecked Sendable {
             sole = pooled == nil ? Self.sole(among: targets, attached).map { .passUnretained($0) } : nil
         }
 
-        /// The only peer that gets an event, if nothing but its outbox is between the event and the line.
+        /// The only peer that gets an event, if the event needs nothing but its outbox to be written.
         fileprivate static func sole(among targets: [Route], _ attached: [Route]) -> Route? {
             guard targets.count == 1, attached.isEmpty, !targets[0].hasPolicies else { return nil }
             return targets[0]
@@ -50,14 +50,14 @@ final class NamedEvents: @unchecked Sendable {
                 || attached.contains { $0 !== route }
         }
 
-        /// Who gets an event.
+        /// The peers that get an event.
         ///
-        /// - Parameter origin: the peer that it came from; nil if it was published here.
+        /// - Parameter origin: the peer that the event came from; nil if it was published here.
         func targets(of payload: UnsafeRawBufferPointer, except origin: Route?) -> [Route] {
             pooled?.targets(of: payload, except: origin) ?? targets
         }
 
-        /// Hands an event to the subscribers of this process, and to others as ``EventReceiver`` says.
+        /// Hands an event to the subscribers of this process, and calls `passOn` as ``EventReceiver`` says.
         func deliverHere(
             _ payload: UnsafeRawBufferPointer,
             context: EventContext,
@@ -74,13 +74,13 @@ final class NamedEvents: @unchecked Sendable {
         }
     }
 
-    /// Whether it was found out who wants the events.
+    /// Whether ``setTargets(_:isSelfReport:reports:)`` has set the receivers.
     private let wasTargeted = Atomic<Bool>(false)
 
     private let lock = Lock()
     @exclusivity(unchecked) private var current = Fanout(targets: [], attached: [], pooled: nil, receiver: nil)
-    /// The ``PayloadCoder`` of the type with this name, which this owns; nil before that type is known: there is one at
-    /// the most.
+    /// The ``PayloadCoder`` of the type with this name, owned here; nil until that type is known, and there is at most
+    /// one.
     private let coder = Atomic<UnsafeRawPointer?>(nil)
 
     init(name: String, number: UInt64, passage: ControlNames.Passage) {
@@ -133,16 +133,16 @@ final class NamedEvents: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` with what encodes events of this type, which is made once and kept as long as this.
+    /// Calls `body` with the coder of this type, which is made once and lives as long as this entry.
     ///
-    /// One type at the most has the name in a publisher, which sees to that.
+    /// At most one type has the name in a publisher; the publisher makes sure of that.
     private func withCoder<E: DomainEvent, R>(of type: E.Type, _ body: (PayloadCoder<E>) throws -> R) rethrows -> R {
         let address = coder.load(ordering: .acquiring) ?? makeCoder(of: type)
         return try Unmanaged<PayloadCoder<E>>.fromOpaque(address)._withUnsafeGuaranteedRef(body)
     }
 
     private func makeCoder<E: DomainEvent>(of type: E.Type) -> UnsafeRawPointer {
-        // Without the lock: a layout is its type's own code. Should two threads make one each, the first stays.
+        // Without the lock, as a layout is its type's own code. If two threads make one each, the first one stays.
         let made = Unmanaged.passRetained(PayloadCoder<E>())
         let (isFirst, known) = coder.compareExchange(
             expected: nil,
@@ -156,7 +156,7 @@ final class NamedEvents: @unchecked Sendable {
 
     // MARK: - Out
 
-    /// - Parameter fanout: who gets the events.
+    /// - Parameter fanout: the receivers of the events.
     func forward<E: DomainEvent>(
         _ event: E,
         to fanout: Fanout,
@@ -167,7 +167,7 @@ final class NamedEvents: @unchecked Sendable {
         by router: EventRouter
     ) -> Forwarded {
         let refusal = router.refusal(of: name, context)
-        // Reports about the end itself still reach the attached peers, for which nothing waits; a worker could no
+        // Reports about the end itself still go to the attached peers, for which nothing waits. A worker could no
         // longer handle them all.
         if let refusal, !router.isSelfReport(name) { return refused(refusal, context, intake, by: router) }
         let start = router.trace.start(of: self)
@@ -206,9 +206,9 @@ final class NamedEvents: @unchecked Sendable {
         }
     }
 
-    /// Into the outbox of the only peer that gets an event.
+    /// Puts an event into the outbox of the only peer that gets it.
     ///
-    /// - Returns: Nil if that has to be tried again, and told of, as with any other event.
+    /// - Returns: Nil if the caller has to send it again in the general way, which also reports losses.
     private func send(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
@@ -277,13 +277,13 @@ final class NamedEvents: @unchecked Sendable {
         return .failed(failure)
     }
 
-    /// What became of an event at the peers that want it.
+    /// The outcome of an event at the peers that want it.
     struct Sent {
-        /// Who did not take it, and why.
+        /// The peers that did not take it, and why.
         var losses: [Loss] = []
-        /// Who took it beyond the limit where waiting begins.
+        /// The peers that took it beyond the limit where waiting begins.
         var crowded: [Route] = []
-        /// Who took it; only if they were asked for receipts.
+        /// The peers that took it; only if they were asked for receipts.
         var reached: [String] = []
         /// Whether no peer wanted it.
         var isUnwanted = true
@@ -293,19 +293,19 @@ final class NamedEvents: @unchecked Sendable {
         let route: Route
         let id: EventID
         let error: DeliveryError
-        /// The event, if it is to be dead-lettered.
+        /// The event, if it has to become a dead letter.
         let event: UndeliveredEvent?
 
         var peerName: String { route.peerName }
     }
 
-    /// Into the outboxes of all peers that want it, or of none.
+    /// Puts an event into the outboxes of all peers that want it, or of none.
     ///
     /// - Parameters:
-    ///   - ifThereIsRoom: whether none gets it if waiting has begun at one.
+    ///   - ifThereIsRoom: whether no peer gets it if waiting has begun at one.
     ///   - held: as in ``EventForwarder``.
-    /// - Returns: Why no peer has got it. If a publisher waits for receipts, also why a peer that was given up just now
-    ///   will not handle it.
+    /// - Returns: The reason why no peer has got it. If a publisher waits for receipts, also the reason why a peer that
+    ///   was given up just now will not handle it.
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -358,7 +358,7 @@ final class NamedEvents: @unchecked Sendable {
             to: targets,
             attached: attached,
             reservations: reservations,
-            // A worker that was given up between the two has lost it as it has lost all that lies in its outbox.
+            // A worker that was given up between the two has lost it, as it has lost all events in its outbox.
             announcesLosses: receipts == nil,
             held: &held,
             by: router
@@ -368,8 +368,7 @@ final class NamedEvents: @unchecked Sendable {
         return sent.losses.first.map { .failed($0.error) } ?? .taken
     }
 
-    /// The same, if one of those who were to get it has left meanwhile: those who get such events now are found out
-    /// anew.
+    /// Sends the event again after a target has left meanwhile; works out the targets anew.
     private func sendToThoseWhoStay(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
@@ -391,16 +390,16 @@ final class NamedEvents: @unchecked Sendable {
         )
     }
 
-    /// Where room was kept for an event.
+    /// The outcome of reserving room for an event.
     private enum Kept {
         case everywhere([Link.Reservation])
-        /// Nowhere: it was to be kept only if there is room, and waiting has begun at one.
+        /// No room was kept: `ifThereIsRoom` is set, and waiting has begun at one target.
         case awaitsRoom
-        /// Nowhere: such events do not go to one of them any more.
+        /// No room was kept: such events no longer go to one of the targets.
         case somebodyLeft
     }
 
-    /// Keeps room at all of them, or at none.
+    /// Reserves room at all targets, or at none.
     private func reserve(
         for payload: UnsafeRawBufferPointer,
         at targets: [Route],
@@ -419,13 +418,14 @@ final class NamedEvents: @unchecked Sendable {
         return .everywhere(kept)
     }
 
-    /// Into every outbox first, then written, if it is not held: no peer sees an effect before its cause.
+    /// Puts an event into every outbox, and then writes it if it is not held, so that no peer sees an effect before its
+    /// cause.
     ///
     /// - Parameters:
-    ///   - origin: which does not get its own events back.
-    ///   - attached: those who get it besides, as far as they keep up.
-    ///   - reservations: the room that was kept at each target, or none at all.
-    ///   - announcesLosses: whether it is announced who has not taken it; otherwise the caller tells.
+    ///   - origin: the peer that sent the event; it does not get its own events back.
+    ///   - attached: the attached peers that also get it, as far as they keep up.
+    ///   - reservations: the room that was kept at each target; empty if none was.
+    ///   - announcesLosses: whether to announce the peers that did not take it; otherwise the caller does.
     ///   - held: as in ``EventForwarder``.
     func send(
         _ payload: UnsafeRawBufferPointer,
@@ -439,7 +439,7 @@ final class NamedEvents: @unchecked Sendable {
         held: inout [any HeldEvent]?,
         by router: EventRouter
     ) -> Sent {
-        // With one receiver, and none here, there is no other that could be overtaken.
+        // With one receiver, and none here, the event cannot overtake itself at another.
         let isHeld = held != nil || targets.count + attached.count > 1
         var sent = Sent()
         var departure = Departure(of: name, context, by: router)
@@ -453,8 +453,8 @@ final class NamedEvents: @unchecked Sendable {
                     number: number,
                     isHeld: isHeld,
                     wantsReceipt: wantsReceipt,
-                    // A peer that has attached comes back with a new window as often as it likes: windows bound what
-                    // workers send, and no other peer.
+                    // An attached peer may come back with a new window as often as it likes. So windows bound only what
+                    // workers send.
                     isAccepted: origin.map { !$0.isAttached } ?? false,
                     reservation: reservation,
                     payload: payload
@@ -514,7 +514,7 @@ final class NamedEvents: @unchecked Sendable {
         for target in targets(of: event) { try await target.waitForRoom(for: name) }
     }
 
-    /// Who is going to get an event; of a pool without keys, who would get it now.
+    /// The peers that will get an event; for a pool without keys, the member that would get it now.
     private func targets<E: DomainEvent>(of event: E) -> [Route] {
         let fanout = fanout
         guard let pooled = fanout.pooled else { return fanout.targets }
@@ -523,7 +523,7 @@ final class NamedEvents: @unchecked Sendable {
                 pooled.targets(of: event, payload, isPublished: false)
             }
         }
-        // What cannot be encoded is refused when it is published.
+        // An event that cannot be encoded is refused when it is published.
         return found ?? []
     }
 }

@@ -2,13 +2,13 @@ import DomainEvents
 
 /// Carries the events of one name from the publisher to its router.
 ///
-/// The publisher has it as long as the name is forwarded, and a thread that is publishing keeps it until it is done. It
-/// owns the router, and the router does not own it: so a thread that was held up finds the router as it was, though the
-/// bridge may be gone meanwhile. A router that stops takes its forwarders out of the publisher, and ends with the last
-/// such thread.
+/// The publisher holds it as long as the name is forwarded, and a publishing thread holds it until it is done. It owns
+/// the router, and the router does not own it. So a publishing thread that was delayed still finds the router, even if
+/// the bridge is gone meanwhile. A router that stops takes its forwarders out of the publisher, and is released with
+/// the last such thread.
 final class NamedForwarder: EventForwarder {
     private let entry: NamedEvents
-    /// Who gets the events: a change of that gives the publisher another forwarder.
+    /// The receivers of the events; if they change, the publisher gets another forwarder.
     private let fanout: NamedEvents.Fanout
     private let router: EventRouter
 

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Finds events by the number of their name without a lock: entries are only ever added.
+/// Finds the entry of an event name by its number, without a lock, as entries are only ever added.
 ///
-/// It has room for all numbers from the beginning; what is not used of that is address space and no memory.
+/// It has room for all numbers from the beginning; the unused part takes address space and no memory.
 final class NumberTable: @unchecked Sendable {
-    // Sendable: an entry is written before `count` says that it is there, and never changes after that. One writer at a
+    // Sendable: an entry is written before `count` includes it, and never changes after that. There is one writer at a
     // time.
     private let entries: UnsafeMutablePointer<NamedEvents>
     private let capacity: Int
@@ -20,7 +20,7 @@ final class NumberTable: @unchecked Sendable {
         entries.deallocate()
     }
 
-    /// Adds an entry under the next number; the caller lets no other thread add one meanwhile.
+    /// Adds an entry under the next number; the caller makes sure that no other thread adds one meanwhile.
     func append(_ entry: NamedEvents) {
         let position = count.load(ordering: .relaxed)
         precondition(position < capacity, "no more names are given out than the table has room for")

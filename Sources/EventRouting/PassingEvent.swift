@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// An event on its way through the router, for the tap; the payload is valid during the call only.
+/// An event on its way through the router, for the tap; its payload is valid only during the call.
 package struct PassingEvent {
     package let name: String
     package let context: EventContext

@@ -5,8 +5,7 @@ import Locks
 
 /// A thread's encoder, decoder and buffer, kept from one event to the next.
 ///
-/// Encoding and decoding run user code, which may publish in its turn: a call that finds the scratch in use makes one
-/// for the occasion.
+/// Encoding and decoding run user code, which may publish. A call that finds the scratch in use makes a temporary one.
 final class PayloadScratch {
     private let encoder = CBOREncoder()
     private let decoder = CBORDecoder()
@@ -14,12 +13,12 @@ final class PayloadScratch {
     @exclusivity(unchecked) private var isEncoding = false
     @exclusivity(unchecked) private var isDecoding = false
 
-    /// A buffer that one large event has made larger than this is not kept.
+    /// A buffer that has grown beyond this is not kept.
     private static let keptBytes = 4 << 20
 
     private static let slot = ThreadSpecific<PayloadScratch>()
 
-    /// The calling thread's, which lives as long as the thread does.
+    /// The calling thread's scratch, which lives as long as the thread.
     private static var current: Unmanaged<PayloadScratch> {
         if let existing = slot.unmanagedValue { return existing }
         let made = PayloadScratch()
@@ -27,7 +26,7 @@ final class PayloadScratch {
         return .passUnretained(made)
     }
 
-    /// Encodes an event and calls `body` with its bytes, which are valid during the call only.
+    /// Encodes an event and calls `body` with its bytes, which are valid only during the call.
     static func withEncoded<E: DomainEvent, R>(
         _ event: E,
         by coder: PayloadCoder<E>,

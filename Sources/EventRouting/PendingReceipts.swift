@@ -2,7 +2,7 @@ import BridgeProtocol
 import DomainEvents
 import Locks
 
-/// The events of this process whose publishers wait to hear what became of them elsewhere.
+/// The events of this process whose publishers wait for receipts of other processes.
 final class PendingReceipts: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -18,14 +18,14 @@ final class PendingReceipts: @unchecked Sendable {
         withExtendedLifetime(removed) {}
     }
 
-    /// - Returns: Whether a publisher here waits for it.
+    /// - Returns: Whether a publisher here waits for the receipt.
     func receive(_ receipt: Receipt, of id: EventID) -> Bool {
         guard let ledger = lock.withLock({ ledgers[id] }) else { return false }
         ledger.receive(ProcessReceipt(receipt, of: ledger))
         return true
     }
 
-    /// Nothing is heard of any event any more.
+    /// Fails all waits, as no receipts will come any more.
     func failAll(_ code: DeliveryError.Code, because reason: String) {
         for ledger in lock.withLock({ ledgers.values.sorted { $0.id.number < $1.id.number } }) {
             let sentence = "\(ledger.name) may not have been handled: \(reason)"
@@ -35,10 +35,10 @@ final class PendingReceipts: @unchecked Sendable {
 }
 
 extension ProcessReceipt {
-    /// - Parameter ledger: that of the event, which the sentences name.
+    /// - Parameter ledger: the ledger of the event, which the sentences name.
     fileprivate init(_ receipt: Receipt, of ledger: ReceiptLedger) {
         let (process, event) = (receipt.process, ledger.name)
-        // What is said of a loss mostly names the event itself.
+        // The text of a loss mostly names the event itself.
         func named(_ outcome: String) -> String {
             receipt.text.hasPrefix(event) ? receipt.text : "\(event) \(outcome): \(receipt.text)"
         }

@@ -1,7 +1,6 @@
 import DomainEvents
 
-/// Stands for the way to a peer that is gone for good: what is published by `send` and its like is refused, and says
-/// why.
+/// Replaces the forwarder to a peer that is gone for good; `send` and its like fail, and the error says why.
 final class RefusingForwarder: EventForwarder {
     private let error: DeliveryError
 

@@ -2,36 +2,36 @@ package import BridgePlatform
 package import DomainEvents
 import Locks
 
-/// Publishes what a bridge reports about itself, on a thread of its own: one report after the other, in the order in
-/// which they were made.
+/// Publishes a bridge's reports about itself on its own thread, one after the other, in the order in which they were
+/// made.
 ///
-/// Reports are made where things happen: on the threads of links, on the poller's, by the supervisor between two of its
-/// actions. A plain handler of a report may take as long as it likes, or never return, and must stop none of these. So
-/// it runs here, and what it holds up is other reports.
+/// Reports are made where things happen: on the threads of links, on the poller's thread, or by the supervisor between
+/// two of its actions. A plain handler of a report may take as long as it likes, or never return, and must stop none of
+/// these. So it runs here, where it holds up only other reports.
 ///
-/// The thread is started by the first report that is wanted, and ends when there was none for a while.
+/// The first report that is wanted starts the thread. The thread ends when there was no report for a while.
 package final class ReportLine: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// For how long a call that promises that reports were delivered waits for their handlers at most, in nanoseconds.
+    /// How long ``whenPassed(_:)`` and ``passed()`` wait for the handlers of reports at most, in nanoseconds.
     ///
-    /// Counted from when the handlers that run then have begun: one that never returns is waited for once, not by each
-    /// call anew.
+    /// The time counts from when the running handlers began. So all calls together wait once for a handler that never
+    /// returns, not each call anew.
     package static let patience: UInt64 = 5_000_000_000
 
-    /// What a report counts for beside the bytes that it brings.
+    /// What a report counts for besides its own bytes.
     private static let reportBytes = 256
-    /// How much may wait: 65,536 reports, or fewer if workers print much.
+    /// How many bytes may wait: 65,536 reports, or fewer if workers print much.
     ///
     /// A burst of short lines finds room.
     private static let maximumBytes = 16 << 20
     /// How long the thread waits for a further report, in nanoseconds.
     private static let lingering: UInt64 = 1_000_000_000
-    /// After which time a thread that could not be had is tried again, in nanoseconds.
+    /// How long to wait before another try if a thread could not be started, in nanoseconds.
     private static let threadPause: UInt64 = 100_000_000
 
     private struct Entry {
-        /// What it holds of the room that there is.
+        /// How much of the room it takes.
         var bytes = 0
         let body: @Sendable () -> Void
     }
@@ -53,12 +53,12 @@ package final class ReportLine: @unchecked Sendable {
     private let lock = Lock()
     private let changed: Condition
     private var line: [Entry] = []
-    /// Where the line begins: what lies before has been delivered.
+    /// Where the line begins; entries before it have been delivered.
     private var first = 0
     private var bytes = 0
     private var overflow: [String: Overflow] = [:]
     private var hasThread = false
-    /// Since when the report in hand is being delivered, on the monotonic clock; nil between reports.
+    /// When delivery of the report in hand began, on the monotonic clock; nil between reports.
     private var deliveringSince: UInt64?
     /// Whether the thread no longer waits for further reports.
     private var isEnding = false
@@ -69,19 +69,19 @@ package final class ReportLine: @unchecked Sendable {
         changed = Condition(lock: lock)
     }
 
-    /// Whether there is a thread that delivers reports or waits for them.
+    /// Whether a thread delivers reports or waits for them.
     var isRunning: Bool { lock.withLock { hasThread } }
 
     // MARK: - Reporting
 
     /// Publishes a report behind all earlier ones; it gets its identity and its time now.
     ///
-    /// A report that nothing wants in this moment is left out. A report that finds no room, as a handler of earlier
-    /// ones does not return, is dropped, counted, and announced (`EventsDropped`) behind those that had found room.
+    /// A report that nothing wants at this moment is left out. A report finds no room if a handler of earlier ones does
+    /// not return. It is then dropped, counted, and announced (`EventsDropped`) behind the reports that found room.
     /// - Parameters:
-    ///   - cause: the event that the report is about, if it is to stand as its cause.
-    ///   - bytes: what it brings that others do not, such as a line that a worker has printed.
-    /// - Returns: Whether it is wanted.
+    ///   - cause: the event that the report is about, if the report names it as its cause.
+    ///   - bytes: the size of its variable part, such as a line that a worker has printed.
+    /// - Returns: Whether the report is wanted.
     @discardableResult
     package func publish<E: DomainEvent & SelfReport>(
         _ report: E,
@@ -108,8 +108,8 @@ package final class ReportLine: @unchecked Sendable {
 
     /// Runs `body` behind all earlier reports.
     ///
-    /// For what gathers by itself until it is asked: the caller sees to it that there is never more than one of its
-    /// kind in the line.
+    /// This is for reports that gather by themselves. The caller makes sure that the line never has more than one of a
+    /// kind.
     package func perform(_ body: @escaping @Sendable () -> Void) {
         let starts = lock.withLock { append(Entry(body: body)) }
         if starts { startThread() }
@@ -146,14 +146,14 @@ package final class ReportLine: @unchecked Sendable {
 
     // MARK: - Waiting
 
-    /// Calls `body` once everything that was reported before has been delivered: at once if it has been, and after
-    /// ``patience`` at the latest.
+    /// Calls `body` once all earlier reports have been delivered: at once if they have been, and after ``patience`` at
+    /// the latest.
     package func whenPassed(_ body: @escaping @Sendable () -> Void) {
         let now = MonotonicClock.now()
         let once = FirstCall(body)
         let since: UInt64? = lock.withLock {
             guard first < line.count || deliveringSince != nil else { return nil }
-            // Whatever is in the line has a thread, or gets one.
+            // A report waits or is in hand, so the line has a thread, or gets one.
             _ = append(Entry { once.call() })
             return deliveringSince ?? now
         }
@@ -161,12 +161,12 @@ package final class ReportLine: @unchecked Sendable {
         once.cancelLater(poller.schedule(at: since + Self.patience) { once.call() })
     }
 
-    /// Returns when everything that was reported before has been delivered, and after ``patience`` at the latest.
+    /// Returns when all earlier reports have been delivered, and after ``patience`` at the latest.
     package func passed() async {
         await withCheckedContinuation { continuation in whenPassed { continuation.resume() } }
     }
 
-    /// The thread ends as soon as it has delivered what there is; what is still reported starts another.
+    /// Lets the thread end as soon as the line is empty; a later report starts another thread.
     func end() {
         lock.withLock {
             isEnding = true
@@ -180,7 +180,7 @@ package final class ReportLine: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "reports") { [self] in run() }
         } catch {
-            // There may be one later. No other thread is to run handlers meanwhile.
+            // A later try may succeed. Meanwhile no other thread may run the handlers.
             poller.schedule(after: Self.threadPause) { [weak self] in self?.startThread() }
         }
     }
@@ -206,7 +206,7 @@ package final class ReportLine: @unchecked Sendable {
             first += 1
             bytes -= entry.bytes
             deliveringSince = MonotonicClock.now()
-            // What is done is let go of now and then, not one by one.
+            // Delivered entries are removed in batches, not one by one.
             if first >= 256 {
                 line.removeFirst(first)
                 first = 0
@@ -216,7 +216,7 @@ package final class ReportLine: @unchecked Sendable {
     }
 }
 
-/// Calls a body once, whichever of two comes first.
+/// Calls a body once, at the first of two occasions.
 private final class FirstCall: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
@@ -233,7 +233,7 @@ private final class FirstCall: @unchecked Sendable {
         body?()
     }
 
-    /// Cancels the timer with the call, or now if that has been.
+    /// Cancels the timer when the body is called, or now if it has been.
     func cancelLater(_ timer: Poller.Timer) {
         let isOver = lock.withLock {
             if body != nil { self.timer = timer }

@@ -3,10 +3,10 @@ import BridgeTransport
 import DomainEvents
 import Locks
 
-/// Peers that have attached: they get what they want as far as they keep up, nothing ever waits for them, and no other
-/// process hears of what they missed.
+/// Peers that have attached: they get the events that they want as far as they keep up; no process waits for them or
+/// learns of what they missed.
 extension Route {
-    /// Puts an event into the outbox of a peer that nothing waits for; what the peer does not take is a gap to it.
+    /// Puts an event into the outbox of an attached peer; if the outbox does not take it, the peer gets a gap.
     func offer(
         _ context: EventContext,
         name: String,
@@ -15,7 +15,7 @@ extension Route {
         payload: UnsafeRawBufferPointer
     ) -> Place? {
         let link = self.link
-        // A policy's work is told to the peer alone, by the link.
+        // The link tells the peer what a policy drops; no other process is told.
         var displaced: [Displaced] = []
         let outcome = link.enqueue(
             context,
@@ -38,13 +38,13 @@ extension Route {
 }
 
 extension EventRouter {
-    /// Forgets a peer that has gone, and what it wanted.
+    /// Forgets a peer that has gone, with its wishes.
     package func remove(_ route: Route) {
         withRoutes { $0.removeAll { $0 === route } }
         updateTargets()
     }
 
-    /// The names that the peer has asked for, but for ``EventName/everything``.
+    /// The names that the peer has asked for, without ``EventName/everything``.
     package func namesAsked(by route: Route) -> [String] {
         lock.withLock { (route.interest.present?.asked ?? []).filter { $0 != EventName.everything }.map(\.text) }
             .sorted()
@@ -53,8 +53,10 @@ extension EventRouter {
     /// The names of all events that have a subscriber in this process.
     package var namesWantedHere: [String] { allNames.filter { publisher.isWanted($0) } }
 
-    /// Who wants the events of each name that passes between all, for the names that are wanted: the peers by their
-    /// names, a pool for its members, those who have attached if they have asked for the name itself, and this process.
+    /// The names that pass between all peers and are wanted, each with the names of its receivers.
+    ///
+    /// The receivers are this process, peers, pools in the place of their members, and attached peers that have asked
+    /// for the name itself.
     package var wishes: [(name: String, peers: [String])] {
         let entries = tableLock.withLock { namesByNumber }.filter { $0.passage == .open }
         let own = entries.map { publisher.isWanted($0.name) }

@@ -5,24 +5,25 @@ import Locks
 
 /// What the end of an incarnation says about the peer and about the events that it had.
 extension Route {
-    /// An incarnation has ended, and not by a crash.
+    /// Notes whether an incarnation that has ended had acknowledged events; for a crash, `incarnationCrashed` calls
+    /// this.
     package func incarnationEnded(_ ended: Link) {
         let isAble = ended.hasAcknowledged
         lock.withLock { if isAble { ledger.eventsWereAcknowledged() } }
     }
 
-    /// An incarnation has crashed.
+    /// Judges the crash of an incarnation.
     ///
-    /// Before the next one is started.
+    /// Call it before the next incarnation is started.
     ///
-    /// - Returns: Who pays for it; and an event that is not sent again, taken out of the outbox.
+    /// - Returns: The verdict, and the event that is not sent again, if there is one; it is taken out of the outbox.
     func incarnationCrashed(
         _ ended: Link,
         because reason: String,
         suspects known: [EventID]? = nil
     ) -> (verdict: CrashLedger.Verdict, event: UndeliveredEvent?) {
         incarnationEnded(ended)
-        // Its events lie in the link of the next incarnation, where they are judged.
+        // The events now lie in the link of the next incarnation, where they are judged.
         renew(after: ended)
         let suspects = known ?? ended.unfinished
         let (verdict, event, retired): (CrashLedger.Verdict, UndeliveredEvent?, Link?) = lock.withLock {
@@ -31,7 +32,7 @@ extension Route {
             guard verdict == .deadLetter || verdict == .broken, case .struck(let sequence, _) = finding else {
                 return (verdict, nil, nil)
             }
-            // Sequences have no gaps: the others are numbered anew, in another link.
+            // Sequences have no gaps, so the other events get new numbers in another link.
             let retired = current
             let next = makeLink()
             let event = retired.retire(movingTo: next, without: sequence)
@@ -43,19 +44,19 @@ extension Route {
         return (verdict, event)
     }
 
-    /// Forgets how many events were dead-lettered in a row: the peer's restart was asked for.
+    /// Forgets how many events were dead-lettered in a row; called when a caller asks for the peer's restart.
     package func forgetDeadLetters() {
         lock.withLock { ledger.forget() }
     }
 
-    /// Whether what is published for the peer while it is given up has to be kept: what its specification subscribes
-    /// to.
+    /// Whether the peer's specification subscribes to this name, so that its events are kept while the peer is given
+    /// up.
     func isSpecified(_ name: String, isSelfReport: Bool) -> Bool {
         let specified = specified
         return specified.contains(EventName(name)) || (!isSelfReport && specified.contains(EventName.everything))
     }
 
-    /// Keeps events from leaving for the peer, or lets them leave again; ``pauseChanged()`` then acts on it.
+    /// Stops events from leaving for the peer, or lets them leave again; ``pauseChanged()`` has to follow.
     func setPaused(_ isPaused: Bool) {
         lock.withLock {
             self.isPaused = isPaused

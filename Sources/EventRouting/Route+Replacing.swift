@@ -3,13 +3,12 @@ package import BridgeTransport
 import DomainEvents
 import Locks
 
-/// How a route goes over from one process of its peer to another, which has come up beside it.
+/// How a route changes from one process of its peer to another that has come up beside it.
 ///
-/// The other process has a link of its own from the beginning, over which no event leaves. When the present one has
-/// ended, what lies in the route's outbox, which has no stream then, is moved there: that is the same way that
-/// everything goes from one incarnation to the next.
+/// The other process has its own link from the beginning, over which no event leaves yet. When the present process has
+/// ended, the route moves the events in its outbox to that link, in the same way as from one incarnation to the next.
 extension Route {
-    /// The link of a process that is to take the place of the present one.
+    /// Makes the link of a process that will take the place of the present one.
     package func makeSuccessor() -> Link {
         lock.withLock {
             let made = makeLink()
@@ -18,7 +17,7 @@ extension Route {
         }
     }
 
-    /// The process of this link has ended before it took the present one's place, if it is such a one.
+    /// Forgets this link if it is the successor's: its process has ended before it took the present one's place.
     package func forgetSuccessor(_ link: Link) {
         lock.withLock {
             guard successor === link else { return }
@@ -27,14 +26,13 @@ extension Route {
         }
     }
 
-    /// Whether this link's process is to take the place of the present one.
+    /// Whether this link's process will take the place of the present one.
     func isSuccessor(_ link: Link) -> Bool { lock.withLock { successor === link } }
 
-    /// Puts the link of a process that is ready in the place of the present one, whose own process has ended, with all
-    /// that lies there.
+    /// Makes the link of a process that is ready the present one, and moves the events there; the present one's process
+    /// has ended.
     ///
-    /// If the link has ended in this moment nothing is moved: its process was the last one, and the next start gets it
-    /// all.
+    /// If that link has just ended, nothing is moved: its process was the last one, and the next start gets all events.
     package func succeed(by next: Link) {
         let retired: Link? = lock.withLock {
             guard successor === next, !next.hasEnded else { return nil }
@@ -50,7 +48,8 @@ extension Route {
         releaseEvents(over: next)
     }
 
-    /// The link of the process that has offered an event, the present one or the one beside it; nil if it does not run.
+    /// The link of the process that offered an event, which is the present process or the one beside it; nil if that
+    /// process does not run.
     func link(toPeerOf id: EventID) -> Link? {
         let (current, successor) = lock.withLock { (self.current, self.successor) }
         if current.isPeer(id.source) { return current }

@@ -4,7 +4,7 @@ package import BridgeTransport
 package import DomainEvents
 import Locks
 
-/// The way to one peer, whichever incarnation of it lives: what it wants, and the link of its present or next
+/// The way to one peer, whichever of its incarnations lives: its wishes, and the link of its present or next
 /// incarnation.
 package final class Route: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, but for the links' interest, which the router's lock guards.
@@ -14,59 +14,58 @@ package final class Route: @unchecked Sendable {
     private let ownSource: EventSource
     package let limits: LinkLimits
     let poller: Poller
-    /// Whether a link that has ended is followed by another.
+    /// Whether another link follows one that has ended.
     private let isRenewed: Bool
-    /// Whether nothing waits for the peer, which has attached: see `Route+Attached.swift`.
+    /// Whether the peer has attached, and so nothing waits for it: see `Route+Attached.swift`.
     let isAttached: Bool
 
     let lock = Lock()
     @exclusivity(unchecked) var current: Link
-    /// Why nothing is taken for the peer; nil as long as events are.
+    /// Why the route takes no events for the peer; nil while it takes them.
     @exclusivity(unchecked) var closure: Closure?
-    /// With whom the peer shares events; set before the router knows the route.
+    /// The pool in which the peer shares events; set before the router knows the route.
     package var pool: RoutePool?
     @exclusivity(unchecked) var counts = RouteCounts()
-    /// Notes how events get on, if a subscriber or a peer wants to know.
+    /// Notes the spans of events, if a subscriber or a peer wants them.
     @exclusivity(unchecked) private var recorder: SpanRecorder?
-    /// Whether no event leaves for the peer for now, whichever link is the present one.
+    /// Whether no event may leave for the peer for now, over any link.
     @exclusivity(unchecked) var isPaused = false
-    /// Whether the peer runs, or is started without another peer's end: see ``setStartsByItself(_:)``.
+    /// Whether the peer runs, or is started without waiting for another peer's end: see ``setStartsByItself(_:)``.
     var startsByItself = true
-    /// Those who wait for room with what others have left for the peer, by who waits: called when it is paused, or does
-    /// not start by itself.
+    /// Takeovers that wait for the peer's room, with the peer that left the events; called when this peer is paused, or
+    /// does not start by itself.
     var takeOversWaiting: [(sender: Route, body: @Sendable () -> Void)] = []
-    /// What its crashes have come to.
+    /// Decides whether the peer or an event pays for a crash.
     var ledger: CrashLedger
 
-    /// How many event names its incarnations have brought that were not known here.
+    /// How many unknown event names its incarnations have brought.
     ///
     /// Guarded by the router's lock for look-ups.
     var newNames = 0
 
-    /// The link of a process that is to take the place of the present one, and over which no event leaves yet.
+    /// The link of a process that will take the place of the present one; no event leaves over it yet.
     var successor: Link?
-    /// Links that have ended while a thread was between them and other outboxes with an event: see
-    /// ``releaseEvents(over:)``.
+    /// Links that ended while a thread was putting an event into them and other outboxes: see ``releaseEvents(over:)``.
     private(set) var departed: [Link] = []
     private var specifiedNow: Set<EventName>
 
-    /// Whether it gets nothing more of what its specification says, as it is about to go for good.
+    /// Whether the peer is leaving for good, and so gets no more of the events in its specification.
     ///
     /// Guarded by the router's lock.
     var isLeaving = false
-    /// What its links take no more; nil as long as it is to stay.
+    /// The names that its links take no more; nil unless the peer is leaving.
     @exclusivity(unchecked) private var leftNames: LeftNames?
-    /// The peers that wait for an answer of this one, and for whose room the takeover of what it has left does not
-    /// wait; see `TakeOverGate`.
+    /// The peers that wait for an answer of this one; the takeover of the events that it left does not wait for their
+    /// room (see `TakeOverGate`).
     var askers: Set<ObjectIdentifier> = []
 
-    /// What the peer wants, and was told of what is wanted of it.
+    /// What the peer wants, and what it was asked for.
     var interest = RouteInterest()
 
-    /// Why nothing is taken for the peer.
+    /// Why the route takes no events for the peer.
     struct Closure {
         let reason: String
-        /// Whether the peer was given up, so that what it was to get is dead-lettered.
+        /// Whether the peer was given up, so that its events become dead letters.
         let isGivenUp: Bool
     }
 
@@ -95,15 +94,15 @@ package final class Route: @unchecked Sendable {
             first ?? Link(peerName: peerName, role: role, ownSource: ownSource, limits: limits, poller: poller)
     }
 
-    /// Whether some events are not to wait for room.
+    /// Whether some events have an overflow policy other than `wait`.
     var hasPolicies: Bool { !limits.overflow.isPlain }
 
     /// The link of the present incarnation, or of the next while the peer is down.
     package var link: Link { lock.withLock { current } }
 
-    /// Puts a fresh link in the place of one that has ended, with all that it had not delivered.
+    /// Puts a new link in the place of one that has ended, and moves its undelivered events there.
     ///
-    /// Any number of callers.
+    /// Any number of threads may call this.
     package func renew(after ended: Link) {
         guard isRenewed else { return }
         lock.withLock {
@@ -114,22 +113,22 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// Makes another link the present one, to which everything was moved.
+    /// Makes another link the present one; the events were moved there.
     ///
     /// With the lock held.
     func putInPlace(_ next: Link) {
         counts.ended.add(current.tally.tally)
-        // It has ended: nothing more is put into it.
+        // The link has ended, so no more events are put into it.
         if current.isHolding { departed.append(current) }
         askers = []
         current = next
     }
 
-    /// Lets events leave as soon as no thread is between the outboxes of several peers any more with an event that was
-    /// put into a link before this.
+    /// Lets events leave over `link` once no thread is still putting an event of an earlier link into the outboxes of
+    /// several peers.
     ///
-    /// That event was moved here without being held, and the peer could answer it before the others have it. A thread
-    /// that publishes needs microseconds, unless it loses its processor.
+    /// Such an event was moved to `link` without being held, so the peer could answer it before the others have it. A
+    /// publishing thread needs microseconds for this, unless it loses its processor.
     package func releaseEvents(over link: Link) {
         let isHeld = lock.withLock {
             departed.removeAll { !$0.isHolding }
@@ -139,10 +138,10 @@ package final class Route: @unchecked Sendable {
         poller.schedule(after: Self.holdingTime) { [self] in releaseEvents(over: link) }
     }
 
-    /// After how many nanoseconds it is looked again whether an event lies in all outboxes.
+    /// How many nanoseconds pass before another look whether the event lies in all outboxes.
     private static let holdingTime: UInt64 = 50_000
 
-    /// What has become of the peer's events so far.
+    /// The counts of the peer's events so far.
     package var statistics: RouteStatistics {
         lock.withLock {
             let (tally, waiting, waitingBytes) = current.tally
@@ -169,11 +168,11 @@ package final class Route: @unchecked Sendable {
         return made
     }
 
-    /// Takes nothing more of what its specification says, not even from threads that found it wanted before.
+    /// Takes no more of the events in the peer's specification, not even from threads that already chose the peer.
     ///
-    /// Behind the change of the targets: a thread that is told so finds out anew who gets the event.
+    /// The caller changes the targets before this, so a thread that is turned away can work out the targets again.
     ///
-    /// - Parameter reports: the bridge's reports about itself, for which ``EventName/everything`` does not stand.
+    /// - Parameter reports: the bridge's reports about itself, which ``EventName/everything`` does not include.
     func leave(but reports: Set<EventName>) {
         lock.withLock {
             let isEverything = specifiedNow.contains(EventName.everything)
@@ -184,18 +183,18 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// Whether events of this name go to others now, as the peer is leaving or has gone.
+    /// Whether events of this name go to other peers now, because this one is leaving or has gone.
     func hasLeft(_ name: String) -> Bool { lock.withLock { hasLeftNow(name) } }
 
     /// With the lock held.
     private func hasLeftNow(_ name: String) -> Bool { leftNames?.contains(name) ?? false }
 
-    /// What becomes of an event that is for the peer.
+    /// What happens to an event for the peer.
     private enum Taker {
         case link(Link)
-        /// Such events go to others now.
+        /// Such events go to other peers now.
         case left
-        /// Nothing is taken for the peer, for a reason.
+        /// The route takes no events, for this reason.
         case closed(String)
     }
 
@@ -207,7 +206,7 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// Begins to note how events get on, or ceases to.
+    /// Begins to note the spans of events, or ceases to.
     ///
     /// - Parameter recorder: nil to cease.
     func setTrace(_ recorder: SpanRecorder?) {
@@ -218,11 +217,11 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// Says why nothing is taken for the peer any more: it was given up or has stopped for good.
+    /// Takes no more events for the peer: it was given up or has stopped for good.
     ///
-    /// What lies in the outbox is kept.
+    /// Events in the outbox are kept.
     ///
-    /// - Parameter isGivenUp: whether it was given up, so that what it was to get is dead-lettered.
+    /// - Parameter isGivenUp: whether the peer was given up, so that its events become dead letters.
     package func close(because reason: String, isGivenUp: Bool = false) {
         let link = lock.withLock {
             closure = Closure(reason: reason, isGivenUp: isGivenUp)
@@ -238,23 +237,23 @@ package final class Route: @unchecked Sendable {
 
     package var closedReason: String? { lock.withLock { closure?.reason } }
 
-    /// Whether the peer was given up: nothing is taken for it until its restart is asked for.
+    /// Whether the peer was given up: the route takes no events until a caller asks for its restart.
     var isGivenUp: Bool { lock.withLock { closure?.isGivenUp ?? false } }
 
-    /// Where an event was put.
+    /// The place of an event in an outbox.
     struct Place {
         let link: Link
         let sequence: UInt64
-        /// Whether it lies beyond the limit where waiting begins.
+        /// Whether the event lies beyond the limit where waiting begins.
         let isCrowded: Bool
-        /// What a policy has taken out for it, or the event itself if it was dropped.
+        /// The events that a policy has taken out for it, or the event itself if it was dropped.
         let displaced: [Displaced]
     }
 
     /// Keeps room for an event in the outbox.
     ///
-    /// - Returns: The room, or that there is none: as such events go to others now, or as it is to be kept only if
-    ///   there is room, and waiting has begun.
+    /// - Returns: The room; or a refusal, because such events go to other peers now, or because waiting has begun and
+    ///   `ifThereIsRoom` is set.
     func reserve(
         for payload: UnsafeRawBufferPointer,
         name: String,
@@ -276,7 +275,7 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// What a waiting publisher is told of an event that the peer, which is about to go, does not get any more.
+    /// The error for a waiting publisher whose event does not go to the peer any more, because the peer is leaving.
     func leaving(_ name: String) -> DeliveryError { unavailable(name, "it is being removed") }
 
     private func unavailable(_ name: String, _ reason: String) -> DeliveryError {
@@ -314,10 +313,10 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// Puts an event into the outbox; if held, it stays there until the link releases it.
+    /// Puts an event into the outbox; a held event stays there until the link releases it.
     ///
     /// - Parameter reservation: the room that was kept for it.
-    /// - Returns: Nil if the peer is leaving, and such events go to others now.
+    /// - Returns: Nil if the peer is leaving, so that such events go to other peers now.
     func enqueue(
         _ context: EventContext,
         name: String,
@@ -370,12 +369,12 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// Puts an event that goes nowhere else into the outbox, and has it written.
+    /// Puts an event that goes nowhere else into the outbox, and writes it.
     ///
-    /// One that is not taken counts as never offered.
+    /// An event that is not taken counts as never offered.
     ///
-    /// - Parameter ifThereIsRoom: whether it is not taken where waiting begins.
-    /// - Returns: Nil if the peer is leaving, and such events go to others now.
+    /// - Parameter ifThereIsRoom: whether the outbox does not take the event once waiting has begun.
+    /// - Returns: Nil if the peer is leaving, so that such events go to other peers now.
     func send(
         _ context: EventContext,
         name: NamedEvents,
@@ -405,7 +404,7 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// One of its incarnations has broken the protocol.
+    /// Called when one of the peer's incarnations has broken the protocol.
     package func countViolation() {
         lock.withLock { counts.violations += 1 }
     }
@@ -426,11 +425,11 @@ package final class Route: @unchecked Sendable {
                 // Closed just now: nothing else would wake the caller that waits here.
                 if self.closedReason != nil { link.wakeWaiters() }
             }
-            // Its turn has come, though others may have filled the room since.
+            // The caller's turn has come, though other events may have filled the room since.
             if !link.hasEnded { break }
             renew(after: link)
         }
-        // Where such events go to others now, they are found when it is published.
+        // If such events go to other peers now, publishing the event finds them.
         if let closed = lock.withLock({ hasLeftNow(name) ? nil : closure?.reason }) {
             throw DeliveryError(
                 .workerUnavailable,
@@ -441,7 +440,7 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` once the outbox is below the limit where waiting begins, or nothing is taken for the peer any more.
+    /// Calls `body` once the outbox is below the limit where waiting begins, or the route takes no more events.
     func whenRoom(_ body: @escaping @Sendable () -> Void) {
         while true {
             let (link, closed) = lock.withLock { (current, closure?.reason) }
@@ -459,22 +458,22 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// Whether what the peer has published piles up in its own outbox; not if nothing is taken for it any more.
+    /// Whether the events that the peer published pile up in its own outbox; false if the route takes no more events.
     var isBackedUp: Bool {
         let (link, isClosed) = lock.withLock { (current, closure != nil) }
         return !isClosed && link.hasBacklog
     }
 
-    /// Calls `body` once what the peer has published gets through, the peer has ended, or nothing is taken for it any
-    /// more.
+    /// Calls `body` once the events that the peer published get through, the peer has ended, or the route takes no more
+    /// events.
     func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) {
         let (link, isClosed) = lock.withLock { (current, closure != nil) }
         if isClosed || !link.whenNotBackedUp(body) { return body() }
-        // Closed just now: no other call would wake what waits here.
+        // Closed just now: no other call would wake the body that waits here.
         if closedReason != nil { link.wakeWaiters() }
     }
 
-    /// Calls `body` once when something lies here for the peer, which is down; at once if it does already.
+    /// Calls `body` once, when an event lies here for the peer, which is down; at once if one does already.
     package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
         let link = self.link
         link.whenDemanded { [weak self] in
@@ -485,18 +484,18 @@ package final class Route: @unchecked Sendable {
         }
     }
 
-    /// Whether so much is kept for the peer that what others have left for it has to wait.
+    /// Whether the outbox is so full that takeovers for this peer have to wait.
     var isOverfull: Bool {
         let (link, mayWait) = lock.withLock { (current, closure == nil && startsByItself) }
         return mayWait && link.isOverfull
     }
 
-    /// Calls `body` once the outbox is below the limit where waiting begins, nothing is taken for the peer any more, it
+    /// Calls `body` once the outbox is below the limit where waiting begins, the route takes no more events, the peer
     /// is paused, or it does not start by itself; in rare cases twice.
     func whenNotOverfull(for sender: Route, _ body: @escaping @Sendable () -> Void) {
         let mayWait = lock.withLock {
             let mayWait = !isPaused && startsByItself
-            // In the place of what the sender has waited for before.
+            // This replaces the sender's earlier wait.
             if mayWait {
                 takeOversWaiting.removeAll { $0.sender === sender }
                 takeOversWaiting.append((sender, body))
@@ -507,10 +506,10 @@ package final class Route: @unchecked Sendable {
         whenRoom(body)
     }
 
-    /// Says whether the peer runs, or is started without anybody else's end.
+    /// Says whether the peer runs, or is started without waiting for another peer's end.
     ///
-    /// Otherwise it may be started only when the takeover of what another has left is over: who waited for its room
-    /// there would wait for ever.
+    /// Otherwise it may be started only when the takeover of another peer's events is over. A takeover that waited for
+    /// its room would wait for ever.
     package func setStartsByItself(_ startsByItself: Bool) {
         let woken = lock.withLock {
             self.startsByItself = startsByItself
@@ -532,7 +531,7 @@ package final class Route: @unchecked Sendable {
     /// Under the router's lock.
     private func has(asked name: String) -> Bool { interest.present?.asked.contains(EventName(name)) == true }
 
-    /// What the peer subscribes to by its specification: kept for it while it is down.
+    /// The names that the peer's specification subscribes to; their events are kept while the peer is down.
     var specified: Set<EventName> { lock.withLock { specifiedNow } }
 
     func specify(_ names: Set<EventName>) {

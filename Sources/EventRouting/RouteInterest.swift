@@ -1,42 +1,42 @@
 import BridgeTransport
 
-/// What was said over a peer's links of what is wanted: of each process that there may be.
+/// The wishes that were exchanged over a peer's links: one record for each process that the peer may have.
 ///
 /// Guarded by the router's lock.
 struct RouteInterest {
-    /// Over the link of the present process, or the last one.
+    /// The record of the present process, or of the last one.
     private(set) var present: LinkInterest?
-    /// Over that of a process that is to take its place.
+    /// The record of a process that will take its place.
     private var next: LinkInterest?
-    /// Over that of the one before it, which may still publish.
+    /// The record of the process before it, which may still publish.
     private var former: LinkInterest?
 
-    /// A link was told for the first time.
+    /// Notes the record of a link whose peer was told for the first time.
     mutating func begins(_ told: LinkInterest, ofSuccessor isSuccessor: Bool) {
         if isSuccessor { next = told } else { present = told }
     }
 
-    /// The wishes of the process count from now on that is to take the present one's place.
+    /// From now on the wishes of the process count that will take the present one's place.
     ///
-    /// - Returns: Whether there is one.
+    /// - Returns: Whether there is such a process.
     mutating func takeOver() -> Bool {
         guard let next else { return false }
         (former, present, self.next) = (present, next, nil)
         return true
     }
 
-    /// The process before the present one has ended.
+    /// Called when the process before the present one has ended.
     mutating func forgetFormer() { former = nil }
 
-    /// The process that was to take the present one's place has ended.
+    /// Called when the process that was to take the present one's place has ended.
     mutating func forgetNext() { next = nil }
 
-    /// What was said over this link, if it is the one whose wishes count, or will.
+    /// The record of this link, if its wishes count or will count.
     func told(over link: Link) -> LinkInterest? {
         if present?.link === link { return present }
         return next?.link === link ? next : nil
     }
 
-    /// All that are told of changes.
+    /// All records whose links are told of changes.
     var all: [LinkInterest] { [present, next, former].compactMap { $0 } }
 }

@@ -4,20 +4,21 @@ import DomainEvents
 import Locks
 import Synchronization
 
-/// Peers of one specification that share its events: each event goes to one of them, and the same one for the same key.
+/// Peers of one specification that share its events: each event goes to one member, always the same one for the same
+/// key.
 package final class RoutePool: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or atomic.
 
     package let name: String
-    /// How many members it has, down or not: what a key's member depends on, beside the key.
+    /// How many members the pool has, down or not; a key's member depends on this and the key.
     package let count: Int
-    /// By event name; `*` stands for the rest.
+    /// The keys by event name; `*` stands for all other names.
     private let keys: [EventName: EventKey]
     /// Where the search for the member with the fewest events begins.
     private let turns = Atomic<Int>(0)
 
     private let lock = Lock()
-    /// The names of events that came without a key, which was said.
+    /// The names of events without a key that were reported.
     private var reported: Set<EventName> = []
 
     package init(name: String, count: Int, keys: [String: EventKey]) {
@@ -31,9 +32,9 @@ package final class RoutePool: @unchecked Sendable {
     /// Whether this is the first event of its name that has no key.
     func isNews(keyMissingOf name: String) -> Bool { lock.withLock { reported.insert(EventName(name)).inserted } }
 
-    /// What a member has to do.
+    /// How busy a member is.
     struct Load: Comparable {
-        /// Few large events fill an outbox, too.
+        /// A few large events also fill an outbox.
         let isFull: Bool
         let events: Int
 
@@ -42,7 +43,7 @@ package final class RoutePool: @unchecked Sendable {
         }
     }
 
-    /// The member for which the fewest events wait, of those that take any; one with room, if there is such a one.
+    /// The member for which the fewest events wait, of those that take events; one with room, if there is one.
     func leastBusy(of members: [Route]) -> Route {
         let start = Int(UInt(bitPattern: turns.wrappingAdd(1, ordering: .relaxed).oldValue) % UInt(members.count))
         var best = members[start]
@@ -56,30 +57,30 @@ package final class RoutePool: @unchecked Sendable {
     }
 }
 
-/// Those who want the events of one name, where some of them share them.
+/// The peers that want the events of one name, if some of them share the events.
 ///
 /// An immutable value; see ``NamedEvents/Fanout``.
 final class PooledTargets: Sendable {
-    /// One pool's part.
+    /// The members of one pool.
     struct Group: Sendable {
         let pool: RoutePool
         let key: EventKey
-        /// In the order of their numbers.
+        /// The members in the order of their numbers.
         let members: [Route]
-        /// Each of them alone, so that nothing is made for an event.
+        /// Each member in an array of its own, so that no array is made for an event.
         let alone: [[Route]]
     }
 
     private let eventName: String
-    /// Those who get each of the events.
+    /// The peers that get every event.
     private let plain: [Route]
     private let groups: [Group]
-    /// Publishes what is to be said of the events.
+    /// Publishes reports about the events.
     private let reports: ReportLine
 
     /// Nil if none of the targets share the events.
     ///
-    /// - Parameter targets: those who want the events.
+    /// - Parameter targets: the peers that want the events.
     init?(_ targets: [Route], name: String, isSelfReport: Bool, reports: ReportLine) {
         var plain: [Route] = []
         var groups: [Group] = []
@@ -90,7 +91,7 @@ final class PooledTargets: Sendable {
             }
             guard !groups.contains(where: { $0.pool === pool }) else { continue }
             let members = targets.filter { $0.pool === pool }
-            // Before all are known, a key's member is not.
+            // A key's member is known only when all members are.
             guard members.count == pool.count else { continue }
             groups.append(Group(pool: pool, key: pool.key(of: name), members: members, alone: members.map { [$0] }))
         }
@@ -101,26 +102,26 @@ final class PooledTargets: Sendable {
         self.reports = reports
     }
 
-    /// Whether a peer wants the events that does not share them with this one.
+    /// Whether another peer wants the events that does not share them with this one.
     func isWanted(otherThan route: Route) -> Bool {
         plain.contains { $0 !== route } || groups.contains { $0.pool !== route.pool }
     }
 
-    /// Who gets an event of this process.
+    /// The peers that get an event of this process.
     ///
-    /// - Parameter isPublished: whether it is published now, and not only asked for.
+    /// - Parameter isPublished: whether the event is published now, and not only its targets asked for.
     func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer, isPublished: Bool) -> [Route] {
         targets(isPublished: isPublished, except: nil) { key in
             guard case .found(let finder) = key, finder.eventType == E.self else { return self.place(key, payload) }
-            // The only kind of finder there is, of the type that was asked for.
+            // There is only this kind of finder, and its type was checked.
             return unsafeDowncast(finder, to: TypedKeyFinder<E>.self).place(ofEvent: event)
         }
     }
 
-    /// Who gets an event of which there are only the bytes.
+    /// The peers that get an event, found from its bytes.
     ///
-    /// - Parameter origin: who has published it, if it was a peer: then its own handlers have had the event, and no
-    ///   other member gets it.
+    /// - Parameter origin: the peer that published the event; nil if it was published here. The peer's own handlers
+    ///   have had the event, so no other member of its pool gets it.
     func targets(
         of payload: UnsafeRawBufferPointer,
         except origin: Route? = nil
@@ -148,7 +149,7 @@ final class PooledTargets: Sendable {
         case .field, .found:
             guard let place = place(group.key) else {
                 if isPublished, group.pool.isNews(keyMissingOf: eventName) { report(group) }
-                // They keep their order, as if they all had one and the same key.
+                // Events without a key keep their order, as if they all had the same key.
                 return group.alone[0]
             }
             return group.alone[place.index(among: group.alone.count)]
@@ -165,7 +166,7 @@ final class PooledTargets: Sendable {
         }
     }
 
-    /// Of the name, not of the event, which has not been taken yet, and may never be.
+    /// Reports the name and not the event, which has not been taken yet, and may never be.
     private func report(_ group: Group) {
         reports.publish(
             EventKeyMissing(event: eventName, worker: group.pool.name, member: group.members[0].peerName)
@@ -176,15 +177,15 @@ final class PooledTargets: Sendable {
 extension Route {
     /// The pool in which the peer shares the events of this name; nil if it gets each of them.
     ///
-    /// What a member asks for beyond its specification it alone gets: answers to its requests, for one. Under the
-    /// router's lock.
+    /// If a member asks for events beyond its specification, such as answers to its requests, it alone gets them.
+    /// Called under the router's lock.
     func pool(sharing name: String, isSelfReport: Bool) -> RoutePool? {
         guard let pool, isSpecified(name, isSelfReport: isSelfReport) else { return nil }
         if case .everyMember = pool.key(of: name) { return nil }
         return pool
     }
 
-    /// How much waits for the peer or is with it; nil if it takes nothing.
+    /// How much waits for the peer or is with it; nil if the route takes no events.
     fileprivate var load: RoutePool.Load? {
         let (link, isClosed) = lock.withLock { (current, closure != nil) }
         if isClosed { return nil }

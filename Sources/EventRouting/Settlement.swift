@@ -3,15 +3,15 @@ import BridgeTransport
 import DomainEvents
 import Locks
 
-/// The end of a peer's event here: its handlers have returned, it lies in the outboxes of all who want it, and those
-/// have room again.
+/// The end of a peer's event here: its handlers have returned, it lies in the outboxes of all peers that want it, and
+/// those have room again.
 ///
-/// Until then it stays unacknowledged with its sender, whose window it fills: so a process that publishes faster than
-/// another can take is slowed, and no other process.
+/// Until then it stays unacknowledged and fills its sender's window. So a process that publishes faster than another
+/// can take is slowed, and no other process is.
 final class Settlement: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// What the sender wants to hear of the event.
+    /// What the sender wants to know of the event.
     struct Receipt {
         let id: EventID
         let process: String
@@ -30,8 +30,8 @@ final class Settlement: @unchecked Sendable {
 
     /// - Parameters:
     ///   - origin: the peer that offered the event over `link`.
-    ///   - crowded: those that have to have room again, and to get rid of what they publish.
-    ///   - backlogs: what waits for the latter.
+    ///   - crowded: the peers that must have room again, and must get rid of the events that they publish.
+    ///   - backlogs: the waits for the latter.
     init(
         link: Link,
         from origin: Route,
@@ -45,14 +45,15 @@ final class Settlement: @unchecked Sendable {
         self.receipt = receipt
         openParts = crowded.count + 1
         for route in crowded {
-            // First the one and then the other: handlers always return, so that no circle comes of the first.
+            // First the wait for room, then the wait for the backlog: handlers always return, so the first wait makes
+            // no circle.
             route.whenRoom { backlogs.wait(origin, for: route) { self.finishPart() } }
         }
     }
 
-    /// For handlers that have not returned yet.
+    /// The completion for handlers that have not returned yet.
     ///
-    /// - Parameter refused: sees to the event if one of them throws.
+    /// - Parameter refused: called with the error's text if one of them throws.
     func completion(handlers: Int, refused: (@Sendable (String) -> Void)?) -> any HandlingCompletion {
         Completion(settlement: self, handlers: handlers, refused: refused)
     }
@@ -73,7 +74,7 @@ final class Settlement: @unchecked Sendable {
 
     func refused(_ reason: Refusal.Reason, text: String) {
         lock.withLock { refusal = (reason, text) }
-        // Its sender has to hear of the refusal while a publisher there waits for the receipt.
+        // The sender must learn of the refusal while a publisher there still waits for the receipt.
         finishPart()
         guard let receipt else { return }
         link.sendReceipt(

@@ -2,20 +2,23 @@ import BridgePlatform
 import BridgeTransport
 import Locks
 
-/// Where what dead workers have left waits until those who are to get it have room.
+/// Where the events that dead workers left wait until their receivers have room.
 ///
-/// A living worker that publishes too much for another is slowed by its window. What a dead one has left has no window:
-/// its takeover waits here. Two that died with events for each other would wait for one another for ever, as neither is
-/// started again before its takeover is over: who would close such a circle does not wait, and goes beyond the limit.
-/// Nor does anybody wait for one that is not started before others have ended, such as a member of a group that is
-/// still going down. And where a process that lives waits for an answer of the dead one, its handlers may make room
-/// only when that has been started: the rest of what the dead one has left for it goes beyond its limit.
+/// A window slows a living worker that publishes too much for another. The events that a dead worker left have no
+/// window: the thread that takes them over waits here. It does not wait, and goes beyond the receiver's limit, in three
+/// cases:
+///
+/// - The wait would close a circle. Two workers that died with events for each other would wait for ever, as neither is
+///   started again before its takeover is over.
+/// - The receiver is started only after others have ended, such as a member of a group that is still going down.
+/// - A living process of the receiver waits for an answer of the dead worker. Its handlers may make room only when that
+///   worker has been started again.
 final class TakeOverGate: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     private let lock: Lock
     private let changed: Condition
-    /// Where the takeover of a peer waits.
+    /// The waiting takeovers, by the peer that died.
     private var waits: [ObjectIdentifier: Wait] = [:]
     private var isOpen = false
 
@@ -24,7 +27,7 @@ final class TakeOverGate: @unchecked Sendable {
         changed = Condition(lock: lock)
     }
 
-    /// Blocks the calling thread, which takes over what `sender` has left, as long as `target` has no room for it.
+    /// Blocks the calling thread, which takes over the events that `sender` left, while `target` has no room.
     func wait(_ sender: Route, for target: Route) {
         guard target.isOverfull else { return }
         let turn = Turn()
@@ -34,7 +37,7 @@ final class TakeOverGate: @unchecked Sendable {
             return true
         }
         guard mayWait else { return }
-        // Only now: of what is asked from here on ``wasAsked(_:by:)`` tells.
+        // Only now: from here on ``wasAsked(_:by:)`` reports what `target` asks.
         if sender.isAsked(by: target) { pass(turn) } else { target.whenNotOverfull(for: sender) { self.pass(turn) } }
         lock.withLock {
             while !isOpen, !turn.hasCome { changed.wait() }
@@ -42,10 +45,10 @@ final class TakeOverGate: @unchecked Sendable {
         }
     }
 
-    /// For whose room the takeover of what this peer has left waits; nil if it does not.
+    /// The peer for whose room the takeover from `sender` waits; nil if it does not wait.
     func awaited(by sender: Route) -> Route? { lock.withLock { waits[ObjectIdentifier(sender)]?.target } }
 
-    /// The process of `asker` waits for an answer of `sender` from now on.
+    /// Called when a process of `asker` begins to wait for an answer of `sender`.
     func wasAsked(_ sender: Route, by asker: Route) {
         lock.withLock {
             guard let wait = waits[ObjectIdentifier(sender)], wait.target === asker else { return }
@@ -54,7 +57,7 @@ final class TakeOverGate: @unchecked Sendable {
         }
     }
 
-    /// Lets everybody pass from now on.
+    /// Lets all takeovers pass from now on.
     func open() {
         lock.withLock {
             isOpen = true
@@ -62,7 +65,7 @@ final class TakeOverGate: @unchecked Sendable {
         }
     }
 
-    /// For whose room a takeover waits, and in which place.
+    /// The peer for whose room a takeover waits, and its place.
     private struct Wait {
         let target: Route
         let turn: Turn
@@ -70,7 +73,7 @@ final class TakeOverGate: @unchecked Sendable {
 
     /// A place in front of the gate; guarded by the gate's lock.
     ///
-    /// The peer that is waited for keeps it, and so it does not keep the peer.
+    /// It holds no peer, because the peer that has to make room holds it.
     private final class Turn: @unchecked Sendable {
         var hasCome = false
     }
@@ -97,10 +100,10 @@ final class TakeOverGate: @unchecked Sendable {
 }
 
 extension Route {
-    /// Whether a process of `asker` that lives waits for an answer of this peer.
+    /// Whether a living process of `asker` waits for an answer of this peer.
     ///
-    /// Once so, it is taken to be so for the rest of the takeover: the takeover does not look through all that lies
-    /// here for each of its events.
+    /// Once true, it stays true for the rest of the takeover. So the takeover does not search all waiting events for
+    /// each of its own.
     fileprivate func isAsked(by asker: Route) -> Bool {
         let (link, isKnown) = lock.withLock { (current, askers.contains(ObjectIdentifier(asker))) }
         if isKnown { return true }

@@ -3,9 +3,9 @@ import BridgeTransport
 package import DomainEvents
 import Locks
 
-/// Publishes what was noted of the ways of events, together and now and then, while that is wanted.
+/// Publishes the spans of events in batches, from time to time, while a subscriber or a peer wants them.
 ///
-/// On the thread of the reports; no thread that notes something waits for it.
+/// It publishes on the thread of the reports; no thread that notes a span waits for that.
 final class TraceReporter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -19,9 +19,9 @@ final class TraceReporter: @unchecked Sendable {
     /// The name's entry, while a subscriber or a peer wants its events.
     private var entry: NamedEvents?
     private var hasTimer = false
-    /// Whether what was noted waits in the line of the reports; what is noted meanwhile it takes along.
+    /// Whether a report of spans waits in the line of the reports; it includes spans until it is made.
     private var isInLine = false
-    /// Who offers this process's events to the others; nil where they know that as it is known here.
+    /// The source under which others know this process's events; nil if it is the publisher's own.
     private var knownSource: EventSource?
 
     /// How long spans are gathered.
@@ -34,13 +34,13 @@ final class TraceReporter: @unchecked Sendable {
         self.poller = poller
     }
 
-    /// Whether a subscriber or a peer wants to know.
+    /// Whether a subscriber or a peer wants the spans.
     var isOn: Bool { recorder.isOn }
 
-    /// The time, if a subscriber or a peer wants to know of this event; otherwise 0.
+    /// The time, if a subscriber or a peer wants the spans of this event; otherwise 0.
     func start(of entry: NamedEvents) -> UInt64 { recorder.isOn && !entry.isTrace ? MonotonicClock.now() : 0 }
 
-    /// Begins to note, or ceases to; ``startTimer()`` then has to be called.
+    /// Begins to note spans, or ceases to; ``startTimer()`` has to follow.
     ///
     /// - Parameter wanted: the name's entry; nil to cease.
     func turn(on wanted: NamedEvents?) {
@@ -48,7 +48,7 @@ final class TraceReporter: @unchecked Sendable {
         recorder.turn(on: wanted != nil)
     }
 
-    /// Begins to publish, if that is wanted and was not begun.
+    /// Begins to publish, if spans are wanted and the timer does not run yet.
     func startTimer() {
         let starts = lock.withLock {
             guard entry != nil, !hasTimer else { return false }
@@ -85,7 +85,7 @@ final class TraceReporter: @unchecked Sendable {
     private func report(to entry: NamedEvents) {
         let notes = recorder.take()
         guard !notes.spans.isEmpty || notes.dropped > 0 else { return }
-        // The first one says what is missing before it.
+        // The first event says how many spans are missing before it.
         var dropped = notes.dropped
         var rest = notes.spans[...]
         repeat {
@@ -110,7 +110,7 @@ final class TraceReporter: @unchecked Sendable {
         } while !rest.isEmpty
     }
 
-    /// From now on others know this process's events as those of this source.
+    /// Called when other processes know this process's events as those of this source.
     func othersKnow(_ source: EventSource) {
         lock.withLock { knownSource = source }
     }
@@ -175,7 +175,7 @@ final class TraceReporter: @unchecked Sendable {
         }
 
         func handlersReturned(failure: ThrownError?) {
-            // Before the sender can hear of it.
+            // This comes before the sender can learn of it.
             recorder.note(.handling, of: event, context, from: start, isOwn: false, peer: peer)
             completion.handlersReturned(failure: failure)
         }
@@ -183,10 +183,10 @@ final class TraceReporter: @unchecked Sendable {
 }
 
 extension EventRouter {
-    /// Others know this process's events as those of another source than its publisher's: so the trace spells them too.
+    /// Lets the trace spell this process's events with `source`, as other processes know them.
     package func othersKnowEvents(as source: EventSource) { trace.othersKnow(source) }
 
-    /// Finds out whether a subscriber or a peer wants to know how events get on.
+    /// Turns tracing on or off, depending on whether a subscriber or a peer wants it.
     ///
     /// With `lock` held.
     func updateTrace(_ entry: NamedEvents) {

@@ -5,8 +5,8 @@ import Glibc
 import Darwin
 #endif
 
-/// What a thread waits for until another one hands it over: a wait that no simulation sees, because simulations are
-/// made of it.
+/// What a thread waits for until another thread hands it over; no simulation sees this wait, as simulations are made of
+/// it.
 ///
 /// `@unchecked Sendable` is sound: `isHere` is touched under the mutex only.
 package final class Baton: @unchecked Sendable {
@@ -34,7 +34,7 @@ package final class Baton: @unchecked Sendable {
         mutex.unlockReally()
     }
 
-    /// Hands the baton to the one who takes it, or will.
+    /// Hands the baton to the thread that takes it, now or later.
     package func handOver() {
         mutex.lockReally()
         isHere = true
@@ -43,7 +43,7 @@ package final class Baton: @unchecked Sendable {
     }
 }
 
-/// Ends the calling thread where it stands: nothing that its callers hold is released.
+/// Ends the calling thread where it stands, and releases nothing that its callers hold.
 package func endThisThread() -> Never {
     pthread_exit(nil)
 }

@@ -14,8 +14,9 @@ public import Darwin
 /// It is a `pthread_mutex_t` because the thread sanitizer understands that one; `Synchronization.Mutex` is invisible
 /// to it on Linux. The mutex stands alone on its cache lines, so that two neighbouring locks do not slow each other.
 ///
-/// `@unchecked Sendable` is sound: the only stored property is a pointer that never changes, to memory that is
-/// touched by the thread-safe `pthread_mutex_*` calls alone and freed when no reference to the lock object is left.
+/// `@unchecked Sendable` is sound: the only stored property is a pointer that never changes. Only the thread-safe
+/// `pthread_mutex_*` calls touch the memory behind it. That memory is freed when no reference to the lock object is
+/// left.
 @usableFromInline
 package final class Lock: @unchecked Sendable {
     @usableFromInline

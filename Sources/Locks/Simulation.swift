@@ -1,9 +1,10 @@
 public import CLocks
 
-/// The calling thread as one of a simulation: what it asks of this it would otherwise ask of the operating system.
+/// The calling thread as a thread of a simulation: it asks this object for what it would otherwise ask of the operating
+/// system.
 ///
-/// Of all threads of a simulation exactly one runs. A call may let others run first; it returns when it is this
-/// thread's turn again. Each is made on the thread itself.
+/// Exactly one thread of a simulation runs at a time. A call may let other threads run first; it returns when it is
+/// this thread's turn again. The thread itself makes each call.
 @usableFromInline
 package protocol SimulatedThread: AnyObject, Sendable {
     /// Takes the lock.
@@ -21,22 +22,22 @@ package protocol SimulatedThread: AnyObject, Sendable {
     /// - Returns: `false` when the deadline has passed.
     func wait(for condition: AnyObject, holding lock: Lock, until deadline: UInt64?) -> Bool
 
-    /// Wakes the threads that wait for the condition, or the one that has waited longest.
+    /// Wakes the threads that wait for the condition, or the thread that has waited longest.
     func wake(_ condition: AnyObject, all: Bool)
 
-    /// Lets others run: this thread has nothing to do until one of them has done something.
+    /// Lets other threads run: this thread has nothing to do until one of them has done something.
     func yield()
 
-    /// While `body` runs, which waits for nothing, no other thread does.
+    /// Runs `body`, which waits for nothing, and no other thread meanwhile.
     func undivided(_ body: () -> Void)
 
     /// Starts another thread of the same simulated process.
     ///
-    /// - Returns: what waits until it has ended.
+    /// - Returns: a closure that waits until the thread has ended.
     func start(name: String, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 
-    /// Runs `work` behind what was given for the same queue before, on a thread of the simulated process that stands
-    /// for it.
+    /// Runs `work` behind earlier work for the same queue, on the thread of the simulated process that stands for the
+    /// queue.
     func perform(on queue: any AnyObject & Sendable, _ work: @escaping @Sendable () -> Void)
 
     /// Calls `body` once that many nanoseconds have passed, on a thread of the simulated process.
@@ -55,10 +56,10 @@ package protocol SimulatedThread: AnyObject, Sendable {
     var taskExecutor: any TaskExecutor { get }
 }
 
-/// Where threads that belong to a simulation are told from all others.
+/// Tells threads that belong to a simulation from all other threads.
 ///
-/// There is at most one simulation for a thread, and any number in a process. A process without one pays a comparison
-/// for each look.
+/// A thread belongs to at most one simulation; a process may have any number. A process without a simulation pays a
+/// comparison for each look.
 @usableFromInline
 package enum Simulation {
     @usableFromInline static let slot = ThreadSpecific<Membership>()
@@ -102,17 +103,17 @@ package enum Simulation {
 
     /// Runs `body`, and in a simulation no other thread meanwhile.
     ///
-    /// For what a task's cancellation calls: Swift's runtime holds a lock of its own then, for which the cancelled task
-    /// would wait outside the simulation, while this thread waits for its turn.
+    /// For what a task's cancellation calls: Swift's runtime then holds a lock of its own. The cancelled task would
+    /// wait for that lock outside the simulation, while this thread waits for its turn.
     package static func undivided(_ body: () -> Void) {
         if let thread { thread.undivided(body) } else { body() }
     }
 
-    /// Who runs the tasks that the calling thread starts; nil for Swift's own executors.
+    /// The executor of the tasks that the calling thread starts; nil for Swift's own executors.
     package static var taskExecutor: (any TaskExecutor)? { thread?.taskExecutor }
 }
 
-/// Numbers that cannot be guessed; in a simulation the ones that its seed decides.
+/// Numbers that cannot be guessed; in a simulation its seed decides them.
 package enum Randomness {
     package static func next() -> UInt64 {
         if let thread = Simulation.thread { return thread.random() }

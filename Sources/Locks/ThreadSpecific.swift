@@ -7,9 +7,9 @@ public import Darwin
 
 /// A slot that holds one object for each thread and lets go of it when the thread ends.
 ///
-/// Reading it costs one `pthread_getspecific`. A process has about a thousand such slots (512 on Darwin), so a slot
-/// belongs in a `static let`, not in an object that comes and goes: when the slot itself is released, what other
-/// threads still keep in it is never released.
+/// Reading it costs one `pthread_getspecific`. A process has about a thousand such slots (512 on Darwin). So a slot
+/// belongs in a `static let`, not in an object that comes and goes. When the slot itself is released, the objects that
+/// other threads still keep in it are never released.
 @usableFromInline
 package final class ThreadSpecific<Value: AnyObject>: Sendable {
     @usableFromInline
@@ -18,7 +18,7 @@ package final class ThreadSpecific<Value: AnyObject>: Sendable {
     package init() {
         var key = pthread_key_t()
         let result = pthread_key_create(&key) { pointer in
-            // The C libraries disagree on whether this may be nil; called with nil it never is.
+            // The C libraries disagree on whether this pointer may be nil; none of them calls this with nil.
             let stored: UnsafeMutableRawPointer? = pointer
             if let stored { Unmanaged<AnyObject>.fromOpaque(stored).release() }
         }
@@ -33,7 +33,7 @@ package final class ThreadSpecific<Value: AnyObject>: Sendable {
 
     /// This thread's object.
     ///
-    /// Setting it lets go of the one before.
+    /// Setting it lets go of the previous object.
     @inlinable
     package var value: Value? {
         get { unmanagedValue?.takeUnretainedValue() }

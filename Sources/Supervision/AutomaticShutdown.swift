@@ -1,18 +1,18 @@
-/// Says whether the end of significant children stops all the others; the words and their meaning are those of
-/// Erlang/OTP.
+/// Says whether the end of significant children stops all the others; the terms have the meaning that Erlang/OTP gives
+/// them.
 ///
-/// A significant child is one that the group is there for: a job that finishes, or a leader without which the others
-/// are of no use. Its end counts when it came of its own accord: a transient child has ended normally, a temporary one
-/// has ended in whatever way, or either was given up. An end that was asked for does not count, nor does one along with
-/// a sibling that is restarted.
+/// The group exists for its significant children: a job that finishes, or a leader without which the others are of no
+/// use. The end of such a child counts when it came of its own accord. A transient child then has ended normally, a
+/// temporary child has ended in any way, or either was given up. A requested end does not count, nor does an end along
+/// with a sibling that is restarted.
 public enum AutomaticShutdown: String, Hashable, Sendable, CaseIterable {
-    /// Nothing ends of itself; then no child may be significant. The default.
+    /// No child's end stops the others; then no child may be significant. The default.
     case never
 
     /// All children are stopped when the first significant one has ended.
     case anySignificant = "any-significant"
 
-    /// All children are stopped when a significant one has ended and no other is left.
+    /// All children are stopped when a significant child has ended and no other significant child is left.
     case allSignificant = "all-significant"
 }
 

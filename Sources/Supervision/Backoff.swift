@@ -1,8 +1,8 @@
-/// Says how long to wait before a child that failed is started again.
+/// Says how long a supervisor waits before it starts a failed child again.
 ///
-/// The wait doubles with each failure in a row, up to a limit, and is shortened by a random part, so that children that
-/// failed together do not come back together. A child that has been ready for `resetsAfter` has proved itself: its next
-/// failure is counted as the first one again.
+/// The wait doubles with each failure in a row, up to a limit. A random part is taken off, so that children that failed
+/// together do not come back together. A child that has been ready for `resetsAfter` has proved itself: its next
+/// failure counts as the first one again.
 public struct Backoff: Hashable, Sendable {
     /// The wait after the first failure in a row.
     public var initial: Duration
@@ -17,7 +17,7 @@ public struct Backoff: Hashable, Sendable {
     public var resetsAfter: Duration
 
     /// Whether the first failure in a row is answered by a start without any wait; the doubling then begins with the
-    /// second one.
+    /// second.
     public var startsAtOnce: Bool
 
     /// Makes a back-off that doubles from one duration to another.
@@ -73,7 +73,7 @@ public struct Backoff: Hashable, Sendable {
         guard initial > .zero, maximum > .zero else { return .zero }
         var delay = min(initial, maximum)
         for _ in 0..<doublings {
-            // Compared before it is doubled: the longest duration there is cannot be doubled.
+            // Compared before it is doubled: the longest possible duration cannot be doubled.
             if delay >= maximum - delay { return maximum }
             delay += delay
         }

@@ -9,7 +9,7 @@ public enum ChildSignal: Hashable, Sendable, CaseIterable {
     /// SIGABRT: ends the child and leaves a core, where cores are left.
     case abort
 
-    /// SIGKILL: ends the child in any case, also a stopped one.
+    /// SIGKILL: ends the child in any case, even a stopped one.
     case kill
 }
 

@@ -9,7 +9,7 @@
 /// )
 /// ```
 public struct ChildSpecification: Hashable, Sendable {
-    /// The name by which the child is known; unique among its siblings.
+    /// The child's name; unique among its siblings.
     public var name: String
 
     /// Where its program is found.
@@ -24,16 +24,16 @@ public struct ChildSpecification: Hashable, Sendable {
     /// The directory that the child starts in; nil for the supervisor's own.
     public var workingDirectory: String?
 
-    /// After which ends it is started again.
+    /// The ends after which it is started again.
     public var restart: RestartType
 
-    /// Whether its end of its own accord may end all of its siblings, as `AutomaticShutdown` says.
+    /// Whether an end of its own accord may end all of its siblings, as `AutomaticShutdown` says.
     public var isSignificant: Bool
 
     /// Whether, and how, it runs only while there is something for it to do; nil if it runs all the time.
     public var onDemand: OnDemand?
 
-    /// How long to wait before it is started again.
+    /// How long the supervisor waits before it starts the child again.
     public var backoff: Backoff
 
     /// The time from its start until it has to be ready.
@@ -50,12 +50,12 @@ public struct ChildSpecification: Hashable, Sendable {
     /// Describes a child.
     ///
     /// - Parameters:
-    ///   - name: the name by which it is known; unique among its siblings.
+    ///   - name: the child's name; unique among its siblings.
     ///   - executable: where its program is found.
     ///   - arguments: the arguments that follow the program's name; none by default.
     ///   - environment: variables added to a small clean environment; none by default.
     ///   - workingDirectory: the directory to start in; by default the supervisor's own.
-    ///   - restart: after which ends it is started again; `.permanent` by default, as its events need a receiver.
+    ///   - restart: the ends after which it is started again; `.permanent` by default, as its events need a receiver.
     ///   - isSignificant: whether its end may end all of its siblings; not by default, and never for a permanent child.
     ///   - onDemand: whether it runs only while there is something for it to do; nil by default, so that it runs all
     ///     the time.
@@ -95,7 +95,7 @@ public struct ChildSpecification: Hashable, Sendable {
 extension ChildSpecification {
     /// Finds every mistake in this specification, each as a sentence that names the child; empty if there is none.
     ///
-    /// Whether the program is there is not looked at: that may change until the child starts.
+    /// It does not look whether the program is there: that may change until the child starts.
     public func validate() -> [String] {
         var mistakes: [String] = []
         if name.isEmpty { mistakes.append("the name is empty") }
@@ -119,11 +119,11 @@ extension ChildSpecification {
         return mistakes.map { "child \"\(name.nulsShown)\": \($0.nulsShown)" }
     }
 
-    /// Finds every mistake in a list of siblings: those of each one, and names that occur more than once.
+    /// Finds every mistake in a list of siblings: the mistakes of each child, and names that occur more than once.
     ///
     /// - Parameters:
     ///   - specifications: the siblings.
-    ///   - automaticShutdown: the group's, which has to fit the significant ones among them.
+    ///   - automaticShutdown: the group's, which has to fit the significant children among them.
     public static func validate(
         _ specifications: [ChildSpecification],
         automaticShutdown: AutomaticShutdown = .never
@@ -155,7 +155,7 @@ extension ChildSpecification {
         return mistakes
     }
 
-    /// What the system call for a start would cut short or misread without a word.
+    /// Texts that the system call for a start would silently cut short or misread.
     private func textMistakes() -> [String] {
         var mistakes: [String] = []
         let texts =

@@ -12,11 +12,13 @@ public enum ChildState: Hashable, Sendable {
     /// It was asked to finish what it has and to say goodbye.
     case draining
 
-    /// It is being ended by signals, or has said goodbye and is about to end.
+    /// Signals are ending it, or it has said goodbye and is about to end.
     case stopping
 
-    /// It is down and will be started again, for the so many-th failure in a row, at this time of the supervisor's
-    /// monotonic clock; the time is nil while siblings that restart with it are still being stopped.
+    /// It is down and will be started again, at this time of the supervisor's monotonic clock.
+    ///
+    /// The attempt counts its failures in a row. The time is nil while siblings that restart with it are still being
+    /// stopped.
     case backingOff(attempt: Int, until: Duration?)
 
     /// It is on demand, and down until something comes for it.
@@ -25,7 +27,7 @@ public enum ChildState: Hashable, Sendable {
     /// It is down and stays so: it was asked to stop, or it has ended and its restart type does not bring it back.
     case stopped
 
-    /// It is down and stays so because starting it again was of no use.
+    /// It is down and stays so because further starts were of no use.
     case gaveUp(reason: String)
 
     /// Whether the child is down and only a request brings it back.

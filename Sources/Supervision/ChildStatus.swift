@@ -12,7 +12,7 @@ public struct ChildStatus: Hashable, Sendable {
     /// How often it was started; the number of its present or last incarnation, counted from 1.
     public var starts: Int
 
-    /// How often it was started again without anybody asking for it.
+    /// How often it was started again without a request.
     public var restarts: Int
 
     /// How its last incarnation ended.
@@ -21,19 +21,20 @@ public struct ChildStatus: Hashable, Sendable {
     /// Its last deaths, the oldest first, at most `deathTallyLimit` of them.
     public var deaths: [ChildDeath]
 
-    /// What it is being ended for, while it is: it did what it must not do, or showed no sign of life.
+    /// The fault that it is being ended for: it did what it must not do, or showed no sign of life; nil otherwise.
     public var fault: ExitReason?
 
-    /// How its process has ended, while what that has left is still being seen to; nil otherwise.
+    /// How its process has ended, while the host still sees to what the process has left; nil otherwise.
     ///
-    /// That may be events that wait for their handlers. When it is done the child is down, and may be started again.
+    /// That may be events that wait for their handlers. When it is done, the child is down and may be started again.
     public var ended: ExitReason?
 
-    /// What is waited for while there is an ``ended`` process, as a phrase such as `a handler of BoxProvisioned` or
-    /// `room at worker "store"`; nil if it is nothing in particular.
+    /// What the host waits for while there is an ``ended`` process; nil if it is nothing in particular.
+    ///
+    /// It is a phrase such as `a handler of BoxProvisioned` or `room at worker "store"`.
     public var waitsFor: String?
 
-    /// The process that comes up beside the present one, to take its place; nil if none does.
+    /// The process that comes up beside the present one, to take its place; nil if there is none.
     public var replacement: ChildReplacement?
 
     /// How many deaths are kept: enough to see a pattern, few enough to print.
@@ -69,7 +70,7 @@ public struct ChildStatus: Hashable, Sendable {
 
 /// A process that is to take the place of a child's present one.
 ///
-/// While ``isReady``, the present one finishes what it has.
+/// While ``isReady`` is true, the present process finishes what it has.
 public struct ChildReplacement: Hashable, Sendable {
     /// Which start of the child it is, counted from 1.
     public var start: Int
@@ -77,7 +78,7 @@ public struct ChildReplacement: Hashable, Sendable {
     /// The process id, once there is a process.
     public var pid: Int32?
 
-    /// Whether it is ready, and waits for the end of the present one.
+    /// Whether it is ready, and waits for the end of the present process.
     public var isReady: Bool
 
     /// Makes a snapshot.
@@ -88,7 +89,7 @@ public struct ChildReplacement: Hashable, Sendable {
     }
 }
 
-/// One entry of a child's death tally: which incarnation ended when, and why.
+/// One entry of a child's death tally: which incarnation ended, when, and why.
 public struct ChildDeath: Hashable, Sendable {
     /// When it ended, or failed to start, on the supervisor's monotonic clock.
     public var time: Duration
@@ -99,10 +100,10 @@ public struct ChildDeath: Hashable, Sendable {
     /// Why it ended.
     public var reason: ExitReason
 
-    /// Whether it was being stopped on request, or along with a sibling: the end then says nothing about its health.
+    /// Whether it was stopped on request, or along with a sibling: then the end says nothing about its health.
     public var wasAsked: Bool
 
-    /// What its process had used; nil if there was none, or that is not known.
+    /// What its process had used; nil if there was no process, or if that is not known.
     public var usage: ResourceUsage?
 
     /// Makes an entry.

@@ -1,6 +1,6 @@
 /// Says where the program of a child is found.
 ///
-/// It is looked up anew for every start, so a program that was replaced on disk is picked up by the next restart.
+/// The supervisor looks it up anew for every start: the next restart picks up a program that was replaced on disk.
 public enum ExecutableLocation: Hashable, Sendable {
     /// The file at this path; a relative path counts from the supervisor's working directory.
     case path(String)

@@ -1,25 +1,25 @@
 /// Says why a child ended, could not be started, or had to be killed.
 ///
-/// Where the supervisor killed a child for a fault, the fault is the reason, not the signal that it was killed with.
+/// If the supervisor killed a child for a fault, the reason is the fault and not the signal.
 public enum ExitReason: Hashable, Sendable {
     /// It ended by itself with this status; 0 is a normal end.
     case exited(status: Int32)
 
-    /// It was killed by a signal of this number, and left a core or not.
+    /// A signal of this number killed it, and it left a core or not.
     case signaled(number: Int32, coreDumped: Bool)
 
     /// It could not be started: what was tried, and the error number of the operating system, if there was one.
     case spawnFailed(String, errno: Int32?)
 
-    /// It did not become ready within this time, and the last that it said of itself, if it did.
+    /// It did not become ready within this time; with the last that it said of itself, if it said anything.
     case handshakeTimedOut(after: Duration, saying: String? = nil)
 
-    /// Its box needs what this system does not have, so that it was not started: what that is, as a sentence.
+    /// It was not started, because its box needs what this system lacks; the sentence says what that is.
     case boxUnavailable(String)
 
-    /// It ended like this while it was at a limit that was set for it, which is what the text says, such as `512 MiB`.
+    /// It ended like this while it was at a limit that was set for it; the text says which, such as `512 MiB`.
     ///
-    /// That the limit is the reason is likely, and cannot be told for certain.
+    /// The limit is likely the reason; that cannot be told for certain.
     indirect case atLimit(ResourceLimit, of: String, ExitReason)
 
     /// Its handshake was refused, for a reason that a new start would not change, such as another protocol version.
@@ -28,7 +28,7 @@ public enum ExitReason: Hashable, Sendable {
     /// It broke the protocol: what was found, and what was expected.
     case protocolViolation(String)
 
-    /// It gave no sign of life for this time, and the event that it was handling, if that is known.
+    /// It gave no sign of life for this time; with the event that it was handling, if that is known.
     case unresponsive(after: Duration, busyWith: String? = nil)
 
     /// It had not finished this event after this time, the deadline that was set for its handlers.
@@ -52,8 +52,8 @@ public enum ExitReason: Hashable, Sendable {
 
     /// Whether another start would only fail in the same way.
     ///
-    /// For a spawn failure that holds when the program is missing, cannot be executed, or was given too much. A program
-    /// that ran before may just be being replaced on disk; the caller knows that, and has to look at it too.
+    /// For a spawn failure this holds when the program is missing, cannot be executed, or was given too much. A program
+    /// that ran before may just be being replaced on disk. The caller knows that, and has to consider it too.
     package var isPermanent: Bool {
         switch self {
         case .handshakeRejected, .boxUnavailable: true
@@ -64,11 +64,10 @@ public enum ExitReason: Hashable, Sendable {
 }
 
 extension ExitReason {
-    /// The limit for which the operating system has killed it; nil if it was another reason, or the reason is not
-    /// known.
+    /// The limit for which the operating system has killed it; nil for another reason, or an unknown one.
     ///
-    /// For memory this is never certain: a process that gets none has to end itself, and a system that has none left
-    /// kills by SIGKILL, as any process can. Memory is named for a process that was at its own limit of it:
+    /// For memory this is never certain. A process that gets no memory has to end itself, and a system without memory
+    /// kills by SIGKILL, as any process can. This names memory if the process was at its own limit of it:
     /// ``atLimit(_:of:_:)``.
     public var exceededLimit: ResourceLimit? {
         switch self {

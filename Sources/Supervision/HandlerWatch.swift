@@ -1,16 +1,16 @@
 /// Decides when a child has had an event in its handlers for too long.
 ///
 /// The caller looks several times within the deadline, and says which events the child is at. An event counts from the
-/// look that first finds it, so that it never has less than the deadline, and is found within a quarter more of it.
-/// After this process, or the machine, has stood still, every event has its time again.
+/// look that first finds it. So it never has less than the deadline, and is found within a quarter more of it. After
+/// this process, or the machine, has stood still, every event has its full time again.
 package struct HandlerWatch: Hashable, Sendable {
     /// What a child was at when the caller looked; the numbers tell its events apart, and rise.
     package struct Work: Hashable, Sendable {
         /// The event whose handlers have the child's reading thread.
         package var inline: UInt64?
-        /// The oldest event that was begun and not finished, wherever its handlers run.
+        /// The oldest event that has begun and is not finished, wherever its handlers run.
         ///
-        /// Younger ones may be waiting for their turn behind it, and their time does not count.
+        /// Younger events may be waiting for their turn behind it, and their time does not count.
         package var oldest: UInt64?
 
         package init(inline: UInt64? = nil, oldest: UInt64? = nil) {

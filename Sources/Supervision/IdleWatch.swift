@@ -1,8 +1,8 @@
 /// Decides when a child that is on demand has had nothing to do for its idle time.
 ///
-/// The caller looks four times within it, so that a child is stopped between one and one and a quarter idle times after
-/// its last work. After this process, or the machine, has stood still, the time begins anew: what came meanwhile has
-/// yet to be read.
+/// The caller looks four times within the idle time, so that a child is stopped between one and one and a quarter idle
+/// times after its last work. After this process, or the machine, has stood still, the time begins anew: what came
+/// meanwhile has yet to be read.
 package struct IdleWatch: Hashable, Sendable {
     private struct Seen: Hashable, Sendable {
         let activity: UInt64

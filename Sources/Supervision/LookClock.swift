@@ -1,7 +1,7 @@
 /// When to look at another process again and again, and whether a look comes in time.
 ///
-/// A look that comes late says that this process, or the whole machine, stood still meanwhile. Then what was seen
-/// before says nothing about the other process, which may have stood still too, or has waited for us: everything counts
+/// A late look says that this process, or the whole machine, stood still meanwhile. What was seen before then says
+/// nothing about the other process, which may have stood still too, or has waited for this one. So everything counts
 /// afresh from the late look.
 ///
 /// Pure: the caller that looks reads the clock, which has to be monotonic.
@@ -11,7 +11,7 @@ struct LookClock: Hashable, Sendable {
 
     /// When the next look is due.
     private(set) var nextLook: Duration
-    /// Nothing that was before this moment counts.
+    /// What was before this moment does not count.
     private(set) var countsFrom: Duration
 
     /// - Parameter slack: by how much a look may be late.

@@ -1,8 +1,8 @@
 /// Decides when a child has made no progress for too long with what it has begun: a frame, or its end.
 ///
-/// The owner looks several times within the deadline, and says when the child last made progress, as a number that
-/// changes with that. The time counts from the look that first finds the number, so that it is never less than the
-/// deadline, and a quarter more at the most. After this process, or the machine, has stood still, it counts afresh.
+/// The owner looks several times within the deadline, and gives a number that changes with each progress of the child.
+/// The time counts from the look that first finds the number, so that it is never less than the deadline, and a quarter
+/// more at the most. After this process, or the machine, has stood still, it counts afresh.
 package struct ProgressWatch: Hashable, Sendable {
     private static let looksPerDeadline = 4
     private static let shortestInterval = Duration.milliseconds(1)
@@ -26,7 +26,7 @@ package struct ProgressWatch: Hashable, Sendable {
 
     /// The owner has looked.
     ///
-    /// - Parameter progress: nil if nothing is begun, or nothing waits for the rest of it.
+    /// - Parameter progress: nil if nothing has begun, or if nothing waits for the rest of it.
     /// - Returns: Whether the time is over.
     package mutating func looked(at now: Duration, progress: UInt64?) -> Bool {
         let isInTime = clock.looked(at: now)

@@ -1,9 +1,9 @@
 /// Asks for another process in a child's place.
 package struct ReplacementRequest: Hashable, Sendable {
-    /// By which the caller is told what has become of it; never used twice.
+    /// The caller is told the outcome by this number; never used twice.
     package var number: Int
 
-    /// What the new process is started by, and every one after it; valid, and of the same name.
+    /// The specification of the new process and of every one after it; valid, and of the same name.
     package var specification: ChildSpecification
 
     /// How long the present process may take to finish what it has.
@@ -17,7 +17,7 @@ package struct ReplacementRequest: Hashable, Sendable {
     }
 }
 
-/// What has become of the wish to replace a child's process.
+/// What has become of a request to replace a child's process.
 package enum ReplacementOutcome: Hashable, Sendable {
     /// Another process does the child's work; `old` is nil if the child was just down.
     case replaced(old: Int32?, new: Int32?)
@@ -25,7 +25,7 @@ package enum ReplacementOutcome: Hashable, Sendable {
     /// The child was down, or on its way there: its next start goes by the new specification.
     case exchanged
 
-    /// The child does its work as before, or will; a phrase says why.
+    /// The child does its work as before, or will do so; a phrase says why.
     case failed(String)
 }
 
@@ -38,7 +38,7 @@ struct Replacement: Sendable {
     var time: TimeLimit
     var phase = Phase.spawning
     var pid: Int32?
-    /// What it comes to, once that is decided: set when the process is only to end.
+    /// What the replacement comes to, once that is decided: set when the process is only to end.
     var outcome: ReplacementOutcome?
 
     init(_ request: ReplacementRequest, incarnation: Int, launchedAt: Duration) {
@@ -48,7 +48,7 @@ struct Replacement: Sendable {
     }
 
     enum Phase: Hashable, Sendable {
-        /// A process was asked for, and whether there is one is not known yet.
+        /// A process was requested; whether there is one is not known yet.
         case spawning
         /// There is a process, and the timer of its deadline to be ready runs.
         case starting(TimerToken?)

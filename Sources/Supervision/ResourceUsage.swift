@@ -1,4 +1,4 @@
-/// What a child's process has used in its life, with those of its own children that it waited for.
+/// What a child's process has used in its life, together with those of its own children that it waited for.
 public struct ResourceUsage: Hashable, Sendable, Codable {
     /// Processor time in its own code, of all threads together.
     public var userTime: Duration
@@ -6,10 +6,10 @@ public struct ResourceUsage: Hashable, Sendable, Codable {
     /// Processor time that the operating system spent on its behalf.
     public var systemTime: Duration
 
-    /// The most memory that it had in RAM at once, in bytes; what it shared with others counts too.
+    /// The most memory that it had in RAM at once, in bytes; memory that it shared with others counts too.
     ///
-    /// Linux counts from before the child's program began, in the process that started it: of a child that is smaller
-    /// than that it tells what that had.
+    /// Linux counts from before the child's program began, in the process that started it. For a child that stayed
+    /// smaller than that process was, this is the size of that process.
     public var peakMemory: Int
 
     /// Makes a record.
@@ -33,12 +33,12 @@ extension ResourceUsage: CustomStringConvertible {
     }
 }
 
-/// A limit of the operating system, for whose sake a process was killed, or has ended itself.
+/// A limit of the operating system, for which a process was killed or has ended itself.
 public enum ResourceLimit: String, Hashable, Sendable, Codable {
     /// RLIMIT_CPU: the process has used more processor time than it may.
     case processorTime
 
-    /// RLIMIT_DATA: it had as much memory of its own as it may, and got no more.
+    /// RLIMIT_DATA: it had as much memory of its own as it may have, and got no more.
     case memory
 
     /// RLIMIT_FSIZE: it has written more into one file than it may.

@@ -1,8 +1,8 @@
 /// Limits how often children are restarted before they are given up.
 ///
 /// The window slides: a failure is allowed if at most `restarts` failures, itself included, lie within the time up to
-/// and including now. With the default the sixth failure in ten seconds is one too many. With `.oneForOne` each child
-/// has a window of its own; with the other strategies the children share one, as their restarts are shared too.
+/// now. With the default the sixth failure in ten seconds is one too many. With `.oneForOne` each child has a window of
+/// its own. With the other strategies the children share one window, as they share their restarts.
 ///
 /// The time that a child takes to come up in vain does not count: the window stands still meanwhile. Otherwise starts
 /// that take as long as the window would go on for ever.
@@ -57,7 +57,7 @@ package struct RestartWindow: Sendable {
         ofStartThatTook start: Duration = .zero,
         under intensity: RestartIntensity
     ) -> Bool {
-        // A start that overlaps with what was counted before stands still from there: the window's clock never runs
+        // If a start overlaps with time that was counted before, only the rest counts: the window's clock never runs
         // back.
         standstill += min(start, lastFailure.map { now - $0 } ?? start)
         lastFailure = now

@@ -1,4 +1,4 @@
-/// Says after which ends a child is started again; the words and their meaning are those of Erlang/OTP.
+/// Says after which ends a child is started again; the terms have the meaning that Erlang/OTP gives them.
 ///
 /// An end is *normal* when the child exited with status 0 or said goodbye in good order, and *abnormal* otherwise. A
 /// child that was stopped on request stays stopped, whatever its restart type.
@@ -9,7 +9,7 @@ public enum RestartType: String, Hashable, Sendable, CaseIterable {
     /// Started again only after an abnormal end: for a child that may finish its work.
     case transient
 
-    /// Never started again, also not when the restart of a sibling has stopped it.
+    /// Never started again, not even when the restart of a sibling has stopped it.
     case temporary
 
     package func restarts(afterNormalEnd isNormal: Bool) -> Bool {

@@ -1,12 +1,13 @@
-/// Says how a child is stopped: steps with a grace each, which always end in SIGKILL.
+/// Says how a child is stopped: in steps with a grace each, and with SIGKILL at the end.
 ///
-/// A step is taken only if the child is still there when the grace of the one before has passed. After the last one
-/// comes SIGKILL, which no process can ignore, so that stopping a child always comes to an end.
+/// A step is taken only if the child is still there after the grace of the step before. SIGKILL comes after the last
+/// step. No process can ignore it, so that stopping a child always comes to an end.
 public struct ShutdownSequence: Hashable, Sendable {
-    /// One thing that is done to make a child end, and the time that it has to do so.
+    /// One action that makes a child end, and the time that the child then has.
     public enum Step: Hashable, Sendable {
-        /// Asks the child over its link to finish what it has and to say goodbye. Left out for a child that is not
-        /// ready, and when stopping is hurried.
+        /// Asks the child over its link to finish what it has and to say goodbye.
+        ///
+        /// This is left out for a child that is not ready, and when stopping is hurried.
         case drain(grace: Duration)
 
         /// Sends the child a signal.
@@ -23,7 +24,7 @@ public struct ShutdownSequence: Hashable, Sendable {
     /// The steps before SIGKILL, in order.
     public var steps: [Step]
 
-    /// Makes a sequence of any steps; SIGKILL follows after the grace of the last one.
+    /// Makes a sequence of any steps; SIGKILL follows after the grace of the last step.
     public init(steps: [Step]) {
         self.steps = steps
     }
@@ -53,7 +54,7 @@ public struct ShutdownSequence: Hashable, Sendable {
         }
     }
 
-    /// How long a child that said goodbye may take to end its process, and one that was signalled for a fault to die.
+    /// How long a child may take to end its process after a goodbye, or to die after a signal for a fault.
     package static let exitGrace = Duration.seconds(1)
 
     /// For a child that never became ready: there is no link to drain over.

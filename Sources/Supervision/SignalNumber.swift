@@ -5,7 +5,7 @@ package struct SignalNumber: Sendable, Hashable, CustomStringConvertible {
     /// The names of all signals, such as `SIGTERM`, in the order of their numbers.
     package static var names: [String] { SystemConstants.signalNames.sorted { $0.key < $1.key }.map(\.value) }
 
-    /// - Returns: nil for a number that is no signal's, or that of a signal without a name.
+    /// - Returns: nil for a number that is no signal's, or that belongs to a signal without a name.
     package init?(_ number: Int32) {
         guard SystemConstants.signalNames[number] != nil else { return nil }
         rawValue = number

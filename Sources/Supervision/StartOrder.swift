@@ -1,6 +1,6 @@
 /// Says whether children wait for each other when a supervisor starts them.
 ///
-/// It holds for restarts of a group as well. Whatever is chosen, children are stopped one after the other, in reverse
+/// It holds for restarts of a group as well. In either order, children are stopped one after the other, in reverse
 /// order.
 public enum StartOrder: String, Hashable, Sendable, CaseIterable {
     /// All start at once: for children that do not need each other to come up. The default, as it is the quickest.

@@ -6,14 +6,14 @@ struct SupervisedChild: Sendable {
     var intent = Intent.run
     /// The number of its present or last start.
     var incarnation = 0
-    /// The highest number that was given to a start, also to one that came to nothing.
+    /// The highest number that was given to a start, even to one that came to nothing.
     var launches = 0
     /// The process that is to take the place of the present one.
     var replacement: Replacement?
     var pid: Int32?
-    /// How its present process has ended, while what that has left is still being seen to.
+    /// How its present process has ended, while the environment still sees to what that has left.
     var ended: ExitReason?
-    /// A fault found in the present incarnation, which is then the reason for its death whatever it dies of.
+    /// A fault found in the present incarnation; it is then the reason for its death, however it dies.
     var verdict: ExitReason?
     var saidGoodbye = false
     /// Whether a process of it was ever started: then its program was there once.
@@ -25,12 +25,12 @@ struct SupervisedChild: Sendable {
     var failures = 0
     var restarts = 0
     var window = RestartWindow()
-    /// Whether its start was asked for and has yet to come: then a child on demand starts with nothing there for it.
+    /// Whether its start was requested and has yet to come: then a child on demand starts even if nothing waits for it.
     var isWanted = false
     /// Whether the start of the supervisor waits for it.
     var isAwaited = false
     var wasReady = false
-    /// Whether it is to go for good, and whether it was told that nothing is left of it.
+    /// Whether it is to go for good, and whether the environment was told that nothing is left of it.
     var isRemoved = false
     var isGone = false
     var lastExit: ExitReason?
@@ -47,7 +47,7 @@ struct SupervisedChild: Sendable {
         case idle
         /// To be launched as soon as its turn comes.
         case queued
-        /// A process was asked for, and whether there is one is not known yet. `thenStop`: how to end it if there is.
+        /// A process was requested; whether there is one is not known yet. `thenStop`: how to end it if there is.
         case spawning(thenStop: ShutdownSequence?)
         /// There is a process, and the timer of its deadline to be ready runs.
         case starting(TimerToken?)
@@ -69,7 +69,7 @@ struct SupervisedChild: Sendable {
         var timer: TimerToken?
         var isKilled = false
 
-        /// Of a process that is gone: nothing more is to be done about it.
+        /// The process is gone: there is nothing more to do about it.
         static let ended = Stopping(remaining: [], isKilled: true)
 
         var isDraining: Bool {
@@ -81,7 +81,7 @@ struct SupervisedChild: Sendable {
         /// Its restart type decides.
         case run
         case stop
-        /// Start again at once: a restart was asked for.
+        /// Start again at once: a restart was requested.
         case restart
         /// Start again together with the group.
         case rejoin
@@ -92,7 +92,7 @@ struct SupervisedChild: Sendable {
         case giveUp(String)
     }
 
-    /// Whether there is a process of it, or may be one.
+    /// Whether it has a process, or may have one.
     var isLive: Bool {
         switch phase {
         case .spawning, .starting, .ready, .stopping: true
@@ -100,7 +100,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether there is a process that does its work, or will, and was not asked to end.
+    /// Whether it has a process that does its work, or will, and was not asked to end.
     var isAtWork: Bool {
         switch phase {
         case .spawning(thenStop: nil), .starting, .ready: intent == .run
@@ -124,7 +124,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether it is down and will be started without being asked for again.
+    /// Whether it is down and will be started without a further request.
     var isToBeStarted: Bool {
         switch phase {
         case .queued, .backingOff, .waiting, .dormant: true
@@ -132,7 +132,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether it will presently be ready, as far as can be known: in a start in sequence those after it wait for it.
+    /// Whether it will presently be ready, as far as is known: in a start in sequence, later children wait for it.
     var isOnItsWay: Bool {
         switch phase {
         case .queued, .spawning, .starting, .backingOff, .waiting: true

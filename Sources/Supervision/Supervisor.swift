@@ -1,12 +1,13 @@
 import Locks
 
-/// Keeps children running: the owner of the state machine, who takes inputs from any thread and has its actions done.
+/// Keeps children running: owns the state machine, takes inputs from any thread and has the machine's actions done.
 ///
 /// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order
-/// in which they were decided: a thread that comes with an input while another one performs leaves its actions to that
-/// one. So an input's method may return before its actions are done.
+/// in which they were decided. A thread that brings an input while another one performs leaves its actions to that
+/// thread. So an input's method may return before its actions are done.
 ///
-/// The environment is not kept alive: it is the one that owns the supervisor. Once it is gone nothing is done any more.
+/// The supervisor does not keep its environment alive, as the environment owns the supervisor. Once the environment is
+/// gone, the supervisor does nothing any more.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched with the lock held only.
 package final class Supervisor: @unchecked Sendable {
@@ -14,7 +15,7 @@ package final class Supervisor: @unchecked Sendable {
     private var machine: SupervisorStateMachine
     private var pending: [SupervisorAction] = []
     private var isPerforming = false
-    /// The timers that run; one that is just being made has no handle yet.
+    /// The timers that run; a timer that is just being made has no handle yet.
     private var timers: [TimerToken: (any SupervisorTimer)?] = [:]
     private weak let environment: (any SupervisorEnvironment)?
 
@@ -39,13 +40,14 @@ package final class Supervisor: @unchecked Sendable {
         self.environment = environment
     }
 
-    /// A snapshot of every child, in start order, also of those that were removed; what it says may already be on its
-    /// way to the environment.
+    /// A snapshot of every child, in start order, including removed children.
+    ///
+    /// What it says may still be on its way to the environment.
     package var status: [ChildStatus] {
         lock.withLock { machine.status }
     }
 
-    /// Whether children are started and stopped by request: between the start of all and their stop.
+    /// Whether requests start and stop children: between the start of all and their stop.
     package var isRunning: Bool {
         lock.withLock { machine.mode == .running }
     }
@@ -60,37 +62,39 @@ package final class Supervisor: @unchecked Sendable {
     /// Stops all children in reverse order, one after the other; ends in the environment's `allStopped`.
     package func stopRequested() { take(.stopRequested) }
 
-    /// Makes a stop quicker: the first time nothing drains and all end at once, the second time SIGKILL ends them.
+    /// Makes a stop quicker: the first call ends all at once without draining, the second ends them by SIGKILL.
     ///
     /// Begins the stop if it has not begun.
     package func stopHurried() { take(.stopHurried) }
 
-    /// Starts a child anew, with its failures forgotten; one that lives is stopped first.
+    /// Starts a child anew, with its failures forgotten; a live child is stopped first.
     package func restartRequested(index: Int) { take(.restartRequested(index: index)) }
 
-    /// Starts another process beside a child's present one, which then hands over to it; ends in the environment's
-    /// `replacementConcluded`.
+    /// Starts another process beside a child's present one, which then hands over to it.
+    ///
+    /// It ends in the environment's `replacementConcluded`.
     package func replaceRequested(index: Int, _ request: ReplacementRequest) {
         take(.replaceRequested(index: index, request))
     }
 
-    /// Gives up a replacement that has not come to handing over; one that has goes on.
+    /// Gives up a replacement that has not come to handing over; one that is handing over goes on.
     package func replacementCalledOff(request: Int) { take(.replacementCalledOff(request: request)) }
 
-    /// Stops a child until its restart is asked for.
+    /// Stops a child until its restart is requested.
     package func stopChildRequested(index: Int) { take(.stopChildRequested(index: index)) }
 
-    /// Stops a child, and the siblings that the strategy ties to it, as one that is of no use to start again.
+    /// Stops a child, and the siblings that the strategy ties to it, because further starts are of no use.
     package func giveUpRequested(index: Int, reason: String) { take(.giveUpRequested(index: index, reason: reason)) }
 
-    /// Adds children behind all others; their specifications have to be valid, and they stay down until
-    /// ``startChildRequested(index:)``.
+    /// Adds children behind all others, which stay down until ``startChildRequested(index:)``.
+    ///
+    /// Their specifications have to be valid.
     package func childrenAdded(_ specifications: [ChildSpecification]) { take(.childrenAdded(specifications)) }
 
-    /// Starts a child that was added: it settles by its status, at the latest with a stop.
+    /// Starts a child that was added: its status says when it has settled, at the latest with a stop.
     package func startChildRequested(index: Int) { take(.startChildRequested(index: index)) }
 
-    /// Stops a child for good; ends in the environment's `childRemoved`, also after a stop.
+    /// Stops a child for good; ends in the environment's `childRemoved`, even after a stop.
     package func removeChildRequested(index: Int) { take(.removeChildRequested(index: index)) }
 
     // MARK: News of a child's process
@@ -100,7 +104,7 @@ package final class Supervisor: @unchecked Sendable {
         take(.childSpawned(index: index, incarnation: incarnation, pid: pid))
     }
 
-    /// There is no process, and why.
+    /// There is no process; the reason says why.
     package func childSpawnFailed(index: Int, incarnation: Int, reason: ExitReason) {
         take(.childSpawnFailed(index: index, incarnation: incarnation, reason: reason))
     }
@@ -110,17 +114,18 @@ package final class Supervisor: @unchecked Sendable {
         take(.childBecameReady(index: index, incarnation: incarnation))
     }
 
-    /// Its process has ended, and what it has left is still being seen to: it is not started again before
-    /// ``childExited(index:incarnation:reason:isOrderly:blame:)``.
+    /// Its process has ended, but the environment still sees to what the process has left.
+    ///
+    /// It is not started again before ``childExited(index:incarnation:reason:isOrderly:blame:)``.
     package func childProcessEnded(index: Int, incarnation: Int, reason: ExitReason) {
         take(.childProcessEnded(index: index, incarnation: incarnation, reason: reason))
     }
 
-    /// Its process has ended; to be told for each one that was spawned, and when nothing is left of it.
+    /// Its process has ended; the environment calls this for each spawned process once nothing is left of it.
     ///
     /// - Parameters:
-    ///   - isOrderly: whether it had said goodbye, so that the end is a normal one whatever its status.
-    ///   - blame: whether it counts towards giving the child up, or gives it up at once.
+    ///   - isOrderly: whether it had said goodbye, so that the end is normal whatever its status.
+    ///   - blame: whether the end counts towards giving the child up, or gives it up at once.
     package func childExited(
         index: Int,
         incarnation: Int,
@@ -133,7 +138,7 @@ package final class Supervisor: @unchecked Sendable {
         )
     }
 
-    /// It did what it must not do: it is ended, and this is the reason that is remembered.
+    /// It did what it must not do: it is ended, and this reason is remembered.
     package func childViolated(index: Int, incarnation: Int, reason: ExitReason) {
         take(.childViolated(index: index, incarnation: incarnation, reason: reason))
     }
@@ -148,12 +153,13 @@ package final class Supervisor: @unchecked Sendable {
         take(.handlerTimedOut(index: index, incarnation: incarnation, event: event, after: time))
     }
 
-    /// Its goodbye came, asked for or not; its process has yet to end.
+    /// Its goodbye came, whether or not it was asked to end; its process has yet to end.
     package func childDrained(index: Int, incarnation: Int) {
         take(.childDrained(index: index, incarnation: incarnation))
     }
 
-    /// It needs this much time, from now, to become ready or to drain, or none; and what it is at, or nothing new.
+    /// It asks for this much time from now to become ready or to drain, or for none; and says what it is at, or nothing
+    /// new.
     package func childAskedForTime(index: Int, incarnation: Int, more: Duration, because reason: String = "") {
         take(.childAskedForTime(index: index, incarnation: incarnation, more: more, because: reason))
     }
@@ -163,7 +169,7 @@ package final class Supervisor: @unchecked Sendable {
         take(.childIdled(index: index, incarnation: incarnation))
     }
 
-    /// Something lies there for a child: the answer to `watchDemand`.
+    /// Something waits for a child: the answer to `watchDemand`.
     package func demandArose(index: Int) { take(.demandArose(index: index)) }
 
     // MARK: Performing
@@ -183,8 +189,8 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// A child that a debugger holds is not ended for not being ready: it has all of its time again, until no debugger
-    /// holds it.
+    /// A child that a debugger holds is not ended for not being ready: it has all of its time again, until the debugger
+    /// lets go.
     private func timerFired(_ token: TimerToken) {
         let late = lock.withLock { machine.childThatIsLate(by: token) }
         if let late, environment?.isBeingDebugged(index: late.index, incarnation: late.incarnation) == true {
@@ -235,7 +241,7 @@ package final class Supervisor: @unchecked Sendable {
         lock.withLock { timers[token] = .some(nil) }
         let timer = environment.schedule(after: delay) { [weak self] in self?.timerFired(token) }
         lock.withLock {
-            // It may have fired already: then nothing asks for its handle any more.
+            // It may have fired already: then nothing needs its handle any more.
             if timers.keys.contains(token) { timers[token] = .some(timer) }
         }
     }

@@ -1,6 +1,6 @@
 /// What a supervisor's state machine wants done.
 package enum SupervisorAction: Hashable, Sendable {
-    /// Start a process; answered by `childSpawned` or `childSpawnFailed`, sooner or later.
+    /// Start a process; `childSpawned` or `childSpawnFailed` answers it, sooner or later.
     case spawn(index: Int, incarnation: Int)
     /// Ask a child to finish what it has within this time, and to say goodbye.
     case sendDrain(index: Int, within: Duration)
@@ -8,30 +8,29 @@ package enum SupervisorAction: Hashable, Sendable {
     /// Start a process beside a child's present one, by the specification of this request; answered as `spawn` is.
     case spawnSuccessor(index: Int, incarnation: Int, request: Int)
     case signalSuccessor(index: Int, ChildSignal)
-    /// Go by the specification of this request from now on: for later starts, and for what is kept for the child.
+    /// Use the specification of this request from now on: for later starts, and for what is kept for the child.
     case adoptSpecification(index: Int, request: Int)
-    /// Let nothing more go to the present process: what comes is for the one that takes its place.
+    /// Let nothing more go to the present process: what comes is for the process that takes its place.
     case keepEvents(index: Int)
-    /// The process beside the present one, which has ended, does the child's work from now on.
+    /// The present process has ended: the one beside it does the child's work from now on.
     case takeOver(index: Int, incarnation: Int)
     /// Tell the caller that asked for a replacement under this number.
     case concludeReplacement(request: Int, ReplacementOutcome)
-    /// Tell by `demandArose` when something lies there for a child, at once if it does already.
+    /// Call `demandArose` when something waits for a child, at once if something does already.
     case watchDemand(index: Int)
     case startTimer(TimerToken, after: Duration)
     case cancelTimer(TimerToken)
     /// A child's status has changed; `reason` is that of its death, if it died just now.
     case report(index: Int, ChildStatus, reason: ExitReason?)
     case finishStartup(StartupFailure?)
-    /// All children are to be stopped, as this one has ended, which is significant; to be answered by a request for
-    /// that.
+    /// All children are to be stopped, as this significant child has ended; a request to stop answers this.
     case announceAutomaticShutdown(index: Int)
-    /// Nothing is left of a child whose removal was asked for.
+    /// Nothing is left of a child whose removal was requested.
     case announceRemoval(index: Int)
     case announceAllStopped
 }
 
-/// Names one timer; never used twice, so that one that fires late cannot be taken for another.
+/// Names one timer; never used twice, so that a timer that fires late cannot be taken for another.
 package struct TimerToken: Hashable, Sendable {
     var number: UInt64
 }

@@ -1,42 +1,43 @@
 /// What a supervisor needs others for: processes, links, time, and a place to report to.
 ///
-/// All calls come one after the other, in the order that was decided, on whichever thread had an input to give, and
-/// without a lock held: inputs may be given from inside them, and are acted upon after the call has returned.
+/// All calls come one after the other, in the order that was decided, on the thread that had an input to give, and
+/// without a lock held. The calls may give inputs themselves, which the supervisor acts upon after the call has
+/// returned.
 package protocol SupervisorEnvironment: AnyObject, Sendable {
-    /// Monotonic time; its zero is anywhere.
+    /// Monotonic time; its zero is arbitrary.
     var now: Duration { get }
 
-    /// Starts a process for a child. Answered by `childSpawned` or `childSpawnFailed`, from inside or later.
+    /// Starts a process for a child; `childSpawned` or `childSpawnFailed` answers it, from inside the call or later.
     func launch(index: Int, incarnation: Int)
 
     /// Asks a child over its link to finish within this time and to say goodbye.
     func drain(index: Int, within grace: Duration)
 
-    /// Tells by `demandArose` when something lies there for a child, at once if it does already; to be told once for
-    /// each call.
+    /// Calls `demandArose` when something waits for a child, at once if something does already; once for each call.
     func watchDemand(index: Int)
 
-    /// Sends a signal to a child's process; one that has just ended is passed over in silence.
+    /// Sends a signal to a child's process; a process that has just ended is passed over in silence.
     func signal(index: Int, _ signal: ChildSignal)
 
     /// Whether a debugger holds the process of a child's start, so that it may stand still for as long as a person
     /// thinks.
     func isBeingDebugged(index: Int, incarnation: Int) -> Bool
 
-    /// Starts a process beside a child's present one, by the specification of this request. Answered as
-    /// ``launch(index:incarnation:)`` is.
+    /// Starts a process beside a child's present one, by the specification of this request.
+    ///
+    /// It is answered as ``launch(index:incarnation:)`` is.
     func launchSuccessor(index: Int, incarnation: Int, request: Int)
 
     /// Sends a signal to the process beside a child's present one.
     func signalSuccessor(index: Int, _ signal: ChildSignal)
 
-    /// Goes by the specification of this request from now on.
+    /// Uses the specification of this request from now on.
     func adoptSpecification(index: Int, request: Int)
 
     /// Lets no event go to a child's present process any more.
     func keepEvents(index: Int)
 
-    /// Lets the process beside the present one, which has ended, do the child's work.
+    /// Lets the process beside the present one do the child's work, now that the present one has ended.
     func takeOver(index: Int, incarnation: Int)
 
     /// What has become of a replacement; told once for each request.
@@ -48,17 +49,18 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// A child's status has changed; `reason` is that of its death, if it died just now.
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?)
 
-    /// Every child is ready, or one of them has come to rest without; told once for each start.
+    /// Every child is ready, or one of them has come to rest before it was ready; called once for each start.
     func startupFinished(_ result: Result<Void, StartupFailure>)
 
-    /// All children are to be stopped, as this one has ended, which is significant: told once, to be answered by
-    /// `stopRequested` when what is on its way has arrived.
+    /// All children are to be stopped, as this significant child has ended; called once.
+    ///
+    /// The environment answers with `stopRequested` when what is on its way has arrived.
     func automaticShutdownBegan(index: Int)
 
-    /// Nothing is left of a child whose removal was asked for, and nothing more is told of it; told once for each.
+    /// Nothing is left of a child whose removal was requested, and nothing more is told of it; called once for each.
     func childRemoved(index: Int)
 
-    /// Every child is down after a stop; told once for each stop.
+    /// Every child is down after a stop; called once for each stop.
     func allStopped()
 }
 
@@ -68,7 +70,7 @@ extension SupervisorEnvironment {
 
 /// A timer that can be called off.
 ///
-/// One that fires all the same does no harm.
+/// A timer that fires all the same does no harm.
 package protocol SupervisorTimer: Sendable {
     func cancel()
 }

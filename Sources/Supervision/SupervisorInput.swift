@@ -1,26 +1,27 @@
 /// What can happen to a supervisor, in the words of its state machine.
 ///
-/// What is said about a child's process carries the incarnation that it is about, as it was given by `spawn`: news of a
-/// dead incarnation may arrive late, and must not be taken for news of the next one.
+/// News of a child's process carries its incarnation, as `spawn` gave it: news of a dead incarnation may arrive late,
+/// and must not be taken for news of the next one.
 package enum SupervisorInput: Hashable, Sendable {
     case startRequested
     case childSpawned(index: Int, incarnation: Int, pid: Int32)
     case childSpawnFailed(index: Int, incarnation: Int, reason: ExitReason)
     case childBecameReady(index: Int, incarnation: Int)
-    /// Its process has ended, and what it has left is still being seen to; its `childExited` follows.
+    /// Its process has ended, but the environment still sees to what it has left; its `childExited` follows.
     case childProcessEnded(index: Int, incarnation: Int, reason: ExitReason)
     /// Nothing is left of it. `isOrderly`: it had said goodbye.
     case childExited(index: Int, incarnation: Int, reason: ExitReason, isOrderly: Bool, blame: ExitBlame)
-    /// It did what it must not do; it is ended, and this is the reason that is remembered.
+    /// It did what it must not do; it is ended, and this reason is remembered.
     case childViolated(index: Int, incarnation: Int, reason: ExitReason)
     case heartbeatMissed(index: Int, incarnation: Int, after: Duration, busyWith: String? = nil)
     /// An event was longer in its handlers than their deadline allows.
     case handlerTimedOut(index: Int, incarnation: Int, event: String, after: Duration)
-    /// Its goodbye came, asked for or not.
+    /// Its goodbye came, whether or not it was asked to end.
     case childDrained(index: Int, incarnation: Int)
-    /// It needs this much time from now to become ready or to drain, or none; and what it is at, or nothing new.
+    /// It asks for this much time from now to become ready or to drain, or for none; and says what it is at, or nothing
+    /// new.
     case childAskedForTime(index: Int, incarnation: Int, more: Duration, because: String = "")
-    /// One that is on demand has had nothing to do for its idle time, and gets nothing more.
+    /// It is on demand, has had nothing to do for its idle time, and gets nothing more.
     case childIdled(index: Int, incarnation: Int)
     /// Something has come for a child that was watched for it.
     case demandArose(index: Int)
@@ -28,24 +29,24 @@ package enum SupervisorInput: Hashable, Sendable {
     case restartRequested(index: Int)
     /// Another process is to take the place of a child's present one.
     case replaceRequested(index: Int, ReplacementRequest)
-    /// The caller that asked for a replacement under this number wants it no longer.
+    /// The caller that requested a replacement under this number wants it no longer.
     case replacementCalledOff(request: Int)
     case stopChildRequested(index: Int)
-    /// It was found outside the supervisor that starting it again is of no use.
+    /// The environment found that further starts of the child are of no use.
     case giveUpRequested(index: Int, reason: String)
-    /// There are more of them, behind all others; they stay down until their start is asked for.
+    /// There are more children, behind all others; they stay down until their start is requested.
     case childrenAdded([ChildSpecification])
-    /// One that was added is to start.
+    /// A child that was added is to start.
     case startChildRequested(index: Int)
-    /// One is to stop and never to come back.
+    /// A child is to stop and never to come back.
     case removeChildRequested(index: Int)
     case stopRequested
-    /// The stop is to be quicker: the first time nothing drains and all are ended at once, the second time by SIGKILL.
+    /// The stop is to be quicker: the first time all are ended at once without draining, the second time by SIGKILL.
     case stopHurried
 }
 
 extension SupervisorInput {
-    /// The start that it brings news of; nil if it is about none.
+    /// The start that it brings news of; nil if it is about no start.
     var subject: (index: Int, incarnation: Int)? {
         switch self {
         case .childSpawned(let index, let incarnation, _), .childSpawnFailed(let index, let incarnation, _),
@@ -63,13 +64,13 @@ extension SupervisorInput {
     }
 }
 
-/// Whose fault an end is that was not asked for.
+/// What is to blame for an end that was not requested.
 package enum ExitBlame: Hashable, Sendable {
     /// The child's own: it counts towards giving it up.
     case child
     /// Something else's, such as an event that kills each process that handles it: the child is started again, and
     /// nothing is counted.
     case elsewhere
-    /// The child's own, and starting it again was found to be of no use, for this reason.
+    /// The child's own, and further starts were found to be of no use, for this reason.
     case beyondHelp(String)
 }

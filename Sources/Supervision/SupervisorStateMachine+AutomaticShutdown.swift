@@ -5,10 +5,10 @@ extension SupervisorStateMachine {
         if children[index].specification.isSignificant { endedSignificant = index }
     }
 
-    /// Tells the environment that everything is to stop if a significant child has ended with which the others end.
+    /// Tells the environment to stop everything if the end of a significant child ends the others.
     ///
-    /// The environment lets what is on its way arrive, and then asks for the stop. But a start that is still going on
-    /// is broken off at once.
+    /// The environment lets what is on its way arrive, and then requests the stop. A start that is still going on is
+    /// broken off at once.
     mutating func shutDownWithSignificant() {
         guard let index = endedSignificant else { return }
         endedSignificant = nil
@@ -28,7 +28,7 @@ extension SupervisorStateMachine {
 }
 
 extension SupervisedChild {
-    /// Whether it does its work, or will again without being asked for.
+    /// Whether it does its work, or will do so again without a request.
     fileprivate var isActive: Bool {
         switch phase {
         case .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant: true

@@ -1,8 +1,8 @@
 /// Children that run only while there is something for them to do.
 ///
-/// Every start of such a child that was not asked for by name goes through `dormant`, where the environment looks
-/// whether something lies there for it, and goes on looking. So what comes while the child is on its way down is found
-/// as well, and no child is started for nothing.
+/// Every start of such a child that was not requested by name goes through `dormant`. There the environment looks
+/// whether something waits for the child, and goes on looking. So what comes while the child is on its way down is
+/// found as well, and no child is started for nothing.
 extension SupervisorStateMachine {
     /// Leaves a child down until something comes for it.
     mutating func fallDormant(_ index: Int) {
@@ -17,8 +17,9 @@ extension SupervisorStateMachine {
         children[index].phase = groupRestart == nil ? .queued : .waiting
     }
 
-    /// A child has had nothing to do for its idle time, and gets nothing more: what comes from now on waits for its
-    /// next start.
+    /// A child has had nothing to do for its idle time, and gets nothing more.
+    ///
+    /// What comes from now on waits for its next start.
     mutating func noteIdle(_ index: Int) {
         // A stop for another reason has come first.
         let child = children[index]

@@ -12,7 +12,7 @@ extension SupervisorStateMachine {
     mutating func beginEnding(_ index: Int, by sequence: ShutdownSequence) {
         cancelTimer(of: index)
         var steps = hurries < 2 ? sequence.steps : []
-        // A child that is not ready has no link to ask it over.
+        // A child that is not ready has no link over which it can be asked.
         if hurries > 0 || children[index].phase != .ready { steps.removeAll(where: \.isDrain) }
         children[index].phase = .stopping(SupervisedChild.Stopping(remaining: steps))
         takeNextStep(index)
@@ -47,7 +47,7 @@ extension SupervisorStateMachine {
         takeNextStep(index)
     }
 
-    /// Ends a child that has done what it must not do; the fault stands in the tally, not the signal.
+    /// Ends a child that has done what it must not do; the tally has the fault, not the signal.
     mutating func endForFault(_ index: Int, _ reason: ExitReason) {
         if children[index].verdict == nil { children[index].verdict = reason }
         let sequence = reason.endingSequence
@@ -62,7 +62,8 @@ extension SupervisorStateMachine {
         children[index].saidGoodbye = true
         switch children[index].phase {
         case .starting, .ready:
-            // It leaves of its own accord. What is left to do is to end its process, and that must not take for ever.
+            // The child leaves of its own accord. Only its process is left to be ended, and that must not take for
+            // ever.
             cancelTimer(of: index)
             var stopping = SupervisedChild.Stopping(remaining: ShutdownSequence.unready.steps)
             stopping.timer = startTimer(after: ShutdownSequence.exitGrace)
@@ -75,8 +76,9 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// The process is gone, and what it has left is still being seen to: there is no process to end any more, and
-    /// nothing to wait for with a timer.
+    /// The process is gone, but the environment still sees to what it has left.
+    ///
+    /// There is no process to end any more, and nothing to wait for with a timer.
     mutating func noteProcessEnd(_ index: Int, _ reason: ExitReason) {
         switch children[index].phase {
         case .starting, .ready, .stopping:
@@ -103,7 +105,7 @@ extension SupervisorStateMachine {
 
     /// Begins to stop everything; the children go down in reverse order as `advance` comes to them.
     ///
-    /// - Parameter why: what a start that is broken off by it is told of the child that it waits for.
+    /// - Parameter why: what a start that this breaks off is told about the child that it waits for.
     mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
         guard mode == .idle || mode == .running else { return }
         mode = .stopping
@@ -157,11 +159,11 @@ extension ExitReason {
     /// How a child with this fault is ended.
     var endingSequence: ShutdownSequence {
         switch self {
-        // Where it hangs is what one wants to know.
+        // A core shows where the child hangs.
         case .unresponsive, .handlerTimedOut: .unresponsive
-        // It may still be reading why it was refused, or be about to say why it is slow.
+        // The child may still be reading why it was refused, or be about to say why it is slow.
         case .handshakeTimedOut, .handshakeRejected: .unready
-        // Nothing that it still does can be relied on.
+        // What the child still does cannot be relied on.
         default: .killing
         }
     }

@@ -1,15 +1,15 @@
 /// Children that come and go while the supervisor runs.
 ///
-/// A child's index stands for it for ever: one that is added comes behind all others, and one that is removed keeps its
-/// place, where nothing is done any more. So one that is added is also the last in the order of starts, and the first
+/// A child's index stands for it for ever: a child that is added comes behind all others. A child that is removed keeps
+/// its place, where nothing is done any more. So an added child is also the last in the order of starts, and the first
 /// to be stopped.
 extension SupervisorStateMachine {
-    /// Adds children, which stay down until their start is asked for.
+    /// Adds children, which stay down until their start is requested.
     mutating func add(_ specifications: [ChildSpecification]) {
         children += specifications.map(SupervisedChild.init)
     }
 
-    /// Starts a child that was added; before the supervisor's own start it waits for that.
+    /// Starts a child that was added; before the supervisor's own start, the child waits for that.
     mutating func startAdded(_ index: Int) {
         guard children.indices.contains(index), children[index].phase == .idle, mode != .idle else { return }
         guard mode == .running, !isEndingWithSignificant else {
@@ -20,12 +20,12 @@ extension SupervisorStateMachine {
         if children[index].isOnDemand { fallDormant(index) }
     }
 
-    /// Stops a child for good: when nothing is left of it that is told, and nothing brings it back.
+    /// Stops a child for good; the environment is told when nothing is left of it, and nothing brings it back.
     mutating func remove(_ index: Int) {
         guard isPresent(index) else { return }
         children[index].isRemoved = true
         children[index].isAwaited = false
-        // While all are stopped it goes down when its turn comes.
+        // While all are being stopped, it goes down at its turn.
         if mode != .stopping { stopForGood(index) }
         if !children[index].isLive { children[index].phase = .stopped }
     }
@@ -33,7 +33,7 @@ extension SupervisorStateMachine {
     /// Whether there is such a child, and it is to stay.
     func isPresent(_ index: Int) -> Bool { children.indices.contains(index) && !children[index].isRemoved }
 
-    /// Tells of those that are gone entirely, with what was to take their place.
+    /// Tells of removed children once nothing is left of them or of a process that was to take their place.
     mutating func settleRemovals() {
         for index in children.indices where children[index].isRemoved && !children[index].isGone {
             guard !children[index].isLive, children[index].replacement == nil else { continue }

@@ -1,7 +1,6 @@
-/// How another process takes a child's place: it comes up beside the present one, which then finishes what it has and
-/// ends.
+/// How another process takes a child's place: beside the present one, which then finishes what it has and ends.
 ///
-/// Until the new process is ready the child's life goes on as ever. From then on the new specification holds, and the
+/// Until the new process is ready, the child's life goes on as ever. From then on the new specification holds, and the
 /// present process is ended as by a stop. A stop of the child for another reason comes first: then the replacement is
 /// called off.
 extension SupervisorStateMachine {
@@ -23,7 +22,7 @@ extension SupervisorStateMachine {
         actions.append(.spawnSuccessor(index: index, incarnation: incarnation, request: request.number))
     }
 
-    /// The caller that asked for it wants it no longer; what is handed over already goes on.
+    /// The caller of the replacement wants it no longer; a replacement that is handing over goes on.
     mutating func callOff(request number: Int) {
         let index = children.firstIndex { $0.replacement?.request.number == number }
         guard let index, children[index].intent != .handOver else { return }
@@ -47,12 +46,12 @@ extension SupervisorStateMachine {
         guard let request = children[index].replacement?.request else { return }
         var steps = children[index].specification.shutdown.steps.filter { !$0.isDrain }
         steps.insert(.drain(grace: request.grace), at: 0)
-        // Nothing goes to the present process any more when what the new specification subscribes to begins to be kept.
-        // One that is not ready may become so before it has ended.
+        // Before events for the new specification's subscriptions are kept, the present process must get nothing more.
+        // A process that is not ready may become so before it has ended.
         if children[index].isLive { actions.append(.keepEvents(index: index)) }
         adopt(request, for: index)
         guard children[index].isLive else {
-            // It has crashed, and its next start had yet to come.
+            // The present process has crashed, and its next start had yet to come.
             cancelTimer(of: index)
             return takeOver(index, from: nil)
         }
@@ -85,7 +84,7 @@ extension SupervisorStateMachine {
 
     // MARK: Calling it off
 
-    /// Ends the new processes of those that are stopped for another reason, or have come to rest.
+    /// Ends the new process of each child that is stopped for another reason, or has come to rest.
     mutating func callOffReplacements() {
         for index in children.indices where children[index].replacement?.outcome == nil {
             guard let request = children[index].replacement?.request else { continue }
@@ -124,10 +123,10 @@ extension SupervisorStateMachine {
     ) {
         guard let next = children[index].replacement else { return }
         if next.outcome == nil { children[index].replacement?.outcome = outcome }
-        // The present process is on its way out all the same: the next one comes in its place.
+        // The present process is on its way out all the same: the next start comes in its place.
         if children[index].intent == .handOver { children[index].intent = .restart }
         switch next.phase {
-        // Ended as soon as it is there.
+        // The process is ended as soon as it is there.
         case .spawning: break
         case .starting, .ready: endSuccessor(index, by: sequence)
         case .stopping: if sequence == .killing { killSuccessor(index) }

@@ -1,9 +1,9 @@
-/// What becomes of a child whose process has ended: restart alone or with others, rest, or giving up.
+/// What becomes of a child whose process has ended: it restarts alone or with others, rests, or is given up.
 extension SupervisorStateMachine {
     mutating func noteEnd(_ index: Int, _ reason: ExitReason, isOrderly: Bool, blame: ExitBlame) {
         let child = children[index]
         let reason = child.verdict ?? reason
-        // What a child has left may show that it broke the protocol, and a goodbye does not excuse that.
+        // What a child has left may show that it broke the protocol; a goodbye does not excuse that.
         let isFaulty = child.verdict != nil || reason.isViolation
         let isNormal = reason.isNormal || (!isFaulty && (isOrderly || child.saidGoodbye))
         cancelTimer(of: index)
@@ -26,8 +26,8 @@ extension SupervisorStateMachine {
     private mutating func settleUnaskedEnd(_ index: Int, _ reason: ExitReason, isNormal: Bool, blame: ExitBlame) {
         let child = children[index]
         children[index].phase = .stopped
-        // The program of a child that ran before was there and right, so it is just being replaced: that is worth a
-        // few more tries.
+        // The program of a child that ran before was there and right. So it is just being replaced: that is worth a few
+        // more tries.
         if reason.isPermanent, !(reason.isSpawnFailure && child.hasRun) {
             giveUp(index, reason.description)
         } else if child.isOnDemand || child.specification.restart.restarts(afterNormalEnd: isNormal) {
@@ -66,13 +66,13 @@ extension SupervisorStateMachine {
 
     // MARK: Groups
 
-    /// Takes everyone who is restarted along with this child into the group, and the group's restart back to its begin.
+    /// Takes every child that restarts along with this one into the group, and begins the group's restart anew.
     private mutating func restartGroup(of culprit: Int) {
         for index in strategy.restartSet(of: culprit, count: children.count) {
             if index == culprit || children[index].isToBeStarted {
                 children[index].phase = .waiting
             } else if children[index].isLive, [.run, .restart, .handOver].contains(children[index].intent) {
-                // From now on its end is asked for: children that a common cause kills in one moment count once.
+                // From now on its end counts as requested: children that a common cause kills in one moment count once.
                 children[index].intent = .rejoin
             }
         }
@@ -83,7 +83,7 @@ extension SupervisorStateMachine {
         )
     }
 
-    /// Lets the group's back-off begin, once no child of it is left to be stopped.
+    /// Lets the group's back-off begin, once no child of it has still to be stopped.
     mutating func startGroupTimer() {
         guard var group = groupRestart, group.timer == nil else { return }
         if group.delay == .zero {
@@ -117,7 +117,7 @@ extension SupervisorStateMachine {
         switch children[index].phase {
         case .idle, .dormant, .stopped: queueAnew(index)
         case .gaveUp:
-            // Those that were given up because of each other come back together.
+            // Children that were given up because of each other come back together.
             for sibling in strategy.restartSet(of: index, count: children.count) where !children[sibling].isRemoved {
                 if case .gaveUp = children[sibling].phase { queueAnew(sibling) }
             }
@@ -130,8 +130,8 @@ extension SupervisorStateMachine {
                 launchGroup()
             }
         case .spawning, .starting, .ready, .stopping:
-            // A member of a group that is being restarted comes back with it; and a new process is about to take over
-            // as it is.
+            // A member of a group that is being restarted comes back with the group. A new process that is about to
+            // take over does so as it is.
             guard children[index].intent != .rejoin, children[index].intent != .handOver else { return }
             children[index].intent = .restart
             end(index, by: children[index].specification.shutdown)

@@ -9,7 +9,7 @@ extension SupervisorStateMachine {
         startupIsOpen = true
         for index in children.indices where !children[index].isRemoved {
             children[index].wasReady = false
-            // One on demand is as it should be while it is down.
+            // A child on demand is as it should be while it is down.
             children[index].isAwaited = !children[index].isOnDemand
             queueAnew(index)
             if children[index].isOnDemand { fallDormant(index) }
@@ -23,7 +23,7 @@ extension SupervisorStateMachine {
         children[index].phase = .queued
     }
 
-    /// Starts a child again; one on demand only when something lies there for it.
+    /// Starts a child again; a child on demand only when something waits for it.
     mutating func comeBack(_ index: Int) {
         if children[index].isOnDemand { fallDormant(index) } else { launchAgain(index) }
     }
@@ -56,7 +56,7 @@ extension SupervisorStateMachine {
     mutating func noteSpawned(_ index: Int, pid: Int32) {
         children[index].pid = pid
         children[index].hasRun = true
-        // A child that is quick may have become ready before the news of its process came.
+        // A quick child may have become ready before the news of its process came.
         guard case .spawning(let ending) = children[index].phase else { return }
         if let ending {
             beginEnding(index, by: ending)
@@ -64,7 +64,7 @@ extension SupervisorStateMachine {
             let timeout = children[index].specification.handshakeTimeout.clampedToAllowed
             children[index].time.startBegan(within: timeout, at: now)
             children[index].phase = .starting(startTimer(after: timeout))
-            // One that is quick may have asked for more before.
+            // A quick child may have asked for more time before.
             keepPromise(index)
         }
     }
@@ -105,7 +105,7 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// The child whose time to become ready ends with this timer, and the news that gives it all of it again.
+    /// The child whose time to become ready ends with this timer, and the input that gives it all of that time again.
     func childThatIsLate(by token: TimerToken) -> (index: Int, incarnation: Int, grace: SupervisorInput)? {
         for (index, child) in children.enumerated() {
             if case .starting(token) = child.phase {

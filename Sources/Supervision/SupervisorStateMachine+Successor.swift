@@ -1,7 +1,6 @@
-/// The life of the process that is to take a child's place: its start, its faults, and its end if it does not come to
-/// that.
+/// The life of the process that is to take a child's place: its start, its faults, and its end if it does not do so.
 extension SupervisorStateMachine {
-    /// Whether a message is about the process that comes up beside a child's present one.
+    /// Whether an input is about the process that comes up beside a child's present one.
     func isSuccessor(_ index: Int, _ incarnation: Int) -> Bool {
         children.indices.contains(index) && children[index].replacement?.incarnation == incarnation
     }
@@ -21,7 +20,7 @@ extension SupervisorStateMachine {
             }
         case .childDrained: noteSuccessorGoodbye(index)
         case .childAskedForTime(_, _, let more, let reason): extendSuccessor(index, by: more, because: reason)
-        // It has no events yet.
+        // The process has no events yet.
         case .handlerTimedOut, .childIdled: break
         case .startRequested, .demandArose, .timerFired, .restartRequested, .replaceRequested, .replacementCalledOff,
             .stopChildRequested, .giveUpRequested, .stopRequested, .stopHurried, .childrenAdded, .startChildRequested,
@@ -122,7 +121,7 @@ extension SupervisorStateMachine {
         if let timer = stopping.timer { actions.append(.cancelTimer(timer)) }
         stopping.timer = nil
         stopping.current = stopping.remaining.isEmpty ? nil : stopping.remaining.removeFirst()
-        // It has no events that it could finish: it is ended by signals alone.
+        // It has no events that it could finish: signals alone end it.
         if case .signal(let signal, let grace)? = stopping.current {
             actions.append(.signalSuccessor(index: index, signal))
             stopping.timer = startTimer(after: grace.clampedToAllowed)

@@ -1,9 +1,9 @@
 /// Decides what a supervisor does: inputs go in, actions come out, and nothing else is touched.
 ///
-/// Every input is answered in every state: what does not apply any more, such as news of a dead incarnation or a timer
-/// of a finished phase, is ignored. There is never more than one live incarnation of a child, and one beside it that is
-/// to take its place, and no action is asked for on a process whose end was told. Time comes with each input and has to
-/// be monotonic.
+/// Every input is answered in every state. An input that does not apply any more is ignored, such as news of a dead
+/// incarnation or a timer of a finished phase. A child never has more than one live incarnation, and one beside it that
+/// is to take its place. Once a process's end was told, no action is requested on it. Time comes with each input and
+/// has to be monotonic.
 package struct SupervisorStateMachine: Sendable {
     enum Mode: Hashable, Sendable {
         case idle
@@ -24,13 +24,13 @@ package struct SupervisorStateMachine: Sendable {
     var startupIsOpen = false
     /// The significant child that has just come to rest of its own accord.
     var endedSignificant: Int?
-    /// Whether that has been told, as all are to end with it.
+    /// Whether the environment was told of that end, with which all are to end.
     var isEndingWithSignificant = false
     /// How often the stop was hurried.
     var hurries = 0
     var now = Duration.zero
     var actions: [SupervisorAction] = []
-    /// What is said after everything else of a transition.
+    /// Actions that come after all others of a transition.
     var conclusions: [SupervisorAction] = []
     private var random: SplitMix64
     private var lastTimer: UInt64 = 0
@@ -38,8 +38,8 @@ package struct SupervisorStateMachine: Sendable {
     /// Makes a machine for these children, in start order.
     ///
     /// - Parameters:
-    ///   - startsInSequence: whether each child waits for those before it to be ready; otherwise all start at once.
-    ///   - seed: what the jitter of the back-off is drawn from.
+    ///   - startsInSequence: whether each child waits until those before it are ready; otherwise all start at once.
+    ///   - seed: the back-off's jitter is drawn from it.
     package init(
         specifications: [ChildSpecification],
         strategy: RestartStrategy = .oneForOne,
@@ -56,14 +56,14 @@ package struct SupervisorStateMachine: Sendable {
         random = SplitMix64(seed: seed)
     }
 
-    /// The status of each child, in start order; of one that was removed how it has ended.
+    /// The status of each child, in start order; for a removed child, how it has ended.
     package var status: [ChildStatus] {
         children.map { $0.status(groupRestart: groupRestart) }
     }
 
     /// Takes an input and says what is to be done, in order.
     package mutating func handle(_ input: SupervisorInput, at now: Duration) -> [SupervisorAction] {
-        // Threads that read the clock one after the other may come here the other way round.
+        // Threads that read the clock one after the other may come here in the other order.
         self.now = max(self.now, now)
         take(input)
         advance()
@@ -96,12 +96,12 @@ package struct SupervisorStateMachine: Sendable {
         case .childViolated(let index, let incarnation, let reason):
             if isCurrent(index, incarnation) { endForFault(index, reason) }
         case .heartbeatMissed(let index, let incarnation, let time, let busyWith):
-            // Before it is ready the handshake's deadline watches over it, and when it is stopped the steps' graces.
+            // Before it is ready, the handshake's deadline watches over it; while it is stopped, the steps' graces do.
             if isCurrent(index, incarnation), children[index].phase == .ready {
                 endForFault(index, .unresponsive(after: time, busyWith: busyWith))
             }
         case .handlerTimedOut(let index, let incarnation, let event, let time):
-            // When it is stopped, the steps' graces watch over it.
+            // While it is stopped, the steps' graces watch over it.
             if isCurrent(index, incarnation), children[index].phase == .ready {
                 endForFault(index, .handlerTimedOut(event: event, after: time))
             }
@@ -131,7 +131,7 @@ package struct SupervisorStateMachine: Sendable {
         }
     }
 
-    /// Whether a message is about a process that lives, as far as is known here.
+    /// Whether an input is about a process that lives, as far as is known here.
     private func isCurrent(_ index: Int, _ incarnation: Int) -> Bool {
         children.indices.contains(index) && children[index].isLive && children[index].incarnation == incarnation
     }
@@ -145,7 +145,7 @@ package struct SupervisorStateMachine: Sendable {
         if let index = children.indices.last(where: { isStoppedInOrder(children[$0]) }) {
             if !children[index].isBeingStopped { end(index, by: children[index].specification.shutdown) }
         } else if mode == .stopping {
-            // What was to take a child's place ends as well.
+            // A process that was to take a child's place ends as well.
             if !children.contains(where: { $0.replacement != nil }) {
                 mode = .stopped
                 conclusions.append(.announceAllStopped)
@@ -221,8 +221,9 @@ package struct SupervisorStateMachine: Sendable {
         }
     }
 
-    /// Whether a timer fires so late that this process, or the whole machine, must have stood still: then the child has
-    /// not had the time that has passed, and has it again.
+    /// Whether a timer fires so late that this process, or the whole machine, must have stood still.
+    ///
+    /// Then the child has not had the time that has passed, and has it again.
     func stoodStill(beyond deadline: Duration, of allowance: Duration) -> Bool {
         now - deadline > max(allowance.clampedToAllowed / 2, Self.busySlack)
     }

@@ -1,4 +1,4 @@
-// The C library has another name on each system; supervision knows processes by their numbers only, not the platform
+// The C library has another name on each system. Supervision knows processes by their numbers only, not the platform
 // module.
 #if canImport(Glibc)
 import Glibc
@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// The numbers of the operating system that supervision gives names to; they differ between systems.
+/// The numbers of the operating system to which supervision gives names; they differ between systems.
 enum SystemConstants {
     static let permanentSpawnErrors: Set<Int32> = [ENOENT, EACCES, ENOEXEC, ENOTDIR, ENAMETOOLONG, E2BIG]
 
@@ -20,7 +20,7 @@ enum SystemConstants {
 
     static func signalName(_ number: Int32) -> String? { signalNames[number] }
 
-    /// The limit that a process has exceeded which was killed by this signal.
+    /// The limit that a process has exceeded if this signal killed it.
     static func limit(behind signal: Int32) -> ResourceLimit? {
         switch signal {
         case SIGXCPU: .processorTime

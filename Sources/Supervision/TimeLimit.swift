@@ -1,34 +1,34 @@
-/// How long a process has for its start or its drain, and what it has said of that.
+/// How long a process has for its start or its drain, and what it has said about that.
 struct TimeLimit: Sendable, Hashable {
-    /// When it was asked for.
+    /// When the process was requested.
     let launchedAt: Duration
-    /// How long after its launch it has to be ready; grows when it asks for time.
+    /// How long after its launch it has to be ready; grows when the process asks for time.
     private(set) var readiness = Duration.zero
     /// When the timer of its start or drain fires.
     private(set) var deadline = Duration.zero
-    /// Until when it has asked for time.
+    /// The time until which the process has asked.
     private var promisedUntil = Duration.zero
-    /// What it has said that it is at.
+    /// What the process has said that it is at.
     private(set) var excuse: String?
 
     init(launchedAt: Duration) { self.launchedAt = launchedAt }
 
-    /// There is a process, which is to be ready within that time.
+    /// There is a process, which is to be ready within this time.
     mutating func startBegan(within limit: Duration, at now: Duration) {
         readiness = limit
         deadline = now + limit
     }
 
-    /// It is to finish what it has within that time.
+    /// The process is to finish what it has within this time.
     mutating func drainBegan(within limit: Duration, at now: Duration) { deadline = now + limit }
 
-    /// It asks for so much time from now, or says what it is at.
+    /// The process asks for this much time from now, or says what it is at.
     mutating func askedForTime(_ more: Duration, because reason: String, at now: Duration) {
         if !reason.isEmpty { excuse = reason }
         promisedUntil = max(promisedUntil, now + more.clampedToAllowed)
     }
 
-    /// Moves the deadline to the time that it has asked for.
+    /// Moves the deadline to the time that the process has asked for.
     ///
     /// - Returns: How long that is from now; nil if it is no later than the deadline.
     mutating func keepPromise(at now: Duration) -> Duration? {
@@ -38,6 +38,6 @@ struct TimeLimit: Sendable, Hashable {
         return promisedUntil - now
     }
 
-    /// It has started: what it has asked for until now counts no more.
+    /// The process has started: what it has asked for until now no longer counts.
     mutating func becameReady() { (promisedUntil, excuse) = (.zero, nil) }
 }

@@ -18,8 +18,9 @@ package struct LineDecoder: Sendable {
         case needsBytes(total: Int)
     }
 
-    /// Looks at the beginning of `bytes`: the same as the last time, as long as no line was found, and more behind
-    /// them.
+    /// Looks at the beginning of `bytes`.
+    ///
+    /// As long as no line was found, these are the bytes of the last time, with more behind them.
     package mutating func next(in bytes: UnsafeRawBufferPointer) throws(LinkViolation) -> Step {
         let unsearched = bytes[min(searched, bytes.count)...]
         let end = unsearched.firstIndex(of: UInt8(ascii: "\n"))

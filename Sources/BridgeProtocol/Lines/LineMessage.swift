@@ -15,7 +15,7 @@ package enum LineMessage: Sendable, Hashable {
     case goodbye(reason: UInt64, text: String)
     case event(LineEvent)
 
-    /// Each value takes some dozen bytes of memory, whatever it takes of the line: so many are plenty, and no harm.
+    /// So many values are plenty, and no harm: each takes some dozen bytes of memory, however short it is in the line.
     package static let maximumValues = 1 << 18
 
     private enum Word: String, CaseIterable {
@@ -166,7 +166,7 @@ package struct LineEvent: Sendable, Hashable {
         if let version = try line.text("specversion"), version != "1.0" { throw line.wrong("specversion", "\"1.0\"") }
         time = try Self.time(of: line)
         cause = try Self.cause(of: line)
-        // What is no trace context is to be ignored, not answered for.
+        // A text that is no trace context is to be ignored, not answered for.
         traceparent = try line.text("traceparent").flatMap { Traceparent($0) }?.description
         if line.node["data_base64"] != nil {
             throw LinkViolation("in an event, data_base64: found bytes, expected the event's fields as \"data\"")

@@ -1,8 +1,7 @@
 import DomainEvents
 import JSONText
 
-/// The object that a line holds, asked for its members; whatever is not what it has to be is named with what was
-/// expected.
+/// The object that a line holds, asked for its members; an error names the wrong member and what was expected.
 struct LineObject {
     let node: JSONNode
     /// What the line is, as in `an ack line`.
@@ -13,7 +12,7 @@ struct LineObject {
         self.subject = subject
     }
 
-    /// A member; one that is null counts as missing.
+    /// A member; a null member counts as missing.
     private subscript(key: String) -> JSONNode? { node[key].flatMap { $0.value == .null ? nil : $0 } }
 
     func wrong(_ key: String, _ expected: String) -> LinkViolation {

@@ -4,12 +4,12 @@ import JSONText
 
 /// What the host's frames say, in lines.
 extension LinesTranslator {
-    /// Appends the line that says what a frame says; nothing for what a lines worker has no use for.
+    /// Appends the line that says what a frame says; nothing for a frame that a lines worker has no use for.
     ///
-    /// - Parameter body: of a frame that this process has written.
+    /// - Parameter body: the body of a frame that this process has written.
     package mutating func sent(_ body: UnsafeRawBufferPointer, into lines: inout [UInt8]) throws {
         var limits = limits
-        // What the host asks for, and whom it speaks for, is bounded by what its workers may say.
+        // What its workers may say already bounds what the host asks for and which processes it speaks for.
         (limits.interestNames, limits.processNames) = (.max, .max)
         switch ControlMessage.kind(of: body) {
         case FrameKind.event.rawValue: try eventSent(body, limits, into: &lines)

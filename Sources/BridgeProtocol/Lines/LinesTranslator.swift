@@ -2,20 +2,21 @@ package import CBOR
 import DomainEvents
 import JSONText
 
-/// Stands between the lines of a worker and the frames of its link: what either side says, it says to the other in its
-/// own words.
+/// Stands between the lines of a worker and the frames of its link: it tells each side in that side's words what the
+/// other says.
 ///
-/// A pure machine. What a lines worker has no word for it says in the worker's name: sequences and identities of its
-/// events, window credit, receipts. How much the worker may have sent and not seen handled is not told to it;
-/// ``hasRoom`` says when to read on.
+/// A pure machine. It says in the worker's name what a lines worker has no word for: sequences and identities of its
+/// events, window credit, receipts. The worker is not told how much it may have sent and not seen handled; ``hasRoom``
+/// says when to read on.
 package struct LinesTranslator: Sendable {
-    /// By which lines are told from frames: as the beginning of a frame's length it would mean 2 GiB.
+    /// Tells lines from frames: as the beginning of a frame's length it would mean 2 GiB.
     package static let firstByte = UInt8(ascii: "{")
 
     /// How many events of the worker may wait for the host's handlers.
     ///
-    /// Many more than the window of a worker that keeps an outbox of its own: while its lines are not read, it can say
-    /// nothing else either, and two such workers that flood each other would wait for each other for ever.
+    /// Many more than the window of a worker that keeps an outbox of its own. While its lines are not read, a lines
+    /// worker can say nothing else either. So two lines workers that flood each other would wait for each other for
+    /// ever.
     static let openEvents = 1 << 18
 
     private enum Phase {
@@ -26,7 +27,7 @@ package struct LinesTranslator: Sendable {
 
     let limits: LinkLimits
     private var phase = Phase.silent
-    /// The worker's and the host's; the incarnations are told in the welcome.
+    /// The sources of the worker's and of the host's events; the welcome tells the incarnations.
     private(set) var worker: EventSource
     private(set) var host: EventSource
     /// Whether the host has taken the hello.
@@ -40,7 +41,7 @@ package struct LinesTranslator: Sendable {
 
     // What goes to the worker.
     private var received = ReceiveWindow(windowBytes: 1 << 40, windowEvents: 1 << 20)
-    /// Events that it was sent and has not settled.
+    /// Events that the worker was sent and has not settled.
     private var open: [UInt64: Open] = [:]
     private var openByID: [EventID: UInt64] = [:]
     private var acknowledgesNothing = false
@@ -68,8 +69,8 @@ package struct LinesTranslator: Sendable {
 
     /// The window that the host's side has to grant for all that ``hasRoom`` lets through.
     ///
-    /// Twice as much, and a frame: what has arrived from a worker that is gone is taken though nothing is acknowledged
-    /// any more.
+    /// Twice as much, and a frame: events that have arrived from a worker that is gone are taken though nothing is
+    /// acknowledged any more.
     package static func window(_ limits: LinkLimits) -> ReceiveWindow {
         ReceiveWindow(windowBytes: 2 * limits.outboxHardBytes + limits.frameBytes, windowEvents: 2 * openEvents)
     }
@@ -154,7 +155,7 @@ package struct LinesTranslator: Sendable {
     /// The number of a name for as long as the link lives.
     private mutating func number(of name: String) -> UInt64 {
         if let known = numbers[EventName(name)] { return known }
-        // 0 is for everything, by which no event is named.
+        // 0 is for everything; no event is named by it.
         let number = name == EventName.everything.text ? 0 : UInt64(names.count) + 1
         numbers[EventName(name)] = number
         if number != 0 { names[number] = name }
@@ -239,7 +240,8 @@ package struct LinesTranslator: Sendable {
         head.traceparent = event.traceparent
         if let cause = event.cause {
             head.cause = cause.spelled(from: worker, to: host)
-            // What the worker was sent of it goes on with what it causes, as it does in a worker in Swift.
+            // What the worker was sent with the cause goes on with the event that it causes, as it does in a worker in
+            // Swift.
             if let known = openByID[cause].flatMap({ open[$0] }) {
                 if known.root != cause { head.root = known.root.spelled(from: worker, to: host) }
                 if head.traceparent == nil { head.traceparent = known.traceparent }

@@ -1,15 +1,15 @@
 /// When a side says what it has handled, and which of its own events the peer must have first.
 ///
-/// An acknowledgement stands behind the consequences of what it names: what the handlers published arrives before their
-/// event is let go. So each batch of frames that leaves is asked whether an acknowledgement rides on it, and behind
-/// which event that one stands.
+/// An acknowledgement stands behind the consequences of what it names: the events that handlers published arrive before
+/// the event that they handled is let go. So for each batch of frames that leaves, the plan says whether an
+/// acknowledgement rides on it, and behind which event the acknowledgement stands.
 package struct AcknowledgementPlan: Sendable, Hashable {
     /// Whether an acknowledgement leaves with the next batch, even alone.
     private var isDue = false
-    /// Whether the last one stands only behind what may never come, as policies act on it: it is said again when
-    /// nothing waits any more.
+    /// Whether the last acknowledgement stands only behind events that may never come, as policies act on them: it is
+    /// said again when nothing waits any more.
     private var isOpen = false
-    /// Whether the last one is said again with the next batch.
+    /// Whether the last acknowledgement is said again with the next batch.
     private var isRepeated = false
 
     package init() {}
@@ -47,11 +47,11 @@ package struct AcknowledgementPlan: Sendable, Hashable {
 
         /// The event behind which an acknowledgement in this batch stands; 0 if behind none.
         ///
-        /// Acknowledgements lie behind the events of their batch, so what has left needs no name. What is held back is
-        /// not waited for: the host keeps what lies there, whatever becomes of the peer.
+        /// Acknowledgements lie behind the events of their batch, so events that have left need no name. The peer does
+        /// not wait for events that are held back: the host keeps what lies there, whatever becomes of the peer.
         fileprivate var behind: UInt64 {
             if isHeldBack { return 0 }
-            // What waits before the outbox takes one number each at the most, and may be dropped.
+            // Each entry that waits before the outbox takes one number at the most, and may be dropped.
             if queued > 0 { return lastSequence &+ UInt64(queued) }
             return lastComposed < lastSequence ? lastSequence : 0
         }
@@ -73,7 +73,7 @@ package struct AcknowledgementPlan: Sendable, Hashable {
     /// Whether an acknowledgement may leave though nothing is handled that the peer has not been told of.
     var isPending: Bool { isDue || isOpen || isRepeated }
 
-    /// So much is handled, or something waits to hear of it, that the next batch says so, even alone.
+    /// The next batch says what is handled, even alone: so much is handled, or something waits to hear of it.
     package mutating func acknowledgementIsDue() { isDue = true }
 
     /// The last acknowledgement may stand behind what does not leave any more: the next batch says it again.

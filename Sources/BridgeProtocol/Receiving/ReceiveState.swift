@@ -1,9 +1,9 @@
-/// What one side of a link knows of what its peer sends: whether it may, what has arrived, what of it is handled, and
-/// what is said of that.
+/// What one side of a link knows of what its peer sends: whether it may send it, what has arrived, what of that is
+/// handled, and what the peer is told of it.
 ///
-/// A pure machine around the window: frames and the ends of handlers come in, acknowledgements come out. Also the other
-/// way around: what the peer acknowledges stands only once the peer's own events have arrived that it names, and waits
-/// here until then.
+/// A pure machine around the window: frames and the ends of handlers come in, acknowledgements come out. It also works
+/// the other way around: an acknowledgement of the peer stands only once the peer's own events that it names have
+/// arrived. It waits here until then.
 package struct ReceiveState: Sendable {
     private var phase: LinkPhaseMachine
     private var window: ReceiveWindow
@@ -12,13 +12,14 @@ package struct ReceiveState: Sendable {
 
     /// The newest event that was found in the peer's memory; 0 if none was.
     private var lastTakenOver: UInt64 = 0
-    /// How many of those that arrived were gaps.
+    /// How many gaps have arrived.
     private var gaps: UInt64 = 0
-    /// Of these, what the reading thread has in hand: 1 at the most.
+    /// Of these, how many the reading thread has in hand: 1 at the most.
     private var gapsInHand = 0
     /// How many events were refused.
     package private(set) var refusedEvents: UInt64 = 0
-    /// How many events broke the protocol, 1 at the most: it ends the link, and nothing is said of it any more.
+    /// How many events broke the protocol, 1 at the most: such an event ends the link, and nothing is said of it any
+    /// more.
     package private(set) var brokenEvents: UInt64 = 0
 
     /// Acknowledgements of the peer that stand once an event of the peer has arrived.
@@ -38,7 +39,7 @@ package struct ReceiveState: Sendable {
 
     // MARK: - Frames
 
-    /// The peer speaks in lines: it knows of no window, so there is another one.
+    /// The peer speaks in lines: it knows of no window, so this side takes another one.
     ///
     /// Only before the first frame.
     package mutating func beginLines(_ limits: LinkLimits) { window = LinesTranslator.window(limits) }
@@ -96,7 +97,7 @@ package struct ReceiveState: Sendable {
 
     /// The last handler of an event has returned.
     ///
-    /// - Parameter isQuietAwaited: whether the link's quiet is waited for, to which this is news.
+    /// - Parameter isQuietAwaited: whether something waits for the link's quiet, to which this is news.
     /// - Returns: When the peer is to be told.
     package mutating func handled(
         _ sequence: UInt64,
@@ -115,7 +116,7 @@ package struct ReceiveState: Sendable {
         return handled(sequence, isQuietAwaited: isQuietAwaited)
     }
 
-    /// What is missing has been told.
+    /// The gap has been told.
     package mutating func gapHandled(_ sequence: UInt64, isQuietAwaited: Bool) -> ReceiveWindow.Urgency {
         gapsInHand -= 1
         return handled(sequence, isQuietAwaited: isQuietAwaited)
@@ -150,8 +151,8 @@ package struct ReceiveState: Sendable {
 
     /// The peer has acknowledged events.
     ///
-    /// - Parameter accepted: what the peer's memory says that it has accepted, which outlives the peer; nil if it
-    ///   shares none.
+    /// - Parameter accepted: what the peer has accepted, as its memory says, which outlives the peer; nil if it shares
+    ///   none.
     /// - Returns: Whether the acknowledgement stands; otherwise ``takeStanding(_:)`` gives it back.
     package mutating func acknowledged(
         _ acknowledgement: CheckedAcknowledgement,
@@ -208,6 +209,6 @@ package struct ReceiveState: Sendable {
     /// How many events found no handler when they arrived.
     package var unwantedEvents: UInt64 { window.unwantedEvents }
 
-    /// How many bytes the frames have had that came over the stream.
+    /// How many bytes the frames that came over the stream have had.
     package var receivedBytes: UInt64 { window.receivedBytes }
 }

@@ -5,7 +5,7 @@ package struct Displaced: Sendable {
     package let name: String
     package let context: EventContext
     package let wantsReceipt: Bool
-    /// Whether a later event has taken its place, and it is neither announced nor a gap.
+    /// Whether a later event has taken its place; such an event is neither announced nor a gap.
     package let isCoalesced: Bool
 
     init(_ event: OverflowQueue.Waiting, isCoalesced: Bool) {

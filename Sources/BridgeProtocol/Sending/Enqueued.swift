@@ -1,8 +1,8 @@
 /// What became of an event that was offered for a peer.
 package enum Enqueued: Sendable, Hashable {
-    /// It lies in the outbox under this sequence; crowded is one for a peer that is to be given no more for now.
+    /// It lies in the outbox under this sequence; `isCrowded` says that the peer is to be given no more for now.
     case accepted(sequence: UInt64, isCrowded: Bool)
-    /// The link has ended; the next incarnation's takes the event.
+    /// The link has ended; the next incarnation's link takes the event.
     case ended
     /// This side has said goodbye, and the peer does not see what comes after that.
     case finished

@@ -1,4 +1,4 @@
-/// The last word of a side: it is said once, leaves behind all that it is to come behind, and nothing leaves after it.
+/// The last word of a side: it is said once, leaves after all that is to come before it, and nothing leaves after it.
 package struct Farewell: Sendable, Hashable {
     /// What is said; nil as long as the side stays.
     private var goodbye: Goodbye?
@@ -8,7 +8,8 @@ package struct Farewell: Sendable, Hashable {
     package private(set) var hasLeft = false
     /// Whether it was said and has not been handed out for writing.
     ///
-    /// Kept beside the goodbye: each batch asks, and a getter of another module gets a copy of all of this.
+    /// It is kept beside the goodbye: each batch asks for it, and a getter of another module gets a copy of all of
+    /// this.
     package private(set) var isWaiting = false
 
     package init() {}
@@ -43,10 +44,10 @@ package struct Farewell: Sendable, Hashable {
         isWaiting = true
     }
 
-    /// Whether the goodbye leaves with the batch that is made: all that it is to come behind has been handed out.
+    /// Whether the goodbye leaves with the batch that is made: all that is to come before it has been handed out.
     ///
-    /// What is put into shared memory meanwhile needs no stream, so threads that go on publishing do not put the end
-    /// off.
+    /// Events that are put into shared memory meanwhile need no stream, so threads that go on publishing do not put the
+    /// end off.
     package func mayLeave(behind remainder: Remainder) -> Bool {
         guard isWaiting else { return false }
         if remainder.isShared { return remainder.lastComposed >= mark }

@@ -1,14 +1,14 @@
-/// How long events gather that come one right behind the other: a system call and two switches of threads cost as much
+/// How long events that come one right behind the other gather: a system call and two switches of threads cost as much
 /// as a hundred events.
 enum Flood {
     /// So many events in one write are worth it.
     private static let worthwhileEvents: UInt64 = 16
 
-    /// More would only make each of them later.
+    /// More events would only make each of them later.
     private static let plentifulEvents: UInt64 = 64
 
-    /// How long they gather where many come, and where few do: an event that goes to many links costs as many writes
-    /// and switches, and without time to gather the publishing thread has no time for more.
+    /// How long events gather where many come, and where few come: an event that goes to many links costs as many
+    /// writes and switches, and without time to gather the publishing thread has no time for more.
     private static let shortest: UInt64 = 50_000
     private static let longest: UInt64 = 400_000
 
@@ -19,7 +19,7 @@ enum Flood {
     ///
     /// - Parameters:
     ///   - gathered: for how long they have gathered before; 0 if not at all.
-    ///   - events: how many that has brought.
+    ///   - events: how many have come in that time.
     ///   - isRepeated: whether a write of gathered events was shortly before.
     static func gathering(after gathered: UInt64, brought events: UInt64, isRepeated: Bool) -> UInt64? {
         guard gathered > 0 else {

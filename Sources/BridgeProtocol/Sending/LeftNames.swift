@@ -7,7 +7,7 @@ package struct LeftNames: Sendable {
 
     /// - Parameters:
     ///   - names: what it gets no more.
-    ///   - exceptions: if it gets no more of all that is not among the names either: what it still may get.
+    ///   - exceptions: what it still may get, if it gets no more of all other names either.
     package init(_ names: Set<EventName>, andAllBut exceptions: Set<EventName>? = nil) {
         self.names = names
         self.exceptions = exceptions

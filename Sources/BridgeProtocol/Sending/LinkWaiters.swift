@@ -1,7 +1,7 @@
-/// Those who wait for a link: for room in its outbox, for a peer that keeps up, for quiet, for demand.
+/// The callers that wait for a link: for room in its outbox, for a peer that keeps up, for quiet, for demand.
 ///
-/// Each is called once, when its wait is over, and by the one that has taken it out: without the lock under which the
-/// link stands.
+/// Each is called once, when its wait is over. The thread that has taken it out calls it, without the lock that guards
+/// the link.
 package struct LinkWaiters: Sendable {
     package typealias Wake = @Sendable () -> Void
 
@@ -11,19 +11,19 @@ package struct LinkWaiters: Sendable {
         let wake: Wake
     }
 
-    /// Those who publish and wait for room, in the order of their turns.
+    /// The publishers that wait for room, in the order of their turns.
     private var senders: [Sender] = []
-    /// Those who have others' events for a peer that is crowded.
+    /// The callers that have others' events for a peer that is crowded.
     private var crowd: [Wake] = []
-    /// Those who have events for a peer whose own do not get through.
+    /// The callers that have events for a peer whose own events do not get through.
     private var backlog: [Wake] = []
     private var quiet: [Wake] = []
-    /// That starts the peer when something lies there for it.
+    /// Starts the peer when something lies there for it.
     private var demand: Wake?
 
     package init() {}
 
-    /// How a link stands, as far as it matters to those who wait.
+    /// How a link stands, as far as it matters to the waiters.
     package struct Standing: Sendable, Hashable {
         /// Whether it has ended: nothing is left to wait for.
         package let hasEnded: Bool
@@ -65,10 +65,10 @@ package struct LinkWaiters: Sendable {
 
     // MARK: - Who waits
 
-    /// Whether any waits but for demand.
+    /// Whether no caller waits, but for demand.
     package var isEmpty: Bool { senders.isEmpty && crowd.isEmpty && backlog.isEmpty && quiet.isEmpty }
 
-    /// Whether a publisher waits for room: it takes it before one that comes just then.
+    /// Whether a publisher waits for room: it takes the room before a publisher that comes just then.
     package var areSendersWaiting: Bool { !senders.isEmpty }
 
     package var isQuietAwaited: Bool { !quiet.isEmpty }
@@ -92,16 +92,16 @@ package struct LinkWaiters: Sendable {
 
     package mutating func waitForQuiet(_ wake: @escaping Wake) { quiet.append(wake) }
 
-    /// In the place of the one that waited for it before.
+    /// Takes the place of the caller that waited for demand before.
     package mutating func waitForDemand(_ wake: @escaping Wake) { demand = wake }
 
     // MARK: - Whose wait is over
 
-    /// Takes out those whose wait is over: all that waited for what has come; of those who wait for room the longest
-    /// waiting, as many as would fill it with events like those that lie there.
+    /// Takes out the callers whose wait is over.
     ///
-    /// The turn of the rest comes with later acknowledgements; with the last of all at the latest, when the outbox is
-    /// empty.
+    /// These are all callers that waited for what has come. Of the publishers that wait for room, they are the longest
+    /// waiting: as many as would fill the outbox with events like those that lie there. The turn of the rest comes with
+    /// later acknowledgements; with the last of all at the latest, when the outbox is empty.
     package mutating func takeWoken(_ standing: Standing) -> [Wake] {
         var woken: [Wake] = []
         let isBackedUp = standing.isBackedUp && !standing.hasEnded
@@ -120,7 +120,7 @@ package struct LinkWaiters: Sendable {
         return woken
     }
 
-    /// Takes out the one that waits for demand.
+    /// Takes out the caller that waits for demand.
     package mutating func takeDemand() -> Wake? { demand.take() }
 
     /// There is a peer: its start is not waited for.

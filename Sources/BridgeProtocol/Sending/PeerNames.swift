@@ -1,7 +1,7 @@
-/// By which numbers the peer knows the names of events.
+/// The numbers by which the peer knows the names of events.
 package struct PeerNames: Sendable {
     private var interest: InterestTable
-    /// The peer's numbers of names that this process knows by numbers of its own; 0 is no name's.
+    /// The peer's numbers of names that this process knows by numbers of its own; 0 stands for no name.
     private var known = Self.nothingKnown
 
     /// How many names' numbers are found without a look at their text.
@@ -18,7 +18,7 @@ package struct PeerNames: Sendable {
 
     /// The peer's number of a name; nil if the peer does not want it now.
     ///
-    /// - Parameter number: by which this process knows the name; 0 if it does not.
+    /// - Parameter number: this process's number for the name; 0 if it has none.
     package mutating func number(of name: String, known number: UInt64) -> UInt64? {
         if number == 0 { return self.number(of: name) }
         let place = Int(truncatingIfNeeded: number) & (Self.places - 1)

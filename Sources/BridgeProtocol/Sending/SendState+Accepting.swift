@@ -10,14 +10,13 @@ extension SendState {
     /// Takes an event as its policy says.
     ///
     /// - Parameters:
-    ///   - number: by which this process knows the name; 0 if it does not.
-    ///   - isHeld: whether the event stays until ``release(_:)``, because it goes to other peers as well and must lie
-    ///     in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
-    ///     have it.
-    ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. How
-    ///     many such events there are is bounded by the windows of the workers that send them.
+    ///   - number: this process's number for the name; 0 if it has none.
+    ///   - isHeld: whether the event stays until ``release(_:)``. It goes to other peers as well, and must lie in all
+    ///     their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
+    ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. The
+    ///     windows of the workers that send such events bound their number.
     ///   - reserved: the room that was kept for it here, in bytes; nil if none was.
-    ///   - displaced: receives what a policy has taken out for it, or the event itself if it was dropped.
+    ///   - displaced: receives the events that a policy has taken out for it, or the event itself if it was dropped.
     package mutating func take(
         _ context: EventContext,
         name: String,
@@ -59,7 +58,7 @@ extension SendState {
         return outcome
     }
 
-    /// Takes an event that goes nowhere else; only where every event waits for room.
+    /// Takes an event that goes to no other peer; only where every event waits for room.
     package mutating func take(
         _ context: EventContext,
         name: String,
@@ -79,7 +78,7 @@ extension SendState {
         wantsReceipt: Bool = false,
         payload: UnsafeRawBufferPointer
     ) -> Enqueued {
-        // What is missing before it is said before it.
+        // The gaps that lie before the event are said before it.
         if !queue.isEmpty { promoteGaps() }
         guard queue.isEmpty,
             append(
@@ -95,12 +94,12 @@ extension SendState {
         return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
     }
 
-    /// Says, in the place where they would have come, that events are missing.
+    /// Says that events are missing, in the place where they would have come.
     package mutating func note(_ gap: Gap) { queue.append(gap) }
 
     // MARK: - Room
 
-    /// Keeps room for an event, so that no other takes it meanwhile.
+    /// Keeps room for an event, so that no other event takes it meanwhile.
     ///
     /// - Returns: How much, in bytes: for the event when it is taken, or for ``giveBack(_:)``.
     package mutating func reserve(for payload: UnsafeRawBufferPointer) -> Int {
@@ -123,13 +122,13 @@ extension SendState {
             if isAccepted { return nil }
             limit = limits.outboxHardBytes
         case .fail: limit = limits.outboxBytes
-        // They make room, or need none.
+        // These policies make room, or need none.
         case .dropOldest, .dropNewest, .latest: return nil
         }
         let taken = keptBytes + reservedBytes
         if taken == 0 { return nil }
-        // Of events of 256 bytes the books of an outbox take a seventh of what the frames do. Below the limit where
-        // waiting begins they do not count: a publisher that has waited for room is to find it.
+        // Of events of 256 bytes the books of an outbox take a seventh of what the frames take. Below the limit where
+        // waiting begins the books do not count: a publisher that has waited for room is to find it.
         let books = keptBytes < limits.outboxBytes ? 0 : outbox.bookkeepingBytes + queue.bookkeepingBytes
         return taken + books + payload.count <= limit ? nil : .full(limit: limit)
     }
@@ -167,8 +166,8 @@ extension SendState {
 
     /// Whether an event finds room below the limit where waiting begins.
     ///
-    /// What is handled does not count there, though it is kept until what lies before it is handled too: below the hard
-    /// limit it is in no one's way.
+    /// Handled events do not count there, though they are kept until what lies before them is handled too: below the
+    /// hard limit they are in no publisher's way.
     ///
     /// - Parameter freed: what would be taken out for it.
     private func hasRoom(for event: OverflowQueue.Waiting, without freed: Int = 0) -> Bool {

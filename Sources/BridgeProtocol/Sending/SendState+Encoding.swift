@@ -7,7 +7,7 @@ extension SendState {
 
     /// Encodes an event into the outbox.
     ///
-    /// - Parameter number: by which this process knows the name; 0 if it does not.
+    /// - Parameter number: this process's number for the name; 0 if it has none.
     /// - Returns: False if the memory that is shared with the host has no room for it.
     mutating func append(
         _ context: EventContext,
@@ -59,10 +59,10 @@ extension SendState {
         return true
     }
 
-    /// The same for an event that nothing has caused, of this side's own and with a number for its name, as most are:
-    /// its head is written in place.
+    /// The same for an event of this side's own that nothing has caused and whose name has a number, as most are: its
+    /// head is written in place.
     ///
-    /// - Returns: Nil if it has not, and nothing was encoded.
+    /// - Returns: Nil for any other event; nothing was encoded then.
     private mutating func appendPlain(
         _ context: EventContext,
         name: String,
@@ -130,7 +130,8 @@ extension SendState {
 
     // MARK: - What the receiver may forget
 
-    /// Below which number the receiver may forget this origin's events: told when nothing is open, or now and then.
+    /// The number below which the receiver may forget this origin's events; it is told when nothing is open, or now and
+    /// then.
     private mutating func settledMark(before id: EventID) -> UInt64? {
         eventsSinceSettledMark += 1
         if outbox.isEmpty {
@@ -142,7 +143,7 @@ extension SendState {
         return outbox.lowestNumber(of: id.source) ?? id.number
     }
 
-    /// It costs a look at all that is kept.
+    /// Whether the number is to be found anew, which costs a look at all that is kept.
     private var isSettledMarkOld: Bool { eventsSinceSettledMark >= max(1_023, outbox.count) }
 
     // MARK: - Reading again
@@ -155,7 +156,7 @@ extension SendState {
         let payload: UnsafeRawBufferPointer
     }
 
-    /// The event of a record in the outbox; nil of one that stands for events that were dropped.
+    /// The event of a record in the outbox; nil of a record that stands for events that were dropped.
     func event(of record: Outbox.Unsettled) -> Written? {
         let body = Self.body(of: record)
         // Our own frame; it decodes.
@@ -177,13 +178,13 @@ extension SendState {
         )
     }
 
-    /// Whether a record in the outbox is an event of which something waits to hear.
+    /// Whether a record in the outbox is an event that something waits to hear of.
     func isAwaited(_ record: Outbox.Unsettled) -> Bool {
         // Our own frame; it decodes.
         !record.isGap && (try? EventFrame.decode(Self.body(of: record), limits: limits))?.0.wantsReceipt == true
     }
 
-    /// What a record in the outbox stands for that is no event.
+    /// The gap that a record in the outbox stands for.
     func gap(of record: Outbox.Unsettled) -> Gap? {
         // Our own frame; it decodes.
         guard let frame = try? GapFrame(decoding: Self.body(of: record), limits: limits) else { return nil }

@@ -67,7 +67,7 @@ extension SendState {
         return mayLeave(first)
     }
 
-    /// Whether what is at the front may go on.
+    /// Whether the entry at the front may go on.
     private func mayLeave(_ entry: OverflowQueue.Entry) -> Bool {
         switch entry {
         case .gap: mayGapLeave
@@ -77,13 +77,14 @@ extension SendState {
 
     /// Whether the gap at the front may go on: not right behind another one, unless an event follows.
     ///
-    /// A gap in the queue grows with what is dropped, one in the outbox does not: while nothing but gaps has room, each
-    /// drop would put one more into the outbox.
+    /// A gap in the queue grows with what is dropped; a gap in the outbox does not. While nothing but gaps has room,
+    /// each drop would put one more gap into the outbox.
     private var mayGapLeave: Bool {
         if outbox.endsWithGap {
             return queue.chargeThroughFirstEvent.map { outbox.hasWindow(for: $0) } ?? false
         }
-        // Where nothing is dropped by policy the window does not matter: the outbox holds what it does not let out.
+        // Where nothing is dropped by policy the window does not matter: the outbox holds what the window does not let
+        // out.
         return limits.overflow.isPlain || outbox.hasWindow(for: LinkLimits.minimumCharge)
     }
 
@@ -126,7 +127,7 @@ extension SendState {
         return checked
     }
 
-    /// Lets go of what an acknowledgement settles that stands.
+    /// Lets go of what a standing acknowledgement settles.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) { _ = outbox.settle(acknowledgement) }
 
     /// The peer refuses an event, which is settled with that.
@@ -142,7 +143,7 @@ extension SendState {
         return found
     }
 
-    /// What is known elsewhere of an event that the peer has refused.
+    /// The refusal of an event has been told elsewhere.
     package mutating func refusalWasTold() { outbox.release() }
 
     /// A peer that acknowledges nothing has said so in its handshake: what was written for it is settled already.
@@ -151,11 +152,11 @@ extension SendState {
         throw LinkViolation("it settles an event, but said in its handshake that it acknowledges nothing")
     }
 
-    /// A peer without shared memory may have its own events arrive behind those that it has handled, but not put that
-    /// off for ever.
+    /// A peer without shared memory may send its own events behind the acknowledgement of those that it has handled,
+    /// but may not put that off for ever.
     ///
-    /// What it has handled of a batch that is still being written cannot be settled yet, and is this side's matter: up
-    /// to a window of that comes on top.
+    /// Handled events of a batch that is still being written cannot be settled yet. That is this side's matter: up to a
+    /// window of such events comes on top.
     ///
     /// - Parameter expected: the event of the peer behind which its last acknowledgement stands.
     package func checkOwed(behind expected: UntrustedNumber) throws(LinkViolation) {
@@ -173,9 +174,9 @@ extension SendState {
 
     // MARK: - A peer that acknowledges nothing
 
-    /// Settles all that was handed out for writing: what of it arrives, and what becomes of it, the peer does not say.
+    /// Settles all that was handed out for writing: the peer does not say what of it arrives, nor what becomes of it.
     ///
-    /// - Returns: What that covers; nil if the peer is another one.
+    /// - Returns: What that covers; nil for any peer that acknowledges.
     package mutating func settleUnconfirmed() -> CheckedAcknowledgement? {
         guard unconfirmed.isEverything else { return nil }
         var awaited: [EventID] = []

@@ -8,7 +8,7 @@ extension SendState {
     /// - Parameters:
     ///   - next: holds nothing yet.
     ///   - leftOut: the event that is not moved; nil to move all.
-    /// - Returns: The event that was left out; nil if it is not in the outbox, or none was to be.
+    /// - Returns: The event that was left out; nil if it is not in the outbox, or no event was to be left out.
     package mutating func move(to next: inout SendState, without leftOut: UInt64? = nil) -> UndeliveredEvent? {
         var found: UndeliveredEvent?
         outbox.forEachUnsettled { record in
@@ -24,7 +24,7 @@ extension SendState {
             }
         }
         next.queue = queue
-        // What is held is held in a link that has ended.
+        // Held events are held in a link that has ended.
         next.queue.releaseAll()
         leaveQueue()
         return found
@@ -71,7 +71,7 @@ extension SendState {
 
     // MARK: - What is waited for
 
-    /// The events of which something waits to hear from the peer, and which it has not settled.
+    /// The events that the peer has not settled and that something waits to hear of from the peer.
     package var awaitedEvents: [EventID] {
         var found: [EventID] = []
         outbox.forEachUnsettled { record in
@@ -119,14 +119,14 @@ extension SendState {
         }
     }
 
-    /// The incarnation before this one has crashed with these events open, which lie here now.
+    /// The incarnation before this one has crashed with these events open; they lie here now.
     ///
     /// Only before the first event leaves.
     package mutating func receiverCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
         outbox.receiverCrashed(suspects: suspects, because: reason)
     }
 
-    /// Why each incarnation ended that crashed over this event, which has not left the outbox yet.
+    /// Why each incarnation that crashed over this event ended; the event has not left the outbox yet.
     package func strikes(of sequence: UInt64) -> [String] { outbox.probation.strikes(of: sequence) ?? [] }
 }
 

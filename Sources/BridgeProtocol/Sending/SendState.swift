@@ -5,15 +5,15 @@ package import DomainEvents
 /// they leave, how long each is kept, and what the next incarnation of the peer gets.
 ///
 /// A pure machine around the outbox, the queue before it and the gate behind it. Events come in, batches go out, and
-/// what the peer acknowledges or refuses is let go. Where every event waits for room it lies in the outbox from the
-/// beginning. On a link with policies it passes through the queue, and moves on into the outbox when the window lets it
-/// out: what lies in the outbox has a link sequence, and nothing may be missing there.
+/// what the peer acknowledges or refuses is let go. Where every event waits for room, each lies in the outbox from the
+/// beginning. On a link with policies an event passes through the queue, and moves on into the outbox when the window
+/// lets it out. What lies in the outbox has a link sequence, and nothing may be missing there.
 package struct SendState: ~Copyable {
     let limits: LinkLimits
     let isHost: Bool
-    /// Which two processes write to one another.
+    /// The two processes that write to one another.
     var parties: LinkParties
-    /// By which numbers the peer knows names.
+    /// The numbers by which the peer knows names.
     package internal(set) var names: PeerNames
     /// The largest frame that the peer takes, in bytes.
     var maximumFrame: Int
@@ -24,8 +24,8 @@ package struct SendState: ~Copyable {
     package internal(set) var queue = OverflowQueue()
     /// Whether events leave.
     ///
-    /// Where policies act on events the queue holds those that wait for other links' outboxes, and this only those that
-    /// were moved to another link meanwhile.
+    /// Where policies act on events, the queue holds those that wait for other links' outboxes. The gate then holds
+    /// only those that were moved to another link meanwhile.
     package internal(set) var gate = SendingGate()
     /// Room for events that go into all outboxes or into none, in bytes.
     var reservedBytes = 0
@@ -38,7 +38,7 @@ package struct SendState: ~Copyable {
     package internal(set) var acceptedEvents: UInt64 = 0
     /// How many of these a policy has dropped.
     package internal(set) var droppedEvents: UInt64 = 0
-    /// How many have had their place taken by a later one.
+    /// How many had their place taken by a later event.
     package internal(set) var coalescedEvents: UInt64 = 0
     /// What was written for a peer that acknowledges nothing.
     package internal(set) var unconfirmed = UnconfirmedEvents()
@@ -47,7 +47,7 @@ package struct SendState: ~Copyable {
     /// What has happened to events, while that is traced.
     var steps: [Step]?
 
-    /// In which heads are encoded.
+    /// The buffer in which heads are encoded.
     let headBuffer = CBORBuffer(minimumCapacity: 256)
     var eventsSinceSettledMark = 0
 
@@ -114,10 +114,10 @@ package struct SendState: ~Copyable {
 
     package var isEmpty: Bool { outbox.isEmpty && queue.isEmpty }
 
-    /// How many events are kept that are not settled.
+    /// How many unsettled events are kept.
     package var waitingEvents: UInt64 { outbox.unsettledEvents + UInt64(queue.events) }
 
-    /// Whether so much waits for the peer's handlers that others' events are not taken off their hands.
+    /// Whether so much waits for the peer's handlers that other processes have to keep their events for it.
     ///
     /// What its handlers are done with does not count: handlers wait for no room, so this ends however full all others
     /// are.
@@ -129,7 +129,7 @@ package struct SendState: ~Copyable {
     /// Whether events for a peer that acknowledges nothing were written, and something waits to hear of them.
     package var areUnconfirmedAwaited: Bool { !unconfirmed.awaited.isEmpty }
 
-    /// Whether nothing is left that the peer is to settle: of what lay here when this side was asked to end, if it was.
+    /// Whether the peer has nothing left to settle; once this side was asked to end, only what lay here then counts.
     package var isSettled: Bool {
         if let drainMark, outbox.firstSequence > drainMark { return true }
         return isEmpty || (gate.isPaused && outbox.hasNothingInFlight)
@@ -169,7 +169,7 @@ package struct SendState: ~Copyable {
         return taken
     }
 
-    /// The events of the trace itself are none of it.
+    /// The events of the trace itself are not traced.
     mutating func note(_ name: String, _ step: @autoclosure () -> Step) {
         if steps != nil, name != EventsTraced.eventName { steps?.append(step()) }
     }

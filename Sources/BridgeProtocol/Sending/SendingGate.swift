@@ -1,8 +1,8 @@
-/// Whether events leave, and up to which: a side's own reasons, beside which the peer's window has its say.
+/// Whether events leave, and up to which, for a side's own reasons; the peer's window has its say beside them.
 ///
-/// None leaves before the peer has said what it wants, while what could not be handled has filled the dead letters'
-/// store, and once the peer is let go. An event that goes to several peers is held until it lies in all of their
-/// outboxes, and with it what lies behind it.
+/// No event leaves before the peer has said what it wants, or once the peer is let go. None leaves while events that
+/// could not be handled fill the dead letters' store. An event that goes to several peers is held until it lies in all
+/// of their outboxes; it holds what lies behind it, too.
 package struct SendingGate: Sendable, Hashable {
     /// Whether the peer has said what it wants.
     private var isReleased = false
@@ -29,10 +29,10 @@ package struct SendingGate: Sendable, Hashable {
     /// - Parameter sequence: larger than those that are held.
     package mutating func hold(_ sequence: UInt64) { held.append(sequence) }
 
-    /// The events that were held before the outbox of a link whose events another one has taken over.
+    /// Holds events that were held before the outbox of another link, whose events this one has taken over.
     package mutating func hold(contentsOf sequences: [UInt64]) { held += sequences }
 
-    /// An event lies wherever it goes to.
+    /// An event lies in all outboxes that it goes to.
     package mutating func release(_ sequence: UInt64) { held.removeAll { $0 == sequence } }
 
     /// Whether any event may leave.
@@ -44,6 +44,6 @@ package struct SendingGate: Sendable, Hashable {
     /// Whether an event is held.
     package var isHolding: Bool { !held.isEmpty }
 
-    /// The newest event that may leave as far as those go that are held.
+    /// The newest event that may leave as far as held events allow.
     package var last: UInt64 { held.first.map { $0 - 1 } ?? .max }
 }

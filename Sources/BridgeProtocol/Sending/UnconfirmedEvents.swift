@@ -6,6 +6,6 @@ package struct UnconfirmedEvents: Sendable, Hashable {
     package internal(set) var isEverything = false
     /// How many were written.
     package internal(set) var count: UInt64 = 0
-    /// Of these, what is waited for somewhere and has not been told of.
+    /// Of these, the events that something waits to hear of and has not been told of.
     var awaited: [EventID] = []
 }

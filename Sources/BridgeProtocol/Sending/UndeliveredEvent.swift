@@ -6,7 +6,7 @@ package struct UndeliveredEvent: Sendable {
     package let context: EventContext
     /// How often it was handed to the process.
     package let attempts: Int
-    /// Why each incarnation ended that crashed over it, oldest first.
+    /// Why each incarnation that crashed over it ended, oldest first.
     package let strikes: [String]
     package let payload: [UInt8]
 

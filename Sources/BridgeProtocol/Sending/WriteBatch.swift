@@ -2,9 +2,10 @@ import CBOR
 
 /// What leaves in one write, in its order: announcements, events, control frames.
 ///
-/// Announcements are the handshake and interest: the answer to an event is lost on a peer that has not heard yet that
-/// it is wanted. Control frames come behind the events: what handlers published is on its way before their event is
-/// acknowledged, and the goodbye is the last. What is queued while a batch is written leaves with the next one.
+/// Announcements are the handshake and interest: a peer that has not heard yet that the answer to an event is wanted
+/// would lose that answer. Control frames come behind the events: what handlers published is on its way before their
+/// event is acknowledged, and the goodbye is the last. Frames that are queued while a batch is written leave with the
+/// next batch.
 package struct WriteBatch: ~Copyable {
     private var announcements = CBORBuffer(minimumCapacity: 512)
     private var announcementsInFlight = CBORBuffer(minimumCapacity: 512)

@@ -1,8 +1,8 @@
-/// Who writes to a link's stream, and when.
+/// Which thread writes to a link's stream, and when.
 ///
-/// An idle line is written by the thread that has something to say. While a write is under way, or has only just ended,
-/// events gather and leave together: the line is busy then, and one thread is told to look after it in a moment. A
-/// stream that takes no more is stalled until it says that it does.
+/// The thread that has something to say writes to an idle line. While a write is under way, or has only just ended, the
+/// line is busy. Events then gather and leave together, and one thread is told to look after the line in a moment. A
+/// stream that takes no more is stalled until it says that it takes more.
 ///
 /// Times are in nanoseconds; those of writes are of one clock, which may jump: that only makes one event leave a little
 /// earlier or later.
@@ -18,15 +18,15 @@ package struct WriterState: Sendable, Hashable {
     /// Whether a thread was told to write what gathers.
     private var isGathering = false
     package private(set) var lastWriteEnded: UInt64 = 0
-    /// When the last write ended after which a thread had looked at what had gathered.
+    /// When the last write of gathered events ended.
     private var lastGathered: UInt64 = 0
 
-    /// A write that ended this short a time ago makes the line busy: what comes now is gathered by another thread.
+    /// A write that ended this short a time ago makes the line busy: another thread gathers what comes now.
     private static let busyNanoseconds: UInt64 = 2_000
 
     package init() {}
 
-    /// Who writes what was enqueued just now.
+    /// Which thread writes what was enqueued just now.
     package enum Flush: Sendable, Hashable {
         /// The thread that has enqueued it.
         case now
@@ -66,7 +66,7 @@ package struct WriterState: Sendable, Hashable {
     ///   - mayLeave: whether the window lets anything out; asked only where it matters.
     package mutating func enqueued(at now: UInt64, isGathered: Bool, mayLeave: @autoclosure () -> Bool) -> Flush {
         if activity != .idle || isGathering { return .byOthers }
-        // The thread that reads the acknowledgement which opens the window writes.
+        // An acknowledgement has to open the window first, and the thread that reads it writes.
         if !mayLeave() { return .byOthers }
         if !isGathered, !isBusy(at: now) { return .now }
         isGathering = true
@@ -82,8 +82,8 @@ package struct WriterState: Sendable, Hashable {
     ///   - gathered: for how long that had gathered; 0 if not at all.
     ///   - events: how many left.
     ///   - isOver: whether nothing leaves any more.
-    /// - Returns: After how long it looks again, so that threads which publish in a flood wake none; nil if it does
-    ///   not.
+    /// - Returns: After how long it looks again, so that publishing threads wake none in a flood; nil if it looks no
+    ///   more.
     package mutating func gatheredLeft(after gathered: UInt64, brought events: UInt64, isOver: Bool) -> UInt64? {
         let isRepeated = lastWriteEnded &- lastGathered < Flood.repeatNanoseconds
         lastGathered = lastWriteEnded
@@ -98,7 +98,7 @@ package struct WriterState: Sendable, Hashable {
     /// Whether no thread writes.
     package var isResting: Bool { activity != .writing }
 
-    /// A thread has something to write; it does so if this says so, and then no other thread does until
+    /// A thread has something to write; it writes if this is true, and no other thread does until
     /// ``writeEnded(at:isStalled:)``.
     package mutating func begin() -> Bool {
         guard activity == .idle else { return false }
