@@ -14,14 +14,14 @@ package enum ParentDeathSignal {
         /// The parent had died before the signal was armed, so that it will never come: end now.
         case parentIsGone
 
-        /// This system has no such signal: only the end of the connection tells.
+        /// This system has no such signal: only the end of the connection tells that the parent has died.
         case unsupported
     }
 
     /// Asks the kernel to send `signal` to this process when its parent dies.
     ///
-    /// Call it on the main thread: the request lasts only as long as the thread that made it. The kernel takes the
-    /// parent's *thread* for the parent; `ChildProcess` spawns from a thread that never ends.
+    /// Call it on the main thread: the request lasts only as long as the thread that made it. The kernel sends the
+    /// signal at the end of the parent's *thread* that spawned this process; that of `ChildProcess` never ends.
     package static func arm(_ signal: CInt, expectedParent: pid_t) throws(SystemError) -> Outcome {
         if cbp_arm_parent_death_signal(signal) != 0 {
             let error = SystemError.current("asking for signal \(signal) at the parent's death")

@@ -38,14 +38,15 @@ int64_t cac_end(void) {
 
 #ifdef COUNTS
 
-// The functions that glibc calls by their public names, under the names that it keeps for those who replace them: what the
-// program defines hides the public ones in all libraries. What is handed out is glibc's own, so that its free takes it back.
+// glibc's own functions, under the names that it keeps for programs that replace the public ones. A public function
+// that the program defines hides glibc's in all libraries. The memory that is handed out is glibc's own, so that
+// glibc's free takes it back.
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-// A load from a cache line that no thread writes: it costs what is measured nothing while nothing is counted.
+// A load from a cache line that no thread writes. While nothing is counted, it costs the measured code nothing.
 static inline void count_one(void) {
     if (__builtin_expect(atomic_load_explicit(&is_counting, memory_order_relaxed), 0))
         atomic_fetch_add_explicit(&total, 1, memory_order_relaxed);

@@ -1,4 +1,4 @@
-/// Writing items to the memory of a buffer: what `CBORBuffer`, `CBORWriter` and the encoder have in common.
+/// Writing items to the memory of a buffer, for `CBORBuffer`, `CBORWriter` and the encoder.
 extension CBORBuffer.Storage {
     /// Makes room for `size` more bytes and returns where they go.
     @inlinable
@@ -28,8 +28,8 @@ extension CBORBuffer.Storage {
         count += gap
     }
 
-    /// Fills in the head of an array or map, for which one byte has been left, and says by how many bytes all that
-    /// follows had to move.
+    /// Fills in the head of an array or map, for which one byte was reserved; returns by how many bytes the content had
+    /// to move.
     @discardableResult
     @inline(__always)
     mutating func patchHead(_ major: CBORMajorType, _ entries: Int, at head: Int) -> Int {
@@ -73,12 +73,12 @@ extension CBORBuffer.Storage {
     @inlinable
     @inline(__always)
     package mutating func integer(_ value: Int64) {
-        // The complement of a negative number n is -1 - n: no overflow, also not for the smallest.
+        // The complement of a negative number n is -1 - n, which does not overflow, even for the smallest.
         let sign = value >> 63
         head(UInt8(truncatingIfNeeded: sign) & 0x20, UInt64(bitPattern: value ^ sign))
     }
 
-    /// Stores a head for an argument from 24 on at an address with room for nine bytes, and returns its length.
+    /// Stores a head with an argument of 24 or more at an address with room for nine bytes, and returns its length.
     @inlinable
     package static func storeLongHead(_ top: UInt8, _ argument: UInt64, at target: UnsafeMutableRawPointer) -> Int {
         if argument <= UInt64(UInt8.max) {
@@ -119,7 +119,7 @@ extension CBORBuffer.Storage {
         if written == nil { foreignText(value) }
     }
 
-    /// Text that another language's string type holds.
+    /// Writes text that another language's string type holds.
     @inline(never)
     package mutating func foreignText(_ value: String) {
         var native = value

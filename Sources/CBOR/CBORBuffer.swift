@@ -1,10 +1,11 @@
-/// A growable run of raw bytes that an encoder writes into and that is kept from one value to the next, so that
-/// encoding in a steady state allocates nothing.
+/// A growable run of raw bytes that an encoder writes into.
+///
+/// It is kept from one value to the next, so that encoding in a steady state allocates nothing.
 ///
 /// Not thread-safe: one writer at a time.
 package final class CBORBuffer {
-    // The fields live behind a pointer, not in the object, because every access to a stored property of a class that
-    // other modules can see is checked for exclusivity at run time, and these are touched several times an item.
+    // The fields live behind a pointer, not in the object: Swift checks every access to a stored property of a class
+    // visible to other modules for exclusivity at run time. An item touches these fields several times.
     package struct Storage {
         package internal(set) var bytes: UnsafeMutableRawPointer
         package var count: Int
@@ -63,14 +64,14 @@ package final class CBORBuffer {
         storage.pointee.reserve(count)
     }
 
-    /// Counts in bytes that were stored at the address that `reserve(_:)` returned.
+    /// Counts in bytes that the caller has stored at the address from `reserve(_:)`.
     @inlinable
     package func advance(by count: Int) {
         precondition(count >= 0 && count <= storage.pointee.capacity &- storage.pointee.count)
         storage.pointee.count &+= count
     }
 
-    /// Leaves a hole of `count` bytes to be filled by `patch(at:with:)`, and returns its offset.
+    /// Leaves a hole of `count` bytes for `patch(at:with:)` to fill, and returns its offset.
     @inlinable
     package func appendHole(_ count: Int) -> Int {
         let offset = storage.pointee.count

@@ -1,9 +1,10 @@
-/// Reads `Decodable` values from CBOR in place: no tree is built, and text is copied only into the strings that the
-/// value keeps.
+/// Reads `Decodable` values from CBOR in place.
 ///
-/// The bytes are first checked whole (well-formed, UTF-8, no key twice, within the limits), so that a bad field is
-/// refused even if the value does not ask for it. Unknown keys are ignored, and a missing optional is nil. The object
-/// is meant to be kept; not thread-safe, but safe to use again from inside a value's `init(from:)`.
+/// It builds no tree, and copies text only into the strings that the value keeps.
+///
+/// It first checks all the bytes (well-formed, UTF-8, no key twice, within the limits). So a bad field is refused even
+/// if the value does not ask for it. Unknown keys are ignored, and a missing optional is nil. The object is meant to be
+/// kept. It is not thread-safe, but a value's `init(from:)` may use it again.
 package final class CBORDecoder {
     let limits: CBORLimits
     let session: DecodingSession
@@ -19,7 +20,7 @@ package final class CBORDecoder {
 
     /// Reads the one item that the bytes hold.
     ///
-    /// Every error is a `CBORError` with the byte and the path of the trouble.
+    /// Every error is a `CBORError` with the byte and the path of what is wrong.
     package func decode<T: Decodable>(_ type: T.Type, from bytes: UnsafeRawBufferPointer) throws(CBORError) -> T {
         guard !session.isBusy else { return try CBORDecoder(limits: limits).decode(type, from: bytes) }
         session.begin(reading: bytes)
@@ -39,7 +40,7 @@ package final class CBORDecoder {
     }
 
     package func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(CBORError) -> T {
-        // The closure's own error type is not inferred as CBORError, hence the detour.
+        // The compiler does not infer the closure's error type as CBORError, hence the detour.
         let result: Result<T, CBORError> = bytes.withUnsafeBytes { raw in
             do throws(CBORError) {
                 return .success(try decode(type, from: raw))

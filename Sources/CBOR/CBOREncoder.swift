@@ -1,10 +1,10 @@
 /// Writes `Encodable` values as CBOR into a buffer, in the shortest form and with maps in the order of writing.
 ///
-/// Keyed containers become maps with text keys, unkeyed ones arrays. The object is meant to be kept: its working
-/// memory is used again for the next value. Not thread-safe, but safe to use again from inside a value's `encode(to:)`.
+/// Keyed containers become maps with text keys, unkeyed ones arrays. The object is meant to be kept: it uses its
+/// working memory again for the next value. It is not thread-safe, but a value's `encode(to:)` may use it again.
 ///
-/// A value that writes to a container after it went on to write to the parent is encoded a second time, with each
-/// nested container in a buffer of its own, so its `encode(to:)` must write the same both times.
+/// If a value writes to a container after it has gone on with the parent, it is encoded a second time, with each nested
+/// container in a buffer of its own. So its `encode(to:)` must write the same both times.
 package final class CBOREncoder {
     private let limits: CBORLimits
     let session: EncodingSession
@@ -20,8 +20,8 @@ package final class CBOREncoder {
 
     /// Appends the value.
     ///
-    /// Throws `CBORError`, or what the value's own `encode(to:)` throws; the buffer then holds what
-    /// it held before.
+    /// Throws `CBORError`, or what the value's own `encode(to:)` throws; after an error the buffer holds what it held
+    /// before.
     package func encode<T: Encodable>(_ value: T, into buffer: CBORBuffer) throws {
         guard !session.isBusy else { return try CBOREncoder(limits: limits).encode(value, into: buffer) }
         let start = buffer.count

@@ -1,6 +1,6 @@
 /// Finding the path of an error from its offset, by walking the bytes once more.
 ///
-/// Decoding keeps no path while it goes: a path is wanted only by the one error that is shown.
+/// Decoding keeps no path on its way, because only the one error that is shown needs a path.
 extension CBORError {
     /// The same error with its path filled in, if it has none yet.
     func locating(in bytes: UnsafeRawBufferPointer, limits: CBORLimits) -> CBORError {
@@ -15,7 +15,7 @@ extension CBORError {
 struct CBORPath: CustomStringConvertible {
     private(set) var steps: [CBORPathStep] = []
 
-    /// Walks to `offset`; what lies before it is expected to be well-formed, what follows need not be.
+    /// Walks to `offset`; the bytes before it have to be well-formed, those behind it need not be.
     init(to offset: Int, in bytes: UnsafeRawBufferPointer, limits: CBORLimits) {
         var reader = CBORReader(bytes, limits: limits)
         for _ in 0..<limits.maximumDepth {
@@ -45,7 +45,7 @@ struct CBORPath: CustomStringConvertible {
             do throws(CBORError) {
                 try ahead.skipCheckedItem(levelsLeft: reader.limits.maximumDepth)
             } catch {
-                // The trouble itself is what cannot be passed over.
+                // The item that cannot be passed over is the one with the error.
                 return index
             }
             if ahead.position > offset { return index }
@@ -58,7 +58,7 @@ struct CBORPath: CustomStringConvertible {
     private static func descendIntoPair(at offset: Int, _ reader: inout CBORReader) -> String? {
         let first = reader
         guard let index = descend(to: offset, &reader) else { return nil }
-        // Find the key again: it is the item before, or the very one when it is the key that is wrong.
+        // Find the key again: it is the item before, or this item when the key itself is wrong.
         let wanted = index / 2 * 2
         var keyReader = first
         for _ in 0..<wanted {

@@ -6,7 +6,7 @@ package struct CBORError: Error, Sendable, Hashable {
         /// The item is whole, but bytes follow it.
         case trailingBytes(count: Int)
         case depthExceeded(limit: Int)
-        /// A length that no input can satisfy; refused before anything is reserved for it.
+        /// A length that no input can satisfy; refused before any memory is reserved for it.
         case countTooLarge(count: UInt64, bytesLeft: Int)
         /// A string of indefinite length holds something that is not a definite string of its own kind.
         case badChunk
@@ -54,15 +54,16 @@ extension CBORError: CustomStringConvertible {
         return "\(code) \(place)."
     }
 
-    /// ``sentenceOfValue`` of an error of this type; what any other says of itself.
+    /// ``sentenceOfValue`` of an error of this type; any other error's own description.
     package static func sentence(of error: any Error) -> String {
         (error as? CBORError)?.sentenceOfValue ?? String(describing: error)
     }
 
-    /// The sentence for a person who has seen the value and not its bytes: what is wrong there is found by its path
-    /// alone.
+    /// The sentence for a person who has seen the value and not its bytes.
     ///
-    /// What is wrong with the bytes themselves is found by their offset, as in ``description``.
+    /// A mistake in the value is named by its path alone.
+    ///
+    /// A mistake in the bytes themselves is named by its offset, as in ``description``.
     package var sentenceOfValue: String {
         guard code.isAboutValue else { return description }
         return path.isEmpty ? "\(code)." : "\(code) at \(path)."
@@ -70,7 +71,7 @@ extension CBORError: CustomStringConvertible {
 }
 
 extension CBORError.Code {
-    /// Whether the bytes are in order, and what they say is not.
+    /// Whether the bytes are well-formed and only the value is wrong.
     fileprivate var isAboutValue: Bool {
         switch self {
         case .numberOutOfRange, .duplicateKey, .typeMismatch, .missingKey, .missingElement, .unknownCase, .invalidValue,

@@ -21,7 +21,7 @@ package struct CBORHead: Sendable, Hashable {
 
     package var isBreak: Bool { additional == 31 && majorType == .simpleOrFloat }
 
-    /// The integer, nil for other items and for one that the type cannot hold.
+    /// The integer; nil for other items, and for an integer that the type cannot hold.
     @inline(__always)
     func integer<T: FixedWidthInteger>(_ type: T.Type) -> T? {
         switch majorType {
@@ -31,7 +31,7 @@ package struct CBORHead: Sendable, Hashable {
         }
     }
 
-    /// The value of a float of any width, nil for every other item.
+    /// The value of a float of any width; nil for every other item.
     package var floatingPoint: Double? {
         guard majorType == .simpleOrFloat else { return nil }
         switch additional {
@@ -74,7 +74,7 @@ package struct CBORHead: Sendable, Hashable {
         }
     }
 
-    /// -1 - `argument` in decimal, also where no 64-bit integer holds it.
+    /// -1 - `argument` in decimal, even where no 64-bit integer holds it.
     static func negativeDescription(_ argument: UInt64) -> String {
         let (magnitude, overflow) = argument.addingReportingOverflow(1)
         return overflow ? "-18446744073709551616" : "-\(magnitude)"

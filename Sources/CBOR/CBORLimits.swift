@@ -1,5 +1,6 @@
-/// What a decoder or encoder accepts before it refuses: both bounds keep hostile or runaway input from using up
-/// the stack or the memory of the process.
+/// What a decoder or encoder accepts before it refuses.
+///
+/// Both bounds keep hostile or runaway input from using up the stack or the memory of the process.
 package struct CBORLimits: Sendable, Hashable {
     /// How many arrays, maps and tags may lie inside each other.
     package var maximumDepth: Int
@@ -7,8 +8,10 @@ package struct CBORLimits: Sendable, Hashable {
     /// How many data items one decoded value may hold in all, keys included.
     package var maximumItems: Int
 
-    /// The deepest nesting that can be asked for: so many levels can be read, compared, written and let go on the 512
-    /// KiB of stack that some threads have, in a debug build too.
+    /// The deepest nesting that can be asked for.
+    ///
+    /// So many levels can be read, compared, written and let go on the 512 KiB of stack that some threads have, even in
+    /// a debug build.
     package static let greatestDepth = 128
 
     package init(maximumDepth: Int = 64, maximumItems: Int = 1 << 24) {

@@ -1,4 +1,4 @@
-/// Passing over what most events are: a small map of short keys and plain values.
+/// Passing over the most frequent form of an event: a small map of short keys and plain values.
 extension CBORReader {
     /// Passes over a map that begins here, if `skipFlatPairs` does.
     @inline(__always)
@@ -11,18 +11,18 @@ extension CBORReader {
         return skipFlatPairs(count, itemsLeft: &itemsLeft)
     }
 
-    /// With more keys, too many find their bits set in both filters.
+    /// With more keys than this, too many would find their bits set in both filters.
     static let flatPairs = 16
 
-    /// Passes over the pairs of a map if they are right and of the most frequent forms, and says whether it did.
+    /// Passes over the pairs of a map if they are well-formed and of the most frequent forms; returns whether it did.
     ///
-    /// Keys have to be short ASCII text and clearly all different, values such that `endOfPlainItem` knows them. If
-    /// they are not, nothing has been done, and the general way finds out whether that is wrong.
+    /// Keys have to be short ASCII text and clearly all different; `endOfPlainItem` has to know the values. Otherwise
+    /// the position stays where it was, and the general way finds out whether the map is wrong.
     mutating func skipFlatPairs(_ count: Int, itemsLeft: inout Int) -> Bool {
         guard let base = bytes.baseAddress, count &* 2 <= itemsLeft else { return false }
         let end = base + bytes.count
         var place = base + position
-        // A key that finds its bits set in both filters may have been there before.
+        // If a key finds its bits set in both filters, the map may already have it.
         var filter: UInt64 = 0
         var otherFilter: UInt64 = 0
         for _ in 0..<count {
@@ -45,7 +45,7 @@ extension CBORReader {
         return true
     }
 
-    /// Passes over elements of an array for as long as `endOfPlainItem` knows them, and says how many there were.
+    /// Passes over elements of an array for as long as `endOfPlainItem` knows them, and returns how many it passed.
     mutating func skipPlainElements(upTo count: Int, itemsLeft: inout Int) -> Int {
         guard let base = bytes.baseAddress else { return 0 }
         let end = base + bytes.count
@@ -60,8 +60,8 @@ extension CBORReader {
         return skipped
     }
 
-    /// Where the item at an address ends, if it is right and of one of the most frequent forms: an integer, a boolean,
-    /// null or undefined, a float, or text.
+    /// Where the item at an address ends, if it is well-formed and of one of the most frequent forms: an integer, a
+    /// boolean, null or undefined, a float, or text.
     @inline(__always)
     static func endOfPlainItem(at place: UnsafeRawPointer, before end: UnsafeRawPointer) -> UnsafeRawPointer? {
         let left = end - place
@@ -92,7 +92,7 @@ extension CBORReader {
 }
 
 extension CBORReader {
-    /// Where text ends that is right and has up to 65,535 bytes.
+    /// Where a text of at most 65,535 bytes ends, if it is well-formed.
     @inline(never)
     private static func endOfText(at place: UnsafeRawPointer, before end: UnsafeRawPointer) -> UnsafeRawPointer? {
         let left = end - place
@@ -125,7 +125,7 @@ struct ShortText {
     private let last: UInt64
     private let middle: UInt64
 
-    /// Reads `size` bytes, of which the words cover each, some of them twice.
+    /// Reads `size` bytes; the words cover each of them, some of them twice.
     @inline(__always)
     init(at place: UnsafeRawPointer, size: Int) {
         self.size = size
@@ -153,7 +153,7 @@ struct ShortText {
     @inline(__always)
     var isASCII: Bool { (first | last | middle) & 0x8080_8080_8080_8080 == 0 }
 
-    /// The same for the same text, and seldom the same for two.
+    /// Equal for equal texts, and seldom equal for different ones.
     @inline(__always)
     var fingerprint: UInt64 {
         // Odd multipliers with bits all over: the golden ratio and primes from xxHash.

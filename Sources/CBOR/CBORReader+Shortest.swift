@@ -1,11 +1,12 @@
 extension CBORReader {
-    /// Appends the next item as `CBORValue` writes it: in the shortest spelling, with the length of all that has one.
+    /// Appends the next item as `CBORValue` writes it: in the shortest spelling, with a length for every item that has
+    /// one.
     ///
-    /// Two items are the same in any spelling if these bytes are the same. Takes time and memory in proportion to the
-    /// item, for each level of its nesting at the most, and looks for no keys that come twice.
+    /// Two items are the same in any spelling if these bytes are the same. Time and memory are at most in proportion to
+    /// the item for each level of its nesting. It does not look for keys that come twice.
     ///
-    /// For input that `skipItem()` has been over. Bytes that another process changed since then may make it another
-    /// item, but it never leads outside.
+    /// For input that `skipItem()` has checked. If another process has changed the bytes since then, they may be
+    /// another item, but never lead outside the input.
     mutating func copyShortest(to buffer: CBORBuffer, levelsLeft: Int) throws(CBORError) {
         let start = position
         let head = try readHead()

@@ -1,7 +1,7 @@
-/// Passing over whole items while checking that all of them is well-formed.
+/// Passing over whole items while checking that every byte of them is well-formed.
 extension CBORReader {
     /// Passes over the next item and checks it to the last byte: lengths, chunks, breaks, reserved and simple values,
-    /// UTF-8, nesting, the number of items, and that no map has the same key twice, which ``MapKey`` says.
+    /// UTF-8, nesting, the number of items, and that no map has a key twice (``MapKey`` says which keys are the same).
     ///
     /// Allocates only for maps of more than sixteen pairs.
     package mutating func skipItem() throws(CBORError) {
@@ -74,10 +74,10 @@ extension CBORReader {
         }
     }
 
-    /// Passes over the next item, checking only that it lies within the bytes.
+    /// Passes over the next item and checks only that it lies within the bytes.
     ///
-    /// For input that `skipItem()` has been over. Bytes that another process changed since then may lead it to another
-    /// place, but never outside.
+    /// For input that `skipItem()` has checked. If another process has changed the bytes since then, they may lead to
+    /// another place, but never outside the input.
     mutating func skipCheckedItem(levelsLeft: Int) throws(CBORError) {
         let start = position
         let head = try readHead()

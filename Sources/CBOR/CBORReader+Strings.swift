@@ -5,7 +5,7 @@ extension CBORReader {
         try readDefiniteString(.bytes)
     }
 
-    /// Reads a text string of definite length in place, as UTF-8 that has been validated.
+    /// Reads a text string of definite length in place, and checks that it is UTF-8.
     package mutating func readTextBytes() throws(CBORError) -> UnsafeRawBufferPointer {
         let start = position
         let text = try readDefiniteString(.text)
@@ -21,7 +21,7 @@ extension CBORReader {
         return String(decoding: try collectChunks(of: .text), as: UTF8.self)
     }
 
-    /// Reads a text string from input that `skipItem()` has been over.
+    /// Reads a text string from input that `skipItem()` has checked.
     @inline(__always)
     mutating func readCheckedText() throws(CBORError) -> String {
         nextIsIndefinite ? try readText() : String(copying: try readDefiniteString(.text))
@@ -62,7 +62,7 @@ extension CBORReader {
         }
         var collected: [UInt8] = []
         while let chunk = try nextChunk(of: major) {
-            // Each chunk has to be whole characters by itself (RFC 8949 section 3.2.3).
+            // Each chunk has to hold only whole characters (RFC 8949 section 3.2.3).
             if major == .text { try validate(chunk, endingAt: position, start: position) }
             collected.append(contentsOf: chunk)
         }
@@ -98,8 +98,9 @@ extension CBORReader {
 }
 
 extension String {
-    /// Text from bytes that the standard library validates in its own copy, so that not even memory which another
-    /// process writes to at this moment can lead to a string that is not UTF-8.
+    /// Text from bytes that the standard library validates in its own copy.
+    ///
+    /// So the result is always UTF-8, even if another process writes to the memory at this moment.
     @inline(__always)
     init(copying bytes: UnsafeRawBufferPointer) {
         self.init(unsafeUninitializedCapacity: bytes.count) { target in

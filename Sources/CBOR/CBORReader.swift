@@ -1,7 +1,7 @@
-/// A cursor over the bytes of CBOR items that reads head by head, without allocating and without trusting any of them.
+/// A cursor over the bytes of CBOR items: it reads head by head, allocates nothing and trusts no byte.
 ///
-/// Every read checks the bytes left and leaves the position where it was when it throws, so that the caller can say
-/// where the trouble began. The bytes must outlive the reader.
+/// Every read checks how many bytes are left. A read that throws leaves the position where it was, so the caller can
+/// say where the trouble began. The bytes must outlive the reader.
 package struct CBORReader {
     package let bytes: UnsafeRawBufferPointer
     package let limits: CBORLimits
@@ -85,7 +85,7 @@ package struct CBORReader {
         return head.argument
     }
 
-    /// Reads an integer of either sign into a type that must be able to hold it.
+    /// Reads an integer of either sign into a type; throws if the type cannot hold it.
     @inline(__always)
     package mutating func readInteger<T: FixedWidthInteger>(_ type: T.Type = T.self) throws(CBORError) -> T {
         let start = position
@@ -112,7 +112,7 @@ package struct CBORReader {
         }
     }
 
-    /// Takes a null or undefined if that comes next, and says whether it did.
+    /// Takes a null or undefined if it comes next, and returns whether it did.
     package mutating func readNull() throws(CBORError) -> Bool {
         guard position < bytes.count else { throw failure(.unexpectedEnd) }
         guard bytes[position] == 0xF6 || bytes[position] == 0xF7 else { return false }
@@ -120,7 +120,7 @@ package struct CBORReader {
         return true
     }
 
-    /// Takes the break that ends an item of indefinite length if it comes next, and says whether it did.
+    /// Takes the break that ends an item of indefinite length if it comes next, and returns whether it did.
     package mutating func readBreak() throws(CBORError) -> Bool {
         guard position < bytes.count else { throw failure(.unexpectedEnd) }
         guard bytes[position] == CBORHead.breakByte else { return false }
@@ -128,7 +128,7 @@ package struct CBORReader {
         return true
     }
 
-    /// Reads a float of any of the three widths; integers are not taken.
+    /// Reads a float of any of the three widths; refuses integers.
     package mutating func readDouble() throws(CBORError) -> Double {
         let start = position
         let head = try readHead()
@@ -159,7 +159,7 @@ package struct CBORReader {
         return head.isIndefinite ? nil : try checkedCount(head.argument, bytesEach: 2, at: start)
     }
 
-    /// A declared count, once it is sure that so many items can follow: nothing is ever reserved for more.
+    /// A declared count, once the bytes left are known to hold so many items: nothing is ever reserved for more.
     @inline(__always)
     mutating func checkedCount(_ count: UInt64, bytesEach: Int, at start: Int) throws(CBORError) -> Int {
         if count <= UInt64(bytesLeft / bytesEach) { return Int(truncatingIfNeeded: count) }
@@ -185,7 +185,7 @@ extension CBORReader {
         CBORError(code, offset: position)
     }
 
-    /// The error for an item of another kind; steps back to it.
+    /// The error for an item of another kind; the reader steps back to that item.
     @inline(never)
     mutating func mismatch(_ expected: String, at start: Int) -> CBORError {
         position = start

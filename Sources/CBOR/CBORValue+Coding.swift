@@ -1,6 +1,6 @@
 /// Reading a tree from bytes and writing it back.
 extension CBORValue {
-    /// Reads the one item that the bytes hold, whole and well-formed.
+    /// Reads the one item that the bytes hold, which must be whole and well-formed.
     package init(decoding bytes: UnsafeRawBufferPointer, limits: CBORLimits = .standard) throws(CBORError) {
         var reader = CBORReader(bytes, limits: limits)
         do throws(CBORError) {

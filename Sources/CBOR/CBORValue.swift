@@ -1,7 +1,7 @@
-/// Any CBOR item as a tree, for what has no Swift type at hand: showing, translating and testing.
+/// Any CBOR item as a tree, for items without a Swift type at hand: for showing, translating and testing.
 ///
-/// Two values are equal when they are the same item: maps compare with their order, and floating-point numbers by
-/// their bits, so that NaN equals the same NaN and zero differs from negative zero.
+/// Two values are equal when they are the same item. Maps compare with their order, and floating-point numbers by their
+/// bits: NaN equals the same NaN, and zero differs from negative zero.
 package enum CBORValue: Sendable {
     case unsigned(UInt64)
     /// The value is -1 minus the number.
@@ -40,7 +40,7 @@ extension CBORValue: Hashable {
         case (.unsigned(let one), .unsigned(let other)): one == other
         case (.negative(let one), .negative(let other)): one == other
         case (.bytes(let one), .bytes(let other)): one == other
-        // Unlike String's own equality, which folds canonically equivalent spellings.
+        // String's own equality would fold canonically equivalent spellings.
         case (.text(let one), .text(let other)): one.utf8.elementsEqual(other.utf8)
         case (.array(let one), .array(let other)): one == other
         case (.map(let one), .map(let other)): one == other

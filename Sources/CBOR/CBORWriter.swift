@@ -1,6 +1,6 @@
 /// Writes single CBOR items into a buffer, each in its shortest form (RFC 8949 section 4.2.1).
 ///
-/// It keeps no state: that heads and contents match is up to the caller.
+/// It keeps no state: the caller sees to it that heads and contents match.
 package struct CBORWriter {
     package let buffer: CBORBuffer
 
@@ -65,7 +65,7 @@ package struct CBORWriter {
         buffer.append(0xF7)
     }
 
-    /// Writes a simple value; 24 to 31 do not exist in the format and are refused.
+    /// Writes a simple value; refuses 24 to 31, which do not exist in the format.
     package func simple(_ value: UInt8) throws(CBORError) {
         switch value {
         case 0..<24: buffer.append(0xE0 | value)

@@ -1,4 +1,5 @@
-// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+// FoundationEssentials, the small half of Foundation, is a module only on some systems; elsewhere there is only the
+// whole.
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
@@ -13,10 +14,10 @@ struct DecimalFraction {
     /// The absolute mantissa, most significant byte first, without leading zeros: at most sixteen bytes.
     private let magnitude: [UInt8]
 
-    /// nil for what is not a number.
+    /// nil for a decimal that is not a number.
     init?(_ decimal: Decimal) {
         guard !decimal.isNaN else { return nil }
-        // A zero made of a text such as "0.0" has an exponent, one made of its parts has none: both are the same
+        // A zero made of a text such as "0.0" has an exponent, a zero made of its parts has none. Both are the same
         // number.
         exponent = decimal.isZero ? 0 : decimal.exponent
         isNegative = decimal.isSignMinus && !decimal.isZero
@@ -58,7 +59,7 @@ struct DecimalFraction {
         return Array(result.drop { $0 == 0 })
     }
 
-    /// The number that an exponent and a mantissa in bytes stand for; nil where `Decimal` cannot hold it exactly.
+    /// The number that an exponent and the bytes of a mantissa stand for; nil where `Decimal` cannot hold it exactly.
     static func decimal(exponent: Int, magnitude: UnsafeRawBufferPointer, isNegative: Bool) -> Decimal? {
         let digits = magnitude.drop { $0 == 0 }
         guard digits.count <= 16, (-128...127).contains(exponent) else { return nil }

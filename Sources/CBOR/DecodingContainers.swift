@@ -1,4 +1,4 @@
-/// The `Decoder` that a type's `init(from:)` is handed: one item in the bytes.
+/// The `Decoder` that a type's `init(from:)` gets: one item in the bytes.
 struct ValueDecoder: Decoder {
     let session: DecodingSession
     let offset: Int
@@ -30,14 +30,14 @@ protocol KeyedReader: KeyedDecodingContainerProtocol {
     var session: DecodingSession { get }
     var input: DecodingInput { get }
     var cursor: UnsafeMutablePointer<MapCursor> { get }
-    /// How many values and containers are being read around this one.
+    /// How many values and containers around this one are being read.
     var level: Int { get }
 }
 
-/// A reader that the session keeps, and lends the cursor of its slot.
+/// A reader that the session keeps; it uses the cursor of its slot.
 ///
-/// The standard library copies the container for each value that it is asked for. So the session is not counted here;
-/// it outlives the readers that it keeps (`DecodingSession.retire()`).
+/// The standard library copies the container for each value that a caller asks it for. So the reader does not count its
+/// reference to the session. The session outlives the readers that it keeps (`DecodingSession.retire()`).
 struct KeptReader<Key: CodingKey>: KeyedReader {
     let input: DecodingInput
     let cursor: UnsafeMutablePointer<MapCursor>
@@ -53,7 +53,7 @@ struct KeptReader<Key: CodingKey>: KeyedReader {
     var level: Int { session.level }
 }
 
-/// A reader on its own, which makes do with a cursor that others use too.
+/// A reader on its own, with a cursor that other readers use too.
 struct FreeReader<Key: CodingKey>: KeyedReader {
     let session: DecodingSession
     private let map: MapPlace
@@ -75,7 +75,7 @@ extension KeyedReader {
         var keys: [Key] = []
         var last = 0
         var count = 0
-        // The bytes have been checked whole; if they changed since, the keys so far are all there is.
+        // All bytes have been checked; if they changed since, the keys so far are all there is.
         try? input.forEachKey(of: cursor) { offset in
             last = offset
             count += 1

@@ -1,6 +1,6 @@
 /// Reading the plain values of maps.
 ///
-/// Not generic over the key type of the container that asks, so that they are compiled once and for good.
+/// These functions are not generic over the key type of the container that calls them, so they are compiled only once.
 extension DecodingInput {
     func isNull(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> Bool {
         isNull(at: try value(of: key, cursor))
@@ -42,8 +42,8 @@ extension DecodingInput {
         return finish(try float(at: offset), cursor)
     }
 
-    /// The integer of a key, as a number from 0 or the complement of one; of whatever else is there for `integer(_:)`
-    /// to refuse.
+    /// The integer of a key, as a number from 0 or the complement of one; any other item is left for `integer(_:)` to
+    /// refuse.
     func integer(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> IntegerRead {
         try integer(at: try value(of: key, cursor), cursor)
     }

@@ -23,7 +23,7 @@ extension DecodingInput {
         return MapPlace(head: offset, first: reader.position, count: pairs, level: level)
     }
 
-    /// The offset of the value of a key, nil where the map has no such key; the cursor then stands at it.
+    /// The offset of a key's value, nil where the map has no such key; the cursor then stands at that entry.
     @inline(__always)
     func find(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> Int? {
         if hasEntry(cursor.pointee.position, cursor.pointee.entry, cursor),
@@ -34,7 +34,7 @@ extension DecodingInput {
         return try search(key, cursor)
     }
 
-    /// Notes that the entry at the cursor has been read and where its value ends.
+    /// Notes that the entry at the cursor has been read, and where its value ends.
     @inline(__always)
     func advance(_ cursor: UnsafeMutablePointer<MapCursor>, to end: Int) {
         cursor.pointee.position = end
@@ -88,8 +88,8 @@ extension DecodingInput {
     private func value(ofKeyAt offset: Int, ifEqualTo key: String) throws(CBORError) -> Int? {
         let size = key.utf8.count
         if size < 24 {
-            // The head of a short key is one byte, so kind and length compare at once. A longer spelling of the same
-            // length or a chunked key has another first byte and takes the long way.
+            // The head of a short key is one byte, so kind and length compare at once. A key with a longer spelling of
+            // the same length and a chunked key have another first byte; they take the long way.
             guard offset < count else { return nil }
             let initialByte = base.load(fromByteOffset: offset, as: UInt8.self)
             if initialByte == 0x60 | UInt8(truncatingIfNeeded: size) {
@@ -144,8 +144,8 @@ extension DecodingInput {
                 cursor.pointee.entry = entry
                 return value
             }
-            // The entry at the cursor is usually the one just read, and the next one the one asked for: a table
-            // is worth it only past that.
+            // The entry at the cursor is usually the one just read, and the next entry the one asked for. A table is
+            // worth its cost only past that.
             compared &+= 1
             if compared > DecodingInput.linearLimit {
                 try buildTable(cursor)
@@ -170,7 +170,7 @@ extension DecodingInput {
             if additional < 24 {
                 switch initialByte >> 5 {
                 case 0, 1, 7: return offset &+ 1
-                // At most the end of the input, should another process have changed the head meanwhile.
+                // Never beyond the end of the input, even if another process has changed the head meanwhile.
                 case 2, 3: return min(offset &+ 1 &+ additional, count)
                 default: break
                 }

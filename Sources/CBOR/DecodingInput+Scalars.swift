@@ -72,7 +72,7 @@ extension DecodingInput {
         }
     }
 
-    /// Text, with or without a tag that says what the text means.
+    /// Reads text, with or without a tag that says what the text means.
     @inline(__always)
     func string(at offset: Int) throws(CBORError) -> (value: String, end: Int) {
         let left = count &- offset
@@ -157,14 +157,14 @@ struct IntegerRead: BitwiseCopyable {
     enum Sign: UInt8 {
         case positive
         case negative
-        /// Something else than an integer stands there.
+        /// Something other than an integer stands there.
         case none
     }
 
     @inline(__always)
     var isInteger: Bool { sign != .none }
 
-    /// The number as a type that must be able to hold it.
+    /// The number as this type; the type must be able to hold it.
     @inline(__always)
     func value<T: FixedWidthInteger>(in input: DecodingInput) throws(CBORError) -> T {
         switch sign {

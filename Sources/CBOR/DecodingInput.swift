@@ -1,22 +1,22 @@
-/// The bytes of one decoding, and what has been found out about them on the way.
+/// The bytes of one decoding, and what the decoding has found out about them so far.
 ///
-/// No more than a pointer, which costs nothing to copy; the holder of one sees to it that the session that owns the
-/// memory is there.
+/// It is no more than a pointer, which costs nothing to copy. Its holder sees to it that the session stays, as the
+/// session owns the memory.
 struct DecodingInput: BitwiseCopyable {
     struct State {
-        /// The bytes being read; while there are none, nothing looks at what stands here.
+        /// The bytes being read; while `count` is 0, nothing reads what this points to.
         var base: UnsafeRawPointer
         var count = 0
         let limits: CBORLimits
 
-        /// The map that was last read to its end, and where that is.
+        /// The map that was last read to its end, and where that end is.
         var finishedMap = -1
         var finishedEnd = 0
 
         /// Whether any cursor has a table.
         var hasTables = false
 
-        /// A map with a single key that was no case of the enumeration being read.
+        /// A map with a single key that named no case of the enumeration being read.
         var unmatchedCase: (map: Int, key: Int)?
     }
 
@@ -39,7 +39,7 @@ struct DecodingInput: BitwiseCopyable {
         CBORReader(bytes, position: offset, limits: limits)
     }
 
-    /// The end of a value that has just been decoded, if that is known without passing over it.
+    /// The end of a value that has just been decoded, if it is known without passing over the value.
     @inline(__always)
     func knownEnd(ofMapAt offset: Int) -> Int? {
         state.pointee.finishedMap == offset ? state.pointee.finishedEnd : nil
@@ -52,7 +52,7 @@ struct DecodingInput: BitwiseCopyable {
         return reader.position
     }
 
-    /// Where the content of an item begins once the tags are passed that say nothing about the type.
+    /// Where the content of an item begins, past a tag that says nothing about the type.
     @inline(__always)
     func skippingSelfDescription(at offset: Int) throws(CBORError) -> Int {
         // 55799 takes the three bytes D9 D9 F7.

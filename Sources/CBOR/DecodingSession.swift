@@ -1,8 +1,8 @@
 /// The working memory of one decoding: the bytes, and the cursors into the maps being read.
 ///
-/// The containers that the session keeps have a cursor each. Others say themselves where they begin and what they hold,
-/// and share a cursor for each level of recursion, which only spares them the search: one that another container has
-/// taken over is set up anew. So containers may be read in any order and kept.
+/// The containers that the session keeps have a cursor each. Any other container knows where it begins and what it
+/// holds. Such containers share one cursor for each level of recursion, which only spares them the search. A container
+/// whose cursor another one has taken over sets it up anew. So containers may be read in any order and kept.
 final class DecodingSession {
     let input: DecodingInput
     @exclusivity(unchecked) private(set) var isBusy = false
@@ -15,7 +15,7 @@ final class DecodingSession {
     private let cursorCount: Int
     @exclusivity(unchecked) private var highestCursor = -1
 
-    /// Nil for a session that is used for one value only, or no longer.
+    /// Nil for a session that is used for one value only, and for a retired one.
     @exclusivity(unchecked) private var kept: KeptContainers?
     /// The cursors of the kept containers.
     private let slotCursors: UnsafeMutablePointer<MapCursor>
@@ -27,8 +27,8 @@ final class DecodingSession {
 
     /// With `keepingContainers`, `retire()` must be called in the end.
     init(limits: CBORLimits, keepingContainers: Bool = false) {
-        // Values inside each other that share one item (an enumeration with a raw value, an optional) cost no depth
-        // in the bytes but stack all the same.
+        // Nested values that share one item (an enumeration with a raw value, an optional) cost stack but no depth in
+        // the bytes.
         cursorCount = limits.maximumDepth * 2 + 3
         cursors = .allocate(capacity: cursorCount)
         cursors.initialize(repeating: MapCursor(), count: cursorCount)
@@ -50,7 +50,7 @@ final class DecodingSession {
         argumentMemory?.deallocate()
     }
 
-    /// Memory for values that one decoding makes on its way, at least so much and so aligned.
+    /// Memory for the values that one decoding makes on its way, with at least this size and alignment.
     @inline(__always)
     func arguments(_ bytes: Int, alignment: Int) -> UnsafeMutableRawPointer {
         if let argumentMemory, bytes <= argumentBytes, alignment <= argumentAlignment { return argumentMemory }
@@ -69,8 +69,8 @@ final class DecodingSession {
 
     /// Lets go of the kept containers.
     ///
-    /// They refer to the session without being counted. If one of them is still in use, which no ordinary `init(from:)`
-    /// brings about, the session stays for good: a leak rather than a reference to memory that is gone.
+    /// They refer to the session without being counted. If one of them is still in use, the session stays for good: a
+    /// leak is better than a reference to memory that is gone. No ordinary `init(from:)` brings that about.
     func retire() {
         guard let kept else { return }
         if !kept.areAllIdle { _ = Unmanaged.passRetained(self) }
@@ -89,7 +89,7 @@ final class DecodingSession {
 
     @inline(__always)
     func end() {
-        // A container that was kept reads nothing any more, rather than memory that is gone.
+        // A container that was kept now reads nothing, instead of memory that is gone.
         input.state.pointee.base = UnsafeRawPointer(cursors)
         input.state.pointee.count = 0
         isBusy = false
@@ -107,7 +107,7 @@ final class DecodingSession {
         for index in 0..<KeptContainers.count { slotCursors[index].table = nil }
     }
 
-    /// The cursor of a container without a slot, set up anew if another one has used it meanwhile.
+    /// The cursor of a container without a slot; set up anew if another container has used it meanwhile.
     func cursor(of map: MapPlace) -> UnsafeMutablePointer<MapCursor> {
         let index = min(map.level, cursorCount &- 1)
         if index > highestCursor { highestCursor = index }
@@ -116,7 +116,7 @@ final class DecodingSession {
         return cursor
     }
 
-    /// Decodes the value at an offset by its type's own `init(from:)`, or by the form that special types have here.
+    /// Decodes the value at an offset by its type's own `init(from:)`, or, for a special type, by the form it has here.
     func decode<T: Decodable>(_ type: T.Type, at offset: Int) throws -> T {
         if PlainType.isPlain(type) {
             var end = offset
@@ -137,7 +137,7 @@ final class DecodingSession {
         }
     }
 
-    /// Decodes the value of the entry of a map at which the map's cursor stands.
+    /// Decodes the value of the map entry at which the cursor stands.
     func decode<T: Decodable>(
         _ type: T.Type,
         at offset: Int,
@@ -222,7 +222,7 @@ extension DecodingSession {
         }
     }
 
-    /// The raw value that named no case: what the standard library's message is about.
+    /// The raw value that named no case; the standard library's message is about it.
     private func rawCaseName(at offset: Int) -> String? {
         var reader = input.reader(at: offset)
         switch reader.nextMajorType {

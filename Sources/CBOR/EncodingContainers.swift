@@ -1,4 +1,4 @@
-/// The `Encoder` that a value is handed: a place in the session.
+/// The `Encoder` that a value gets: a place in the session.
 struct ValueEncoder: Encoder {
     let place: EncodingPlace
 
@@ -34,8 +34,8 @@ extension EncodingPlace {
     }
 }
 
-// The writers change nothing of their own, so their methods need not be `mutating`; as they are, they spare a copy of
-// the place, and with it the counting of references.
+// The writers change nothing of their own, so their methods need not be `mutating`. That spares a copy of the place,
+// and with it the counting of references.
 
 /// A map being written.
 struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
@@ -150,7 +150,7 @@ struct UnkeyedWriter: UnkeyedEncodingContainer {
     }
 }
 
-/// The one value of an encoder that is neither a map nor an array.
+/// The one value of an encoder, neither a map nor an array.
 struct SingleValueWriter: SingleValueEncodingContainer {
     let place: EncodingPlace
 
@@ -179,7 +179,7 @@ struct SingleValueWriter: SingleValueEncodingContainer {
     }
 }
 
-/// A step of a path where Codable wants a key.
+/// A step of a path where `Codable` wants a key.
 struct PathKey: CodingKey {
     let stringValue: String
     let intValue: Int?

@@ -14,10 +14,10 @@ struct EncodingFrame {
     var lastKey = 0
     /// How many containers and tags are around this level.
     var depth = 0
-    /// Never used twice in the life of a session: what tells a container that is still open from one that is not.
+    /// Never used twice in the life of a session; tells whether a container is still open.
     var serial: UInt64 = 0
     var kind = Kind.undecided
-    /// Whether the level belongs to a value whose `encode(to:)` is running, rather than to a nested container.
+    /// Whether the level belongs to a value whose `encode(to:)` is running; otherwise to a nested container.
     var isValue = false
 }
 

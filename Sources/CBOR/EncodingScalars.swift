@@ -1,6 +1,6 @@
 /// Writing plain values with their keys.
 ///
-/// Not generic over the key type of the container that asks, so that they are compiled once and for good.
+/// These functions are not generic over the key type of the container that calls them, so they are compiled only once.
 extension EncodingSession {
     func encodeNil(_ key: String, in level: EncodingLevel) throws(CBORError) {
         try beginEntry(key, of: level)
@@ -35,7 +35,7 @@ extension EncodingSession {
 
 /// Writing plain values without keys: the elements of arrays, and values that stand alone.
 extension EncodingSession {
-    /// How an element of an array begins, or a value that stands alone.
+    /// What begins: an element of an array, or a value that stands alone.
     enum Position {
         case element
         case single

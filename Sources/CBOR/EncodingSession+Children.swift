@@ -1,10 +1,10 @@
 /// Nested containers and super encoders: in place as long as they are written in order, otherwise each in a session and
 /// a buffer of its own.
 extension EncodingSession {
-    /// Opens a level inside the container at `parent`, whose key has been written: a nested container, or, with
+    /// Opens a level inside the container at `parent`, whose key has been written: a nested container or, with
     /// `.undecided`, a super encoder.
     ///
-    /// Trouble is kept and comes out of the next write or of the encoder.
+    /// An error is kept; the next write or the encoder throws it.
     private func openChild(of parent: EncodingLevel, as kind: EncodingFrame.Kind) -> EncodingPlace {
         do throws(CBORError) {
             if separatesChildren { return try openSeparateChild(of: parent, as: kind) }
@@ -34,7 +34,7 @@ extension EncodingSession {
         return openChild(of: parent, as: kind)
     }
 
-    /// A place that refuses every write, for where an error cannot be thrown.
+    /// A place that refuses every write, for callers that cannot throw.
     @inline(never)
     func closedPlace(because error: CBORError) -> EncodingPlace {
         note(error)
@@ -57,7 +57,7 @@ extension EncodingSession {
         return EncodingPlace(session: child, level: level)
     }
 
-    /// Appends what was written here with the children in their places.
+    /// Appends what was written here, with the children in their places.
     func assemble(into target: CBORBuffer) throws(CBORError) {
         if let misuse { throw misuse }
         var start = 0

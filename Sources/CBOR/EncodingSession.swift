@@ -1,9 +1,9 @@
 /// The working memory of one encoding: a stack of open levels over the buffer that is being written.
 ///
-/// As long as containers are used in order, everything is written in place: a head of one byte is reserved and filled
-/// in when its container is closed, which happens when the parent goes on. Writing to a container that is closed
-/// is noticed by its serial number; the encoder then starts over with `separatesChildren`, where each nested container
-/// and super encoder is a session of its own that is spliced in at the end.
+/// As long as containers are used in order, everything is written in place. The session reserves one byte for a head,
+/// and fills it in when the container is closed, which happens when the parent goes on. It notices a write to a closed
+/// container by the container's serial number. The encoder then starts over with `separatesChildren`: each nested
+/// container and super encoder gets a session of its own, which is spliced in at the end.
 final class EncodingSession {
     struct Splice {
         var offset: Int
@@ -16,7 +16,7 @@ final class EncodingSession {
 
     /// The memory of the buffer that is being written; the caller of the encoder keeps it alive until `end()`.
     @exclusivity(unchecked) private(set) var output: UnsafeMutablePointer<CBORBuffer.Storage>
-    /// What stands there before and after: containers and encoders that outlive their value find it empty.
+    /// The output before and after the work: containers and encoders that outlive their value find it empty.
     private let noOutput: UnsafeMutablePointer<CBORBuffer.Storage>
 
     private let frames: UnsafeMutablePointer<EncodingFrame>
@@ -24,16 +24,16 @@ final class EncodingSession {
     @exclusivity(unchecked) private var top = -1
     @exclusivity(unchecked) private var lastSerial: UInt64 = 0
 
-    /// Nil for a session that is used for one value only, or no longer.
+    /// Nil for a session that is used for one value only, and for a retired one.
     @exclusivity(unchecked) var kept: KeptContainers?
     /// Which levels the kept containers write to.
     let slotLevels: UnsafeMutablePointer<EncodingLevel>
 
-    /// Whether anything below was touched: the one flag to look at when all goes well.
+    /// Whether anything below was touched; the only flag to look at when all goes well.
     @exclusivity(unchecked) var isUnusual = false
     @exclusivity(unchecked) var misuse: CBORError?
 
-    /// The buffer of a session of a child, nil in the others.
+    /// The buffer of a child's session; nil in all others.
     @exclusivity(unchecked) var ownBuffer: CBORBuffer?
     @exclusivity(unchecked) private(set) var separatesChildren = false
     @exclusivity(unchecked) var splices: [Splice] = []
@@ -42,8 +42,8 @@ final class EncodingSession {
     /// With `keepingContainers`, `retire()` must be called in the end.
     init(limits: CBORLimits, keepingContainers: Bool = false) {
         self.limits = limits
-        // A level that is a bare value (an enumeration with a raw value, an optional) has no depth in the bytes but
-        // costs stack all the same.
+        // A level that is a bare value (an enumeration with a raw value, an optional) costs stack but no depth in the
+        // bytes.
         frameCapacity = limits.maximumDepth * 2 + 2
         frames = .allocate(capacity: frameCapacity)
         frames.initialize(repeating: EncodingFrame(), count: frameCapacity)
@@ -69,9 +69,9 @@ final class EncodingSession {
         kept = nil
     }
 
-    /// Goes to work; the caller keeps the buffer alive until `end()`.
+    /// Begins to write; the caller keeps the buffer alive until `end()`.
     func begin(writingInto buffer: CBORBuffer, separatingChildren: Bool = false) {
-        // What became of containers that were used after their value.
+        // Left behind by containers that were used after their value.
         if isUnusual { forgetUnusual() }
         output = buffer.storage
         separatesChildren = separatingChildren
@@ -98,7 +98,7 @@ final class EncodingSession {
         if isUnusual, let misuse { throw misuse }
     }
 
-    /// Opens the map of a value whose entries the caller writes, down to values that are encoded `inside: 0`.
+    /// Opens the map of a value whose entries the caller writes; values below it are encoded `inside: 0`.
     func openRootMap() throws(CBORError) {
         let frame = frames + (try push(inside: -1, isValue: true)).index
         frame.pointee.kind = .map
@@ -114,7 +114,7 @@ final class EncodingSession {
 
     // MARK: Values
 
-    /// Writes a value whose key, if it needs one, has been written to the level at `index`.
+    /// Writes a value into the level at `index`, which has its key already if it needs one.
     func encode<T: Encodable>(_ value: T, inside index: Int) throws {
         if PlainType.isPlain(T.self) { return PlainType.encode(value, to: output) }
         if SpecialType.isSpecial(T.self) { return try encodeSpecial(value, inside: index) }
@@ -141,7 +141,7 @@ final class EncodingSession {
     @inline(__always)
     private func finish(_ level: EncodingLevel) throws(CBORError) {
         let frame = frames + level.index
-        // Mostly nothing is left open above, and the container is a small one.
+        // Usually no level is left open above, and the container is a small one.
         guard top == level.index, frame.pointee.serial == level.serial, frame.pointee.kind != .undecided else {
             return try finishUnusual(level)
         }
@@ -166,7 +166,7 @@ final class EncodingSession {
 
     @inline(never)
     private func rollBack(to start: Int, inside index: Int, after error: any Error) -> any Error {
-        // Before the levels above are dropped: they are what the path is made of.
+        // Before the levels above are dropped, because the path is made of them.
         var result = error
         if case EncodingError.invalidValue(_, let context) = error {
             result = CBORError(.valueNotEncodable(context.debugDescription), offset: count)
@@ -180,10 +180,10 @@ final class EncodingSession {
         return result
     }
 
-    /// Writes the value of the entry that has been begun in the container at `index`, where `start` was the end.
+    /// Writes the value of the entry that was begun in the container at `index`; before it the output ended at `start`.
     ///
-    /// An entry whose value cannot be written is taken back, so that a value that catches the error goes on with a
-    /// whole container.
+    /// An entry whose value cannot be written is taken back. So a value that catches the error goes on with a whole
+    /// container.
     func encodeEntry<T: Encodable>(_ value: T, of index: Int, from start: Int) throws {
         do {
             try encode(value, inside: index)
@@ -254,13 +254,13 @@ final class EncodingSession {
         try enter(level).pointee.count &+= 1
     }
 
-    /// How many entries a container has so far; 0 for one that is closed.
+    /// How many entries a container has so far; 0 for a closed container.
     func count(of level: EncodingLevel) -> Int {
         let frame = frames[level.index]
         return level.index <= top && frame.serial == level.serial ? frame.count : 0
     }
 
-    /// Closes the levels above `index`: their contents are complete, their counts become known.
+    /// Closes the levels above `index`: their contents are complete, so their counts are known.
     func close(downTo index: Int) {
         while top > index {
             let frame = frames + top
@@ -268,7 +268,7 @@ final class EncodingSession {
                 _ = noteMisuse("a container was written while a value inside it was being encoded")
             }
             if frame.pointee.kind == .undecided {
-                // A super encoder that nothing was written to. Writing to it later is out of order.
+                // Nothing was written to this super encoder. Writing to it later is out of order.
                 output.pointee.append(0xA0)
             }
             patchHead(frame)
@@ -289,7 +289,7 @@ final class EncodingSession {
         for index in splices.indices where splices[index].offset > frame.pointee.head { splices[index].offset += gap }
     }
 
-    /// Gives a level the shape that its encoder is asked for; asking again for the same shape goes on with it.
+    /// Gives a level the shape that its encoder is asked for; a second request for the same shape goes on with it.
     @inline(__always)
     func open(_ level: EncodingLevel, as kind: EncodingFrame.Kind) throws(CBORError) {
         let frame = try enter(level)
@@ -316,7 +316,7 @@ final class EncodingSession {
 
     @inline(never)
     private func refusal(of level: EncodingLevel) -> CBORError {
-        // Serial 0 was handed out because of an error that is still to be thrown.
+        // Serial 0 was given out because of an error that is still to be thrown.
         if level.serial == 0, let misuse { return misuse }
         isUnusual = true
         wasUsedOutOfOrder = true

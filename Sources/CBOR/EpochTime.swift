@@ -1,15 +1,16 @@
-// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+// FoundationEssentials, the small half of Foundation, is a module only on some systems; elsewhere there is only the
+// whole.
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
 
-/// A date in the plainest form of CBOR that gives it back as it was, to the last bit.
+/// A date in the plainest form of CBOR that gives it back exactly, to the last bit.
 ///
-/// Foundation counts a double of seconds from 2001, CBOR and most other systems count from 1970. In these years a
-/// double of the first kind has 2²³ steps in a second and one of the second kind 2²², so that tag 1 can hold every
-/// other date only.
+/// Foundation counts seconds from 2001, as a double. CBOR and most other systems count from 1970. For dates of these
+/// years a double from 2001 has 2²³ steps in a second, and a double from 1970 has 2²². So tag 1 can hold only every
+/// other date.
 enum EpochTime: Equatable {
     /// Tag 1: whole seconds since 1970.
     case seconds(Int64)
@@ -17,7 +18,7 @@ enum EpochTime: Equatable {
     case fractional(Double)
     /// Tag 1001 (RFC 9581): whole seconds since 1970, and the nanoseconds after them.
     case nanoseconds(Int64, Int64)
-    /// Tag 1001: seconds since 1970 as near as a double comes, and those since 2001 that are exact.
+    /// Tag 1001: seconds since 1970 as near as a double comes, and the exact seconds since 2001.
     ///
     /// A date within 97 days of 2001 may have steps of less than a nanosecond.
     case exact(since1970: Double, since2001: Double)
@@ -31,7 +32,7 @@ enum EpochTime: Equatable {
         guard interval.isFinite else { return nil }
         let seconds = interval + Double(Self.referenceOffset)
         if seconds - Double(Self.referenceOffset) == interval {
-            // Past 2^53 a double skips whole seconds; as an integer it would only be longer.
+            // Past 2^53 a double skips whole seconds; an integer would only be longer.
             let isWhole = seconds == seconds.rounded() && abs(seconds) <= 0x1p53
             self = isWhole ? .seconds(Int64(seconds)) : .fractional(seconds)
         } else if let (whole, nanoseconds) = Self.split(interval),

@@ -1,6 +1,6 @@
-/// What stands behind tag 1001 (RFC 9581), as far as it is read here: a time since 1970, and what makes it finer.
+/// What stands behind tag 1001 (RFC 9581), as far as this module reads it: a time since 1970, and what makes it finer.
 ///
-/// A key that is not known is refused and not passed over: it may be one that shifts the time, such as a time scale.
+/// An unknown key is refused, not passed over: it may shift the time, as a time scale does.
 package struct ExtendedTime: Equatable {
     package enum Base: Equatable {
         case seconds(Int64)
@@ -18,7 +18,7 @@ package struct ExtendedTime: Equatable {
     static let baseKey: Int64 = 1
     /// The key of the nanoseconds after whole seconds.
     static let nanosecondsKey: Int64 = -9
-    /// The key, one of our own, of a double of seconds since 2001, which then is the time to the last bit.
+    /// The key, one of our own, of a double of seconds since 2001; with it the time is exact to the last bit.
     static let referenceKey = "since2001"
 
     package let base: Base
@@ -67,7 +67,7 @@ package struct ExtendedTime: Equatable {
 
     /// - Returns: nil if it has another form.
     package init?(_ value: CBORValue) {
-        // What is no number is not copied first to find that out.
+        // A value that is no number is found here, before anything is copied.
         guard case .map(let pairs) = value, pairs.count <= 2, pairs.allSatisfy({ $0.value.isNumber }),
             let bytes = try? value.encoded()
         else { return nil }

@@ -2,7 +2,7 @@
 struct FieldCodec: @unchecked Sendable {
     // @unchecked: the functions below capture nothing but types. Marked `@Sendable` they could not capture those.
 
-    /// Writes the key and the value at an address; says whether there is one.
+    /// Writes the key and the value at an address; returns whether there is a value.
     let write:
         (
             _ value: UnsafeRawPointer, _ key: UnsafePointer<FieldKey>, _ writing: FieldWriting
@@ -12,15 +12,15 @@ struct FieldCodec: @unchecked Sendable {
         (
             _ reading: FieldReading, _ key: UnsafePointer<FieldKey>, _ target: UnsafeMutableRawPointer
         ) throws -> Void
-    /// Puts there what a field is that is not there, if it may be missing.
+    /// Puts the value of a missing field there; nil if the field must not be missing.
     var readMissing: ((_ target: UnsafeMutableRawPointer) -> Void)?
     /// Destroys a value that has been read.
     let destroy: (_ value: UnsafeMutableRawPointer) -> Void
     /// How many levels a value can add to the depth of the event without asking the session.
     let levels: Int
-    /// Whether `write` uses the session, so that it must have been begun.
+    /// Whether `write` uses the session; the session must then have been begun.
     var needsSession = false
-    /// Types that are so frequent that they are written and read without a call.
+    /// Types so frequent that they are written and read without a call.
     var kind = Kind.other
 
     enum Kind {
@@ -61,7 +61,7 @@ struct FieldReading: BitwiseCopyable {
     let cursor: UnsafeMutablePointer<MapCursor>
     let session: Unmanaged<DecodingSession>
 
-    /// Whether a key comes next, as it is usually written.
+    /// Whether this key comes next, in its usual spelling.
     @inline(__always)
     func isNext(_ key: UnsafePointer<FieldKey>) -> Bool {
         let position = cursor.pointee.position
@@ -96,14 +96,14 @@ struct FieldReading: BitwiseCopyable {
     }
 }
 
-/// A type whose values are written and read without asking anybody.
+/// A type whose values are written and read without the session.
 protocol PlainFieldValue: Codable {
     static func write(_ value: Self, to output: UnsafeMutablePointer<CBORBuffer.Storage>)
     static func read(at offset: Int, in input: DecodingInput) throws(CBORError) -> (value: Self, end: Int)
 }
 
 extension FieldCodec {
-    /// The codec for a type; any that is `Codable` has one.
+    /// The codec for a type; every `Codable` type has one.
     static func codec<Value: Codable>(for type: Value.Type) -> FieldCodec {
         if let known = known[ObjectIdentifier(type)] { return known }
         if let optional = type as? any OptionalValue.Type { return optional.codec }
@@ -198,7 +198,7 @@ extension FieldCodec {
                 let count = try reader.readArrayHead()
                 var position = reader.position
                 var elements: [Value] = []
-                // The bytes left allow for so many elements, but an element takes more memory than a byte.
+                // So many elements fit into the bytes left, but an element takes more memory than a byte.
                 if let count { elements.reserveCapacity(min(count, 1_024)) }
                 while true {
                     if let count {
@@ -223,7 +223,7 @@ extension FieldCodec {
 
     // MARK: Everything else
 
-    /// Values that are coded by their own `Codable` conformance or have a special form.
+    /// Values that their own `Codable` conformance codes, or that have a special form.
     static func general<Value: Codable>(_ type: Value.Type) -> FieldCodec {
         FieldCodec(
             write: { value, key, writing in
@@ -238,7 +238,7 @@ extension FieldCodec {
                 let offset = try reading.value(of: key)
                 let value = try reading.session.takeUnretainedValue().decode(type, at: offset)
                 target.initializeMemory(as: Value.self, to: value)
-                // What is in the way of it has been found by now: the value is whole.
+                // The value is whole: whatever could be wrong with it has been found by now.
                 try? reading.advance(pastValueAt: offset)
             },
             destroy: { $0.assumingMemoryBound(to: Value.self).deinitialize(count: 1) },
@@ -272,7 +272,7 @@ extension FieldCodec {
     }
 }
 
-/// An optional of anything `Codable`, which a field leaves out when it is nil.
+/// An optional of any `Codable` type; a field leaves it out when it is nil.
 private protocol OptionalValue {
     static var codec: FieldCodec { get }
 }

@@ -1,10 +1,10 @@
 /// Reading the fields of a layout.
 extension FieldTable {
-    /// Reads an input that has not been checked, if it is no more than a small map of the fields in order with plain
-    /// values, and says whether it was.
+    /// Reads an unchecked input if it is no more than a small map of the fields in order, with plain values; returns
+    /// whether it was.
     ///
-    /// Otherwise it has read nothing, and the general way finds out whether that is wrong. No key can be there twice,
-    /// as each is met at its own place.
+    /// If it was not, no argument is left behind, and the general way finds out whether the input is wrong. No key can
+    /// be there twice, because each key is met at its own place.
     func readExactly(into arguments: UnsafeMutableRawPointer, in session: DecodingSession) -> Bool {
         let input = session.input
         guard input.count > 0 else { return false }
@@ -25,7 +25,7 @@ extension FieldTable {
         return isRead
     }
 
-    /// Reads the field that should come next, or finds it left out.
+    /// Reads the field that should come next, or finds that it was left out.
     @inline(__always)
     private func readNext(
         _ field: UnsafePointer<Field>,
@@ -55,7 +55,7 @@ extension FieldTable {
         case .other:
             guard (try? field.pointee.codec.read(reading, key, target)) != nil else { return false }
         }
-        // Also where the codec has gone on by itself.
+        // Set here even where the codec has moved the cursor itself.
         reading.cursor.pointee.position = end
         reading.cursor.pointee.entry = entry &+ 1
         return true
@@ -65,9 +65,9 @@ extension FieldTable {
         for index in 0..<read { fields[index].codec.destroy(arguments + fields[index].argument) }
     }
 
-    /// Reads an input that has been checked and begins with a map, each field to its place among the arguments.
+    /// Reads a checked input that begins with a map; each field goes to its place among the arguments.
     ///
-    /// They hold all values or, when it throws, none.
+    /// Afterwards the arguments hold all values, or none if it throws.
     func read(into arguments: UnsafeMutableRawPointer, in session: DecodingSession) throws {
         let input = session.input
         var cursor = MapCursor()

@@ -1,6 +1,6 @@
 /// The fields of a layout, ready for use.
 final class FieldTable: @unchecked Sendable {
-    // @unchecked: nothing is changed between `init` and `deinit`.
+    // @unchecked: nothing changes between `init` and `deinit`.
 
     struct Entry {
         let name: String
@@ -20,7 +20,7 @@ final class FieldTable: @unchecked Sendable {
     let fields: UnsafeMutablePointer<Field>
     let count: Int
     private let keys: UnsafeMutableRawPointer
-    /// How many levels the fields add to the depth of the event, of those that do not look at it themselves.
+    /// How many levels the fields add to the depth of the event; fields that check the depth themselves do not count.
     private let levels: Int
     private let needsSession: Bool
 
@@ -60,7 +60,7 @@ final class FieldTable: @unchecked Sendable {
 
     /// Appends a map of the fields of the value at an address.
     ///
-    /// Says whether that went well; otherwise the buffer holds what it held before.
+    /// Returns true if that went well; otherwise the buffer holds what it held before.
     func write(_ value: UnsafeRawPointer, into buffer: CBORBuffer, with session: EncodingSession) -> Bool {
         guard levels < session.limits.maximumDepth else { return false }
         if needsSession { return writeInSession(value, into: buffer, with: session) }
@@ -88,7 +88,7 @@ final class FieldTable: @unchecked Sendable {
             try writeMap(value, FieldWriting(output: buffer.storage, session: .passUnretained(session)))
             if !session.isUnusual { return true }
         } catch {
-            // `Codable` will meet it again, and say where.
+            // `Codable` will meet the error again, and say where.
         }
         buffer.truncate(to: min(start, buffer.count))
         return false

@@ -1,8 +1,8 @@
 /// The keyed containers of a session, kept from one value to the next.
 ///
-/// To make one costs an allocation and several look-ups of generic types in the Swift runtime: most of what it costs to
-/// code a small value. One that only this table still refers to is handed out again. It knows its place in the value
-/// only by its slot here, and the session writes the new place there.
+/// Making a container costs an allocation and several look-ups of generic types in the Swift runtime. That is most of
+/// the cost of coding a small value. A container that only this table still refers to is handed out again. It knows its
+/// place in the value only by its slot here, and the session writes the new place there.
 ///
 /// The containers refer to their session. The user of the session ends that circle by destroying the table.
 struct KeptContainers {
@@ -16,7 +16,7 @@ struct KeptContainers {
     }
 
     static let count = 64
-    /// How many slots next to each other may hold containers of one key type, which a type that contains itself needs.
+    /// How many adjacent slots may hold containers of one key type; a type that contains itself needs several.
     private static let probes = 4
 
     private let slots: UnsafeMutablePointer<Slot>
@@ -51,33 +51,33 @@ struct KeptContainers {
     /// The container in a slot that `freeSlot(for:)` returned for its key type.
     @inline(__always)
     func container<Container>(in slot: Int, loader: ContainerLoader<Container>.Type) -> Container {
-        // A table belongs to a session for reading or for writing, so the key type alone says which type `keep` was
-        // given: the loader is of this one.
+        // A table belongs to a session for reading or to one for writing. So the key type alone says which type `keep`
+        // was given, and the loader is of that type.
         let loader = unsafeBitCast(slots[slot].loader, to: ContainerLoader<Container>.self)
         return loader.load(from: slots + slot)
     }
 
-    /// A slot that a container for this key type may be put into, -1 if all those are in use.
+    /// A slot that a container for this key type may be put into; -1 if all of them are in use.
     func vacantSlot(for key: ObjectIdentifier) -> Int {
         var slot = KeptContainers.home(of: key)
         for _ in 0..<KeptContainers.probes {
-            // One that is in use keeps its slot, and with it its place.
+            // A container in use keeps its slot, and with the slot its place.
             if slots[slot].box == nil || isIdle(slot) { return slot }
             slot = (slot &+ 1) % KeptContainers.count
         }
         return -1
     }
 
-    /// Puts a container of a type that `isReference` has been asked about into a slot.
+    /// Puts a container into a slot; `isReference` must have been true of its type.
     func keep<Container>(_ container: Container, for key: ObjectIdentifier, in slot: Int) {
         let box = withUnsafeBytes(of: container) { $0.load(as: AnyObject.self) }
         slots[slot] = Slot(box: box, key: key, loader: ContainerLoader<Container>())
     }
 
-    /// Whether a container is nothing but a reference to a native object, so that as long as there is one reference to
-    /// the object, there is no copy of the container.
+    /// Whether a container is nothing but a reference to a native object, so that there is no copy of the container
+    /// while the object has only one reference.
     ///
-    /// So it is in every standard library so far, but that is no promise; where it is otherwise, nothing is kept.
+    /// Every standard library so far is like that, but does not promise it. Where it is otherwise, nothing is kept.
     static func isReference<Container>(_ container: Container) -> Bool {
         guard MemoryLayout<Container>.size == MemoryLayout<AnyObject>.size else { return false }
         let children = Mirror(reflecting: container).children
@@ -94,14 +94,14 @@ struct KeptContainers {
 
     @inline(__always)
     private static func home(of key: ObjectIdentifier) -> Int {
-        // The golden ratio, whose bits are all over; 64 slots are six bits.
+        // The golden ratio, whose set bits are spread out; 64 slots are six bits.
         Int(truncatingIfNeeded: (UInt64(UInt(bitPattern: key)) &* 0x9E37_79B9_7F4A_7C15) >> 58)
     }
 }
 
 /// Copies a container out of a slot.
 ///
-/// In a class because that carries its type argument with it: generic code that only knows the key would have to look
+/// A class, because a class carries its type argument with it. Generic code that knows only the key would have to look
 /// the container's type up each time.
 final class ContainerLoader<Container> {
     @inline(never)

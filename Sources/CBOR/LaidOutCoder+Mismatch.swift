@@ -2,7 +2,8 @@
 extension LaidOutCoder {
     /// What is wrong with the layout, as far as an event shows; nil if nothing is.
     ///
-    /// For tests: an event with every field filled in, and one without those that may be nil, show most of what can be.
+    /// For tests: two events show most of what can be wrong, one with every field filled in and one without the fields
+    /// that may be nil.
     package func mismatch(for event: Event) throws -> String? {
         let encoder = CBOREncoder()
         let buffer = CBORBuffer()

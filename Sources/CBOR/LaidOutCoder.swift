@@ -1,14 +1,15 @@
-/// Writes and reads the events of one type by their layout: the same bytes, values and errors as by way of `Codable`,
-/// except that events are made by the layout's initializer.
+/// Writes and reads the events of one type by their layout.
 ///
-/// Made once for a type, and then used by any thread, each with coders and buffers of its own.
+/// Bytes, values and errors are the same as by way of `Codable`, except that the layout's initializer makes the events.
+///
+/// One is made for a type. Any thread may then use it, each with coders and buffers of its own.
 package final class LaidOutCoder<Event: Codable>: Sendable {
     private let fields: FieldTable
     private let argumentBytes: Int
     private let argumentAlignment: Int
     private let make: @Sendable (_ arguments: UnsafeMutableRawPointer) throws -> Event
 
-    /// A field: its key, where it lies in an event, where among the arguments that an event is made of, and what it is.
+    /// A field: its key, its place in an event, its place among the arguments that make an event, and its codec.
     package struct Field {
         let name: String
         let offset: Int
@@ -24,8 +25,8 @@ package final class LaidOutCoder<Event: Codable>: Sendable {
     }
 
     /// - Parameters:
-    ///   - argumentBytes: How much memory the arguments take that `make` is called with.
-    ///   - make: Makes an event of arguments, which it takes out of their memory also when it throws.
+    ///   - argumentBytes: How much memory the arguments of `make` take.
+    ///   - make: Makes an event of arguments; it takes them out of their memory even when it throws.
     package init(
         _ fields: [Field],
         argumentBytes: Int,
@@ -47,10 +48,10 @@ package final class LaidOutCoder<Event: Codable>: Sendable {
         )
     }
 
-    /// Appends the event; the encoder is for fields that only `Codable` can write, and for trouble.
+    /// Appends the event; the encoder is for fields that only `Codable` can write, and for errors.
     package func encode(_ event: Event, into buffer: CBORBuffer, with encoder: CBOREncoder) throws {
         let isWritten = withUnsafePointer(to: event) { fields.write($0, into: buffer, with: encoder.session) }
-        // Whatever the trouble is, `Codable` finds words for it, or a way.
+        // Whatever went wrong, `Codable` finds words for it, or a way.
         if !isWritten { try encoder.encode(event, into: buffer) }
     }
 

@@ -1,4 +1,4 @@
-/// How far the reading of one map has come: keys asked for in the order of writing are found at once.
+/// How far the reading of one map has come: keys that are asked for in the order of writing are found at once.
 struct MapCursor {
     /// The offset of the map's head; -1 while the cursor is free.
     var map = -1

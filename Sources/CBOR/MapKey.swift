@@ -1,16 +1,15 @@
-/// A map key in place: what it is compared and hashed by, which does not depend on how it was spelt.
+/// A map key in place: what it is compared and hashed by, independent of its spelling.
 ///
-/// Integers and simple values compare by value, strings by content, chunked or not, floats by the bits of the double
-/// that they are. Arrays, maps and tagged items compare by the bytes of their shortest spelling, and so as what they
-/// hold.
+/// Integers and simple values compare by value; strings by content, chunked or not; floats by the bits of their double.
+/// Arrays, maps and tagged items compare by the bytes of their shortest spelling, and so by what they hold.
 struct MapKey: Equatable {
     private enum Content {
-        /// Also the number of a simple value, a boolean's and null's among them.
+        /// Also the number of a simple value, such as a boolean or null.
         case integer(UInt64)
         case double(UInt64)
         /// What a string holds.
         case string(UnsafeRawBufferPointer)
-        /// What the chunks of a string hold together, or an array, a map or a tagged item in its shortest spelling.
+        /// The joined chunks of a string; or an array, a map or a tagged item in its shortest spelling.
         case collected([UInt8])
     }
 
@@ -58,7 +57,7 @@ struct MapKey: Equatable {
         return left.withBytes { one in right.withBytes { other in one.elementsEqual(other) } ?? false } ?? false
     }
 
-    /// Equal for equal keys and cheap; not proof against collisions made on purpose.
+    /// Equal for equal keys and cheap; not safe against collisions made on purpose.
     var fingerprint: UInt64 {
         switch content {
         case .integer(let value): value &+ UInt64(majorType.rawValue) << 62
@@ -68,7 +67,7 @@ struct MapKey: Equatable {
         }
     }
 
-    /// Seeded per process, so that a peer cannot choose keys that collide.
+    /// Seeded in each process, so that a peer cannot choose keys that collide.
     var hash: UInt32 {
         var hasher = Hasher()
         hasher.combine(majorType.rawValue)
@@ -112,7 +111,7 @@ struct MapKey: Equatable {
             first = 0
             last = 0
         }
-        // Odd multipliers with bits all over: the golden ratio and a prime from xxHash.
+        // Odd multipliers whose set bits are spread out: the golden ratio and a prime from xxHash.
         return first &* 0x9E37_79B9_7F4A_7C15 &+ last &* 0xC2B2_AE3D_27D4_EB4F &+ UInt64(count)
     }
 }

@@ -1,15 +1,15 @@
-/// The keys met so far in one map, to find one that comes twice in time linear in the number of keys.
+/// The keys met so far in one map: finds a key that comes twice, in time linear in the number of keys.
 ///
-/// The first sixteen lie in the value itself; more go to a hash table that grows with the keys that are really
-/// there, never with the count that the map declares.
+/// The first sixteen keys lie in the value itself. More keys go to a hash table that grows with the keys that are
+/// really there, never with the count that the map declares.
 struct MapKeys {
     private static let inlineCapacity = 16
 
     private let mapOffset: Int
     private var count = 0
-    /// Half of a key's fingerprint over its offset in the map.
+    /// Each holds half of a key's fingerprint over the key's offset in the map.
     private var slots = SIMD16<UInt64>()
-    /// A bit for each key: one that falls on a free bit is new, and needs no comparing.
+    /// A bit for each key: a key that falls on a free bit is new, and needs no comparing.
     private var filter: UInt64 = 0
     private var table: KeyTable?
 
@@ -17,7 +17,7 @@ struct MapKeys {
         self.mapOffset = mapOffset
     }
 
-    /// Notes the key that starts at an offset and that has been found well-formed.
+    /// Notes a well-formed key, given by where it starts.
     @inline(__always)
     mutating func insert(
         keyAt offset: Int,
@@ -42,7 +42,7 @@ struct MapKeys {
         count &+= 1
     }
 
-    /// Short text of the usual spelling is taken as it stands; all other keys go by what they mean.
+    /// Short text in the usual spelling is taken as it stands; all other keys are taken by their meaning.
     @inline(__always)
     private static func fingerprint(at offset: Int, endingAt end: Int, in bytes: UnsafeRawBufferPointer) -> UInt64? {
         let initialByte = bytes[offset]

@@ -1,4 +1,4 @@
-// The same forms as in the containers of `Codable`, type by type.
+// The same forms as those of the containers of `Codable`, type by type.
 
 extension Bool: PlainFieldValue {
     @inline(__always)

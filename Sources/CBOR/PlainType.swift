@@ -1,7 +1,8 @@
-/// The common types that elements of arrays have: taken directly rather than by way of their own `Codable` conformance,
-/// which asks for an encoder and a container for each.
+/// The common types of array elements.
+///
+/// They are coded directly: their own `Codable` conformance asks for an encoder and a container for each element.
 enum PlainType {
-    // Each cast is between a type and itself: the comparison before it has just said so.
+    // Each cast is between a type and itself: the comparison before it shows that.
 
     /// Writes a value of a type that `isPlain` knows.
     @inline(__always)

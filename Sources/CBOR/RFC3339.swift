@@ -1,4 +1,5 @@
-/// Dates as RFC 3339 writes them, `2013-03-21T20:04:00.5Z`: strict about the form, any number of decimals, any offset.
+/// Dates as RFC 3339 writes them, `2013-03-21T20:04:00.5Z`: the form is strict; any offset and any number of decimals
+/// are taken.
 package enum RFC3339 {
     /// A point in time that was read from text.
     package struct Time {
@@ -9,7 +10,7 @@ package enum RFC3339 {
         /// Whether the text has more than six decimals.
         package let isBelowMicroseconds: Bool
 
-        /// Seconds since 1970 as a double; nil where it was written with more decimals than such a double has.
+        /// Seconds since 1970 as a double; nil where the text has more decimals than such a double has.
         package var doubleSince1970: Double? {
             isBelowMicroseconds ? nil : Double(seconds * 1_000_000 + nanoseconds / 1_000) / 1_000_000
         }
@@ -23,7 +24,7 @@ package enum RFC3339 {
         }
     }
 
-    /// Howard Hinnant's days_from_civil: years begin in March, so that the leap day comes last.
+    /// Howard Hinnant's days_from_civil: years begin in March, so the leap day comes last.
     fileprivate static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
         let year = month <= 2 ? year - 1 : year
         let era = (year >= 0 ? year : year - 399) / 400

@@ -1,5 +1,7 @@
-/// Which of the three floating-point widths of CBOR holds a number without loss, found on the bits so that signed
-/// zeros, subnormals and NaN payloads survive on every platform, also those without `Float16`.
+/// Finds which of CBOR's three floating-point widths holds a number without loss.
+///
+/// It looks at the bits. So signed zeros, subnormals and NaN payloads survive on every platform, even without
+/// `Float16`.
 enum ShortestFloat {
     case half(UInt16)
     case single(UInt32)
@@ -7,7 +9,7 @@ enum ShortestFloat {
 
     init(_ value: Double) {
         let bits = value.bitPattern
-        // A single has 23 of the 52 fraction bits: anything in the lower 29 needs the double.
+        // A single has 23 of the 52 fraction bits: any bit set in the lower 29 needs the double.
         guard bits & 0x1FFF_FFFF == 0 else {
             self = .double(bits)
             return

@@ -1,11 +1,12 @@
-// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+// FoundationEssentials, the small half of Foundation, is a module only on some systems; elsewhere there is only the
+// whole.
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
 
-/// The special types read back, from their tags or from what JSON can carry.
+/// The special types, read back from their tags or from what JSON can carry.
 extension SpecialType {
     @inline(never)
     static func decode<T>(_ type: T.Type, at offset: Int, in input: DecodingInput) throws(CBORError) -> T {
@@ -52,8 +53,8 @@ extension SpecialType {
         }
     }
 
-    /// Text to the microsecond means the double of seconds since 1970 that it is written from elsewhere; finer text
-    /// means the date itself.
+    /// Text with at most six decimals means a double of seconds since 1970, from which other writers make it; finer
+    /// text means the date itself.
     private static func date(_ time: RFC3339.Time) -> Date? {
         if let seconds = time.doubleSince1970 { return Date(timeIntervalSince1970: seconds) }
         return EpochTime.secondsSince2001(seconds: time.seconds, nanoseconds: time.nanoseconds)
@@ -131,7 +132,7 @@ extension SpecialType {
             return try mantissa(exponent: 0, &reader, start)
         case .simpleOrFloat:
             let number = try reader.readDouble()
-            // The shortest text that means this double is what JSON would have written.
+            // JSON would have written the shortest text that means this double.
             guard number.isFinite, let decimal = Decimal(string: "\(number)") else {
                 throw reader.outOfRange("\(number)", Decimal.self, at: start)
             }
@@ -149,7 +150,7 @@ extension SpecialType {
         }
     }
 
-    /// Reads an integer or bignum, and makes the decimal of it and an exponent.
+    /// Reads an integer or bignum, and makes a decimal of it and an exponent.
     private static func mantissa(
         exponent: Int,
         _ reader: inout CBORReader,

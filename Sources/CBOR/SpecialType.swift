@@ -1,11 +1,12 @@
-// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+// FoundationEssentials, the small half of Foundation, is a module only on some systems; elsewhere there is only the
+// whole.
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
 
-/// The types whose CBOR form is not the one that their own `Codable` conformance would give them.
+/// The types whose CBOR form differs from that of their own `Codable` conformance.
 enum SpecialType {
     @inline(__always)
     static func isSpecial<T>(_ type: T.Type) -> Bool {
@@ -20,7 +21,7 @@ enum SpecialType {
         depth: Int,
         limits: CBORLimits
     ) throws(CBORError) {
-        // A tag is a level, and the array in a decimal fraction or the map in a date another.
+        // A tag is one level; the array in a decimal fraction or the map in a date is another.
         let levels = value is Data ? 0 : value is Decimal || value is Date ? 2 : 1
         guard depth + levels <= limits.maximumDepth else {
             throw CBORError(.depthExceeded(limit: limits.maximumDepth), offset: output.pointee.count)
@@ -66,7 +67,7 @@ enum SpecialType {
         }
     }
 
-    /// Writes all that comes before the base time.
+    /// Writes everything that comes before the base time.
     private static func beginExtendedTime(in output: UnsafeMutablePointer<CBORBuffer.Storage>) {
         output.pointee.tag(CBORTag.extendedTime)
         output.pointee.head(CBORMajorType.map.rawValue << 5, 2)

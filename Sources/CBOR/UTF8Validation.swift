@@ -1,7 +1,7 @@
-/// Finds the first byte at which text stops being UTF-8 (Unicode 15, table 3-7), or nil where all of it is.
+/// Finds the first byte at which text stops being UTF-8 (Unicode 15, table 3-7); nil if all of it is UTF-8.
 ///
-/// The standard library's validating initialisers make a string and do not say where the trouble is; a field that is
-/// skipped needs no string, and an error needs the place.
+/// The standard library's validating initialisers make a string, and do not say where the trouble is. A skipped field
+/// needs no string, and an error needs the place.
 @usableFromInline
 package func firstInvalidUTF8(in bytes: UnsafeRawBufferPointer) -> Int? {
     let nonASCII: UInt64 = 0x8080_8080_8080_8080

@@ -59,7 +59,7 @@ const char *cbp_errno_name(int code) {
 
 const char *cbp_errno_text(int code, char *buffer, size_t size) {
 #ifdef __linux__
-    // Unlike strerror it is never translated and never shared between threads.
+    // Unlike strerror's, this text is never translated and never shared between threads.
     (void)buffer, (void)size;
     const char *text = strerrordesc_np(code);
     return text ? text : "Unknown error";
@@ -187,7 +187,7 @@ int cbp_datagram_send(const char *name, const void *bytes, size_t count, int mil
     int flags = 0;
 #ifdef __linux__
     if (name[0] == '@') {
-        // Such a name has a length and no end.
+        // Such a name has a length and no terminating zero.
         address.sun_path[0] = '\0';
         length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
     }
@@ -223,7 +223,7 @@ int cbp_peer_credentials(int descriptor, int32_t *pid, uint32_t *uid, uint32_t *
 }
 
 int cbp_directory_open(int directory, const char *name) {
-    // Who may pass through a directory need not be allowed to list it.
+    // A user who may pass through a directory need not be allowed to list it.
 #if defined(O_PATH)
     int access = O_PATH;
 #elif defined(O_SEARCH)
@@ -250,7 +250,7 @@ int cbp_terminal_height(int descriptor) {
 
 // MARK: Memory files
 
-// Beyond the limit ftruncate would not fail but raise SIGXFSZ.
+// Beyond the limit ftruncate would raise SIGXFSZ instead of failing.
 static bool passes_file_limit(size_t size) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size) return false;
@@ -266,7 +266,7 @@ int cbp_memory_file_create(size_t size) {
     bool done = ftruncate(descriptor, (off_t)size) == 0
         && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
 #else
-    // Not shm_open, whose objects cannot be read but through a mapping.
+    // Not shm_open: its objects can be read only through a mapping.
     char path[PATH_MAX];
     const char *directory = getenv("TMPDIR");
     int length = snprintf(path, sizeof path, "%s/event-bridge.XXXXXX", directory ? directory : "/tmp");
@@ -311,7 +311,7 @@ int cbp_memory_file_create_for_readers(size_t size, void **address) {
     bool done = ftruncate(descriptor, (off_t)size) == 0
         && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0
         && (*address = cbp_memory_file_map(descriptor, size)) != NULL
-        // Kernels before 5.1 do not know it and refuse.
+        // Kernels before 5.1 do not know this seal and refuse.
         && fcntl(descriptor, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0;
     if (done) return descriptor;
     int code = errno;
@@ -425,7 +425,7 @@ static void *run_thread(void *argument) {
     return NULL;
 }
 
-// The signals of a thread's own faults stay open: blocked, they would kill the process past every crash reporter.
+// The signals of a thread's own faults stay open: if blocked, they would kill the process past every crash reporter.
 static void fill_with_foreign_signals(sigset_t *set) {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGXFSZ};
     sigfillset(set);
@@ -453,8 +453,8 @@ int cbp_thread_start(size_t stack_size, int detached, void (*body)(void *), void
         result = pthread_attr_setstacksize(&attributes, (stack_size + page - 1) / page * page);
     }
     if (result == 0) {
-        // A thread inherits its creator's mask: set before, there is no moment in which a signal could land in it. Set
-        // and not added to, because threads of a pool block the faults as well.
+        // A thread inherits its creator's mask. It is set before, so there is no moment in which a signal could land in
+        // the thread. It is set and not added to, because threads of a pool block the faults as well.
         sigset_t blocked, previous;
         fill_with_foreign_signals(&blocked);
         pthread_sigmask(SIG_SETMASK, &blocked, &previous);
@@ -570,7 +570,7 @@ static int add_step(posix_spawn_file_actions_t *actions, const cbp_spawn_step *s
 #ifdef __linux__
         return posix_spawn_file_actions_addclose(actions, step->target);
 #else
-        // POSIX_SPAWN_CLOEXEC_DEFAULT has done it, and closing what is not open is an error here.
+        // POSIX_SPAWN_CLOEXEC_DEFAULT has closed it already; closing a descriptor that is not open is an error here.
         return 0;
 #endif
     }
@@ -584,7 +584,8 @@ static int set_attributes(posix_spawnattr_t *attributes) {
 #endif
     sigset_t none, all;
     sigemptyset(&none);
-    // Not sigfillset: glibc leaves its own two signals out of it, and posix_spawn then starts the child ignoring them.
+    // Not sigfillset: glibc leaves its own two signals out of it, and posix_spawn then starts a child that ignores
+    // them.
     memset(&all, 0xff, sizeof all);
     int result = posix_spawnattr_setflags(attributes, flags);
     if (result == 0) result = posix_spawnattr_setsigmask(attributes, &none);
@@ -628,7 +629,7 @@ int cbp_spawn(
 
 int cbp_process_open(int32_t pid) {
 #ifdef __linux__
-    // The system call, because glibc has the function since 2.36 only. A pidfd is always close-on-exec.
+    // The system call, because glibc has the function only since 2.36. A pidfd is always close-on-exec.
     return (int)syscall(SYS_pidfd_open, pid, 0);
 #else
     int queue = close_on_exec(kqueue());
@@ -637,7 +638,7 @@ int cbp_process_open(int32_t pid) {
     EV_SET(&change, pid, EVFILT_PROC, EV_ADD, NOTE_EXIT, 0, NULL);
     if (kevent(queue, &change, 1, NULL, 0, NULL) == 0) return queue;
     if (errno == ESRCH) {
-        // It is dead already, and the kernel will not tell: make the queue readable by hand.
+        // The child is dead already, and the kernel will not tell: make the queue readable by hand.
         struct kevent triggers[2];
         EV_SET(&triggers[0], 1, EVFILT_USER, EV_ADD, 0, 0, NULL);
         EV_SET(&triggers[1], 1, EVFILT_USER, 0, NOTE_TRIGGER, 0, NULL);
@@ -744,7 +745,7 @@ static char *read_environment(int32_t pid, size_t *length) {
     return text;
 }
 
-/// What a process without an environment is at.
+/// The state of a process whose environment was read as empty.
 enum bareness {
     /// It has none, and gets none: it has ended, or is a thread of the kernel.
     bare_for_good,
@@ -756,8 +757,8 @@ enum bareness {
 
 /// Reads what the system says of a process.
 ///
-/// Returns what lies behind its name, which stands in parentheses, and may have some of its own, and spaces; NULL if
-/// there is no such process.
+/// Returns the text behind the process's name, or NULL if there is no such process. The name stands in parentheses, and
+/// may itself contain parentheses and spaces.
 static const char *read_status(int32_t pid, char *text, size_t size) {
     char path[40];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
@@ -788,12 +789,12 @@ static enum bareness bareness_of(int32_t pid) {
     return bare_for_good;
 }
 
-/// What a process has in its environment, read again while it has none only for a moment.
+/// Reads a process's environment, and reads it again while the process lacks one only for a moment.
 static char *read_whole_environment(int32_t pid, size_t *length) {
     static const useconds_t pause = 500;
     // A fifth of a second: with more, the caller would wait too long for a process that is stuck.
     static const int most_pauses = 400;
-    // Between two looks the moment may be over, and the next one begin. A process that has none each time has none.
+    // Between two looks the moment may end and the next one begin. A process that has none at every look has none.
     static const int most_looks = 8;
     char *text = read_environment(pid, length);
     int pauses = 0, looks = 0;
@@ -843,7 +844,7 @@ int32_t cbp_process_parent(int32_t pid) {
     char text[1024];
     const char *field = read_status(pid, text, sizeof text);
     long parent = 0;
-    // Behind the name come a letter, which is its state, and its parent.
+    // Behind the name come a letter, which is the process's state, and the number of its parent.
     if (field == NULL || sscanf(field, ") %*c %ld", &parent) != 1) return 0;
     return (int32_t)parent;
 #else
@@ -912,7 +913,7 @@ static int wait_precisely(int queue, struct epoll_event *events, int64_t nanosec
         if (count >= 0 || errno != ENOSYS) return count;
         atomic_store_explicit(&lacks_nanoseconds, true, memory_order_relaxed);
     }
-    // Rounded up: to wake a moment late is allowed, to spin until the moment comes is not.
+    // Rounded up: waking a moment late is allowed, spinning until the moment comes is not.
     int64_t milliseconds = nanoseconds < 0 ? -1 : nanoseconds / 1000000 + (nanoseconds % 1000000 != 0);
     return epoll_wait(queue, events, cbp_epoll_batch, milliseconds > INT_MAX ? INT_MAX : (int)milliseconds);
 }
@@ -962,8 +963,8 @@ static void map_own_program(void) {
     close(file);
 }
 
-/// The function of the running program at `offset` from where it was loaded, out of the file's own table: `dladdr` knows only what the
-/// program exports. NULL if the file was stripped or is nothing that this can read.
+/// The function of the running program at `offset` from where it was loaded, out of the file's own table: `dladdr`
+/// knows only what the program exports. NULL if the file was stripped, or if this code cannot read it.
 static const char *own_function(uintptr_t offset) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, map_own_program);

@@ -18,8 +18,8 @@ public protocol DomainEvent: Codable, Sendable {
 
     /// Checks the event's invariants after it was decoded from another process.
     ///
-    /// The bridge calls this on each event that it decodes. If this throws, the bridge refuses the event to its sender
-    /// by name, and no handler gets it. The default accepts everything.
+    /// The bridge calls this on each event that it decodes. If this throws, the bridge refuses the event, naming it to
+    /// its sender, and no handler gets it. The default accepts everything.
     func validate() throws
 }
 

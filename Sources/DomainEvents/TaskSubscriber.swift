@@ -5,9 +5,9 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     private enum Handler: Sendable {
-        /// The gate is entered where the closure is isolated.
+        /// This subscriber enters the gate, on the actor that the closure is isolated to.
         case closure(HeldHandler<Isolated>)
-        /// The closure finds its actor itself and enters the gate there; it holds nothing that would have to be
+        /// The closure finds its actor itself and enters the gate there; the closure holds nothing that has to be
         /// released.
         case entering(@Sendable (RawEvent, CallGate) async throws -> Void)
     }

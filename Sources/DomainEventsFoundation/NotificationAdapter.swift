@@ -3,8 +3,9 @@ public import Foundation
 import Locks
 import Synchronization
 
-/// Lets typed events and Foundation's notifications meet: observers that are there get events as notifications, and
-/// typed subscribers get what is posted.
+/// Connects typed events and Foundation's notifications, in both directions.
+///
+/// Existing observers get events as notifications, and typed subscribers get what is posted.
 ///
 /// ```swift
 /// let adapter = NotificationAdapter(publisher) { error in logger.error("\(error)") }
@@ -13,16 +14,16 @@ import Synchronization
 /// adapter.publish(CanvasSaved.self, from: .canvasDidSave)   // notifications to events
 /// ```
 ///
-/// - An event's fields are the notification's `userInfo`: nested types are dictionaries, numbers, dates, data, UUIDs,
-///   URLs and decimals are themselves, an event that is a single value or an array is the entry `value`. The
+/// - An event's fields are the notification's `userInfo`. Nested types are dictionaries; numbers, dates, data, UUIDs,
+///   URLs and decimals are themselves. An event that is a single value or an array is the entry `value`. The
 ///   notification's `object` is a ``PostedEvent``.
-/// - What is posted with a wrong dictionary is reported to `onError`, and no subscriber hears of it.
-/// - Publishing does not wait for observers: notifications are posted on a queue of the adapter's own, in the order in
+/// - A notification with a wrong dictionary is reported to `onError`, and no subscriber gets it.
+/// - Publishing does not wait for observers. The adapter posts notifications on a queue of its own, in the order in
 ///   which the events were published, whatever their types. (On Linux `post` waits for the whole operation queue that
-///   an observer names.) Observers that name no queue run there.
-/// - A posted notification is published where it is posted, before `post` returns; inside a handler, when that has
-///   returned.
-/// - Nothing goes round in circles: no publisher and no center gets an event twice, also through several adapters and
+///   an observer names.) Observers that name no queue run on the adapter's queue.
+/// - A posted notification is published where it is posted, before `post` returns; inside a handler, when the handler
+///   has returned.
+/// - Nothing goes round in circles: no publisher and no center gets an event twice, even through several adapters and
 ///   centers. Give a publisher and a center one adapter: two of them post everything twice.
 ///
 /// It ends when it is released or cancelled. All members may be used from any thread.
@@ -39,7 +40,7 @@ public final class NotificationAdapter: @unchecked Sendable {
     private var subscriptions: [Subscription] = []
     private var observers: [any NSObjectProtocol] = []
 
-    /// An event type and the notification's name that it goes with, in one direction.
+    /// An event type and the name of its notification, in one direction.
     private struct Way: Hashable {
         let event: ObjectIdentifier
         let name: Notification.Name
@@ -53,8 +54,8 @@ public final class NotificationAdapter: @unchecked Sendable {
     ///   - center: where notifications are posted.
     ///   - queue: where notifications are posted from; nil for a queue of the adapter's own. With `.queue(.main)`
     ///     observers run on the main thread, as those of an application expect.
-    ///   - onError: told of each notification that did not become an event and of each event that could not be posted;
-    ///     called where that was.
+    ///   - onError: called, where the failure was, for each notification that did not become an event and each event
+    ///     that could not be posted.
     public init(
         _ publisher: EventPublisher,
         center: NotificationCenter = .default,
@@ -71,7 +72,7 @@ public final class NotificationAdapter: @unchecked Sendable {
         cancel()
     }
 
-    /// Carries events of this type both ways, as notifications of `name`, or of the event's own name if there is none.
+    /// Carries events of this type both ways, as notifications of `name`; nil stands for the event's own name.
     public func exchange<E: DomainEvent>(
         _ type: E.Type,
         as name: Notification.Name? = nil,
@@ -82,10 +83,9 @@ public final class NotificationAdapter: @unchecked Sendable {
         publish(type, from: name)
     }
 
-    /// Posts a notification of `name`, or of the event's own name if there is none, for each event of this type from
-    /// now on.
+    /// Posts a notification for each event of this type from now on, under `name`; nil stands for the event's own name.
     ///
-    /// Does nothing if it does so already under this name.
+    /// Does nothing if the adapter does so already under this name.
     public func post<E: DomainEvent>(
         _ type: E.Type,
         as name: Notification.Name? = nil,
@@ -105,10 +105,10 @@ public final class NotificationAdapter: @unchecked Sendable {
 
     /// Publishes an event for each notification of this name from now on.
     ///
-    /// Does nothing if it does so already.
+    /// Does nothing if the adapter does so already.
     /// - Parameters:
     ///   - type: the type of the event.
-    ///   - name: the notification's name; the event's own if there is none.
+    ///   - name: the notification's name; nil stands for the event's own name.
     public func publish<E: DomainEvent>(_ type: E.Type, from name: Notification.Name? = nil) {
         let name = name ?? Notification.Name(E.eventName)
         guard begin(Way(event: ObjectIdentifier(type), name: name, posts: false)) else { return }
@@ -121,7 +121,7 @@ public final class NotificationAdapter: @unchecked Sendable {
         if !isKept { center.removeObserver(observer) }
     }
 
-    /// - Returns: Whether the adapter does not go this way yet.
+    /// - Returns: Whether the way is new to the adapter.
     private func begin(_ way: Way) -> Bool {
         lock.withLock { isOpen.value && ways.insert(way).inserted }
     }
@@ -144,13 +144,13 @@ public final class NotificationAdapter: @unchecked Sendable {
     private func makePost<E: DomainEvent>(of type: E.Type, as name: Notification.Name) -> @Sendable (E) -> Void {
         let (here, there) = (NotificationStations.number(of: publisher), NotificationStations.number(of: center))
         return { [center, onError] event in
-            // A handler always has one.
+            // Every handler has a context.
             guard let context = EventContext.current else { return }
             let route = NotificationRoute(of: context)
             guard route.going(to: there) != nil else { return }
             do {
                 let userInfo = try UserInfoEncoder.encode(event)
-                // The center is not on the route: where it goes next is up to each observer.
+                // The route does not include the center: each observer decides where the event goes next.
                 let origin = PostedEvent(context: context, route: route.going(to: here) ?? route)
                 center.post(name: name, object: origin, userInfo: userInfo)
             } catch {
@@ -164,7 +164,7 @@ public final class NotificationAdapter: @unchecked Sendable {
         from name: Notification.Name
     ) -> @Sendable (Notification) -> Void {
         let (here, there) = (NotificationStations.number(of: publisher), NotificationStations.number(of: center))
-        // The center keeps what it calls: an adapter that is never released must not keep its publisher for ever.
+        // The center keeps the closures that it calls; an unreleased adapter must not keep its publisher for ever.
         return { [weak publisher, isOpen, onError] notification in
             guard isOpen.value, let publisher else { return }
             let posted = notification.object as? PostedEvent
@@ -200,7 +200,7 @@ public final class NotificationAdapter: @unchecked Sendable {
     }
 }
 
-/// Whether an adapter still carries anything, for observers that are called while it ends.
+/// Whether an adapter still carries anything; observers that are called during its end look at it.
 private final class OpenState: Sendable {
     private let isClosed = Atomic<Bool>(false)
     private let numbers = Atomic<UInt64>(0)

@@ -1,12 +1,12 @@
 public import Foundation
 
-/// Why a notification did not become an event, or an event no notification.
+/// Why a notification did not become an event, or an event did not become a notification.
 public struct NotificationError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
         /// The dictionary does not have what the event needs.
         case notDecodable
-        /// The event that the dictionary makes breaks a rule of its own (`validate()`).
+        /// The event from the dictionary breaks a rule of its own (`validate()`).
         case invalid
         /// The event's fields could not be put into a dictionary.
         case notEncodable
@@ -21,13 +21,13 @@ public struct NotificationError: Error, Sendable, CustomStringConvertible {
     /// The name of the event.
     public let event: String
 
-    /// Which field: `box.id` or `items[2].title`; empty for the dictionary as a whole.
+    /// The path of the field, such as `box.id` or `items[2].title`; empty for the dictionary as a whole.
     public let path: String
 
-    /// What was found there.
+    /// The value that was found there.
     public let found: String
 
-    /// What should have been there.
+    /// The value that was expected there.
     public let expected: String
 
     /// The failure in a sentence.
@@ -56,7 +56,7 @@ extension NotificationError {
     }
 }
 
-/// What a field should be and what it is; travels inside the coding errors that `Codable` types know.
+/// The expected and the found value of a field; it travels inside the coding errors that `Codable` types know.
 struct FieldMismatch: Error {
     let path: String
     let found: String
@@ -68,7 +68,7 @@ struct FieldMismatch: Error {
         self.expected = expected
     }
 
-    /// Reads whatever a type's own coding has thrown.
+    /// Reads any error that a type's own coding has thrown.
     init(_ error: any Error, in type: String) {
         let (context, expected): (DecodingError.Context?, String) =
             switch error {
@@ -100,7 +100,7 @@ struct FieldMismatch: Error {
     }
 }
 
-/// A place in an array.
+/// A position in an array.
 struct IndexKey: CodingKey {
     let index: Int
 
@@ -113,7 +113,7 @@ struct IndexKey: CodingKey {
     var intValue: Int? { index }
 }
 
-/// A name in a dictionary that no type's own keys have.
+/// A key in a dictionary that is not among a type's own keys.
 struct NameKey: CodingKey {
     let stringValue: String
 
@@ -122,8 +122,8 @@ struct NameKey: CodingKey {
 
     var intValue: Int? { nil }
 
-    /// Where an event that is no dictionary lies in the dictionary that every notification has.
+    /// The key of an event that is no dictionary, in the dictionary that every notification has.
     static let value = NameKey(stringValue: "value")
-    /// Where coding puts the fields of a class's superclass.
+    /// The key under which coding puts the fields of a class's superclass.
     static let superclass = NameKey(stringValue: "super")
 }

@@ -4,10 +4,10 @@ public import Foundation
 extension QueueDelivery {
     /// The given operation queue, for code that has its queues from Foundation.
     ///
-    /// As on a dispatch queue, what one publisher delivers there is one line: it runs one at a time and in order,
-    /// whatever the queue's `maxConcurrentOperationCount`. Publishing never waits for the queue. While it is suspended,
-    /// events wait; `cancelAllOperations()` is for operations of yours and takes no event away: cancel the subscription
-    /// for that.
+    /// As on a dispatch queue, the events of one publisher form one line: they run one at a time and in order, whatever
+    /// the queue's `maxConcurrentOperationCount`. Publishing never waits for the queue. While the queue is suspended,
+    /// events wait. `cancelAllOperations()` takes no event away, only operations of yours: to end events, cancel the
+    /// subscription.
     ///
     /// For the main thread prefer `on: .main`, whose handlers belong to the main actor.
     public static func operationQueue(_ queue: OperationQueue) -> QueueDelivery {
@@ -15,7 +15,7 @@ extension QueueDelivery {
     }
 }
 
-/// Works off a line of events on an operation queue.
+/// Runs a line of events on an operation queue.
 private final class LineOperation: Operation, @unchecked Sendable {
     // Sendable: the one stored property never changes.
     private let work: @Sendable () -> Void

@@ -1,9 +1,8 @@
 public import DomainEvents
 
-/// The `object` of a notification that was an event.
+/// The `object` of a notification that was made from an event.
 ///
-/// Observers need not look at it. It tells adapters where the event has been, and an observer that wants to know which
-/// event it was.
+/// Observers need not look at it. It tells adapters where the event has been, and tells observers which event it was.
 public final class PostedEvent: Sendable {
     /// The event's identity, cause and root.
     public let context: EventContext

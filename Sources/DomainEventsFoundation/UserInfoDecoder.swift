@@ -1,6 +1,6 @@
 import Foundation
 
-/// Makes an event of a notification's dictionary; whatever that has in it, the outcome is an event or an error.
+/// Makes an event from a notification's dictionary; whatever is in it, the outcome is an event or an error.
 enum UserInfoDecoder {
     static func decode<T: Decodable>(_ type: T.Type, from userInfo: [AnyHashable: Any]?) throws -> T {
         let root = UserInfoValue.strings(userInfo ?? [:])
@@ -8,10 +8,9 @@ enum UserInfoDecoder {
     }
 }
 
-/// What a decoder looks at.
+/// The content that a decoder reads.
 private enum FoundContent {
-    /// The dictionary of the notification itself, whose entry `value` is the event if that is a single value or an
-    /// array.
+    /// The notification's own dictionary; an event that is a single value or an array is its entry `value`.
     case root([String: Any])
     case value(Any)
 }
@@ -152,7 +151,7 @@ private struct FoundElements: UnkeyedDecodingContainer {
 
     mutating func decodeNil() throws -> Bool {
         let isNull = UserInfoValue.isNull(try current("a value or null"))
-        // A null that was read is behind; anything else is read again.
+        // After a null the container moves on; any other value is read again.
         if isNull { currentIndex += 1 }
         return isNull
     }
@@ -213,7 +212,7 @@ private struct FoundField: SingleValueDecodingContainer {
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         if UserInfoValue.isKept(T.self) { return try read { UserInfoValue.keptValue($0, T.self) } }
-        // What is wrapped may be a dictionary or not: it says so itself.
+        // The wrapped value may be a dictionary or not: its own decoding says which.
         return try T(from: decoder)
     }
 

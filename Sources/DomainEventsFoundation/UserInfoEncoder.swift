@@ -2,19 +2,19 @@ import Foundation
 
 /// Turns an event's fields into a notification's dictionary.
 ///
-/// Fields keep their types: a 64-bit integer stays one, and dates, data, UUIDs, URLs and decimals are put in as they
-/// are. Nested types become dictionaries, arrays become arrays, and a field that is nil is left out.
+/// Fields keep their types: a 64-bit integer stays one, and dates, data, UUIDs, URLs and decimals stay as they are.
+/// Nested types become dictionaries, arrays become arrays, and a nil field is left out.
 enum UserInfoEncoder {
     static func encode<T: Encodable>(_ event: T) throws -> [String: Any] {
         let node = EncodedNode()
         try event.encode(to: NodeEncoder(node: node, codingPath: []))
         let plain = node.plain
-        // A notification has a dictionary, also for an event that is a single value or an array.
+        // Every notification has a dictionary, even for an event that is a single value or an array.
         return plain as? [String: Any] ?? [NameKey.value.stringValue: plain]
     }
 }
 
-/// How deep fields may lie in each other: a type that contains itself must not use up the stack.
+/// The deepest nesting of fields: a type that contains itself must not use up the stack.
 let deepestUserInfo = 128
 
 /// A place in the dictionary that is being made.
@@ -162,7 +162,7 @@ private struct SingleField: SingleValueEncodingContainer {
 
     func encodeNil() { node.content = .value(NSNull()) }
 
-    // These are where a plain value's own `encode(to:)` ends up.
+    // A plain value's own `encode(to:)` ends up here.
     func encode(_ value: Bool) { node.content = .value(value) }
     func encode(_ value: String) { node.content = .value(value) }
     func encode(_ value: Double) { node.content = .value(value) }

@@ -1,9 +1,10 @@
 import Foundation
 
-/// Reads single values of a notification's dictionary, in Swift's types or Foundation's, and says what it found
-/// instead.
+/// Reads single values of a notification's dictionary, in Swift's or Foundation's types.
+///
+/// For other values it says what it has found.
 enum UserInfoValue {
-    /// What stands in the dictionary as itself.
+    /// The types of values that stand in the dictionary as themselves.
     private static let kept: Set<ObjectIdentifier> = [
         ObjectIdentifier(Data.self), ObjectIdentifier(Date.self), ObjectIdentifier(Decimal.self),
         ObjectIdentifier(URL.self), ObjectIdentifier(UUID.self),
@@ -19,14 +20,14 @@ enum UserInfoValue {
 
     static func bool(_ value: Any) -> Bool? {
         if let bool = exact(value, Bool.self) { return bool }
-        // Foundation's booleans are numbers; what tells them apart is the type that they were made of.
+        // Foundation's booleans are numbers; only the type that they were made from tells them apart.
         guard let number = value as? NSNumber, ["B", "c"].contains(String(cString: number.objCType)) else { return nil }
         return number.boolValue
     }
 
     static func integer<T: FixedWidthInteger>(_ value: Any, _ type: T.Type) -> T? {
         if let integer = exact(value, T.self) { return integer }
-        // The cast of a number is exact or fails: nothing is rounded or cut off.
+        // The cast of a number is exact or it fails: nothing is rounded or cut off.
         guard exact(value, Bool.self) == nil, let number = value as? NSNumber else { return nil }
         return number as? T
     }
@@ -53,7 +54,7 @@ enum UserInfoValue {
         return Decimal(integer) as? T
     }
 
-    /// The value if it has that very type: a cast alone would also turn numbers of Foundation into booleans.
+    /// The value if it has exactly that type; a cast alone would also turn numbers of Foundation into booleans.
     private static func exact<T>(_ value: Any, _ type: T.Type) -> T? {
         Swift.type(of: value) == T.self ? value as? T : nil
     }
@@ -76,7 +77,7 @@ enum UserInfoValue {
 
     private static let shown = 40
 
-    /// What the value is, in a few words; objects of the program are not asked to describe themselves.
+    /// Describes the value in a few words, without asking objects of the program for their descriptions.
     static func describe(_ value: Any) -> String {
         if isNull(value) { return "null" }
         if let bool = exact(value, Bool.self) { return "\(bool)" }
@@ -88,7 +89,7 @@ enum UserInfoValue {
     }
 }
 
-/// Finds the nil in a dictionary whose values may be anything.
+/// Finds the nils in a dictionary whose values may be anything.
 private protocol MaybeAbsent {
     var isAbsent: Bool { get }
 }

@@ -21,10 +21,10 @@ extension BridgeHost {
 
     /// Starts the bridge, runs it until the process gets SIGINT or SIGTERM, and shuts it down in order.
     ///
-    /// It is for the `main` of a program that is a bridge's parent. A second signal ends the workers by SIGTERM instead
-    /// of waiting for them, and a third by SIGKILL. Signals that come within 100 ms count as one, as some programs
-    /// signal a process and its group at once. It also ends when its task is cancelled, and when an automatic shutdown
-    /// has ended all workers. When it returns, both signals do again what they did before.
+    /// It is for the `main` of a program that is a bridge's parent. A second signal hurries the end, and a third kills
+    /// the workers, as ``hurryShutdown()`` does. Signals that come within 100 ms count as one, as some programs signal
+    /// a process and its group at once. It also ends when its task is cancelled, and when an automatic shutdown has
+    /// ended all workers. When it returns, both signals do again what they did before.
     ///
     /// - Parameter limit: how long it waits at most until what is on its way is handled.
     /// - Returns: What was left unhandled.

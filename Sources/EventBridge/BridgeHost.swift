@@ -218,8 +218,8 @@ public final class BridgeHost: Sendable {
     /// The processes that are attached through the control socket, in the order in which they attached.
     public var clients: [ClientStatus] { attached?.statuses ?? [] }
 
-    /// Makes a shutdown that is under way quicker: the first call ends workers by SIGTERM instead of waiting for them,
-    /// the second by SIGKILL.
+    /// Makes a shutdown that is under way quicker: the first call ends workers by the signals of their shutdown
+    /// sequences (SIGTERM first, by default) instead of waiting for them, the second by SIGKILL.
     public func hurryShutdown() {
         core.hurry()
     }

@@ -5,7 +5,7 @@ import EventRouting
 import Locks
 import Supervision
 
-/// What the supervisor has done: time, requests to workers, and the end of all.
+/// What the supervisor asks of the host: the time, requests to workers, and the end of everything.
 extension HostCore: SupervisorEnvironment {
     var now: Duration { .onMonotonicClock }
 
@@ -15,8 +15,8 @@ extension HostCore: SupervisorEnvironment {
         let route = worker(index).route
         router.forgetInterest(of: route)
         route.whenDemanded { [weak self, poller] in
-            // The publisher's thread starts no processes. A poller that takes nothing is at its end, and so is the
-            // bridge.
+            // The publishing thread starts no processes, so the poller does. If the poller takes nothing any more, the
+            // bridge is at its end too.
             poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
         }
     }
@@ -34,7 +34,7 @@ extension HostCore: SupervisorEnvironment {
     }
 
     func automaticShutdownBegan(index: Int) {
-        // The host takes nothing new: no worker is started again for it.
+        // The host takes no new events, so none has a worker started again.
         router.closeIntake()
         reports.publish(BridgeEnding(worker: worker(index).route.peerName))
         Task(executorPreference: Simulation.taskExecutor) { [self] in
@@ -48,7 +48,7 @@ extension HostCore: SupervisorEnvironment {
     /// Tells what has become of a worker: on the status board, and by events.
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
         let (route, output) = lock.withLock { (workers[index].route, workers[index].output) }
-        // First of all: a subscriber that hears that a worker is down finds that the worker takes nothing.
+        // First of all, so that a subscriber that hears of a worker's end finds the worker's route closed already.
         if case .gaveUp(let why) = status.state {
             route.close(because: "it was given up: \(why)", isGivenUp: true)
             router.peerIsUnavailable(route)
@@ -79,7 +79,7 @@ extension HostCore: SupervisorEnvironment {
             )
             lock.withLock { workers[index].starts.forgetFormer() }
         }
-        // A change of the process beside it alone was reported above.
+        // A change of the replacement process alone went to the status board above, and makes no event.
         guard before.state != status.state || before.starts != status.starts || before.pid != status.pid else { return }
         switch status.state {
         case .stopping:
@@ -112,20 +112,20 @@ private struct ScheduledTimer: SupervisorTimer {
     let timer: Poller.Timer
 
     func cancel() {
-        // A call from inside another timer's call is possible; a timer that fires late is recognised by its token.
+        // This may run inside another timer's call, so it must not wait; a timer that fires late is known by its token.
         timer.cancelWithoutWaiting()
     }
 }
 
 extension ChildStatus {
-    /// Whether the worker runs, or is started without the end of any other.
+    /// Whether the worker runs, or is started without waiting for the end of another worker.
     ///
     /// It does not if its start is yet to be requested after it was added, if it waits for workers before it in a start
     /// in sequence, or if its group is still going down.
     var startsByItself: Bool {
         switch state {
         case .idle: false
-        // If it waits, its last start is over.
+        // While the worker waits for others, its last start is over.
         case .starting: starts > deaths.last?.incarnation ?? 0
         case .backingOff(_, let until): until != nil
         case .ready, .draining, .stopping, .dormant, .stopped, .gaveUp: true

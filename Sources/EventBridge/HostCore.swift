@@ -37,7 +37,7 @@ final class HostCore: @unchecked Sendable {
         in: self,
         closedBecause: "it was removed"
     )
-    /// By name, for the specifications that have one.
+    /// The pools by name, for the specifications that have a pool.
     private var pools: [String: WorkerPool] = [:]
     /// The callers that wait for the end of a worker that is removed.
     private var removalWaiters: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -204,7 +204,7 @@ final class HostCore: @unchecked Sendable {
 
     /// Where the request to start is.
     ///
-    /// The supervisor takes it at most once, and not after a request to stop: it would start everything again.
+    /// It is made at most once, and not after a request to stop: the supervisor would start everything again.
     private enum StartRequest {
         case outstanding
         /// On its way to the supervisor: a stop waits until it has arrived, and so do hurries, which are counted.
@@ -254,7 +254,7 @@ final class HostCore: @unchecked Sendable {
             if isDone { continuation.resume() } else if isNext { supervisor?.stopRequested() }
         }
         await launcher.end(on: poller)
-        // What has been read of their output by now is counted.
+        // When the poller comes to this, it has counted all output that it had read.
         await withCheckedContinuation { continuation in
             if !poller.perform({ continuation.resume() }) { continuation.resume() }
         }
@@ -273,7 +273,7 @@ final class HostCore: @unchecked Sendable {
         }
     }
 
-    /// Does nothing before the start: there is no worker to stop.
+    /// Hurries the stop of all workers; does nothing before the start, when there is none to stop.
     func hurry() {
         let isStarted = lock.withLock {
             switch startRequest {
@@ -306,7 +306,7 @@ final class HostCore: @unchecked Sendable {
         supervisor?.stopChildRequested(index: index)
     }
 
-    /// Whether a worker was stopped on request and may be wanted again; at the end of all it may not.
+    /// Whether a worker was stopped on request and may be wanted again; no worker may once the bridge itself ends.
     var hasStoppedOnRequest: Bool {
         !router.hasClosedIntake && lock.withLock { workers.contains(where: \.wasStoppedOnRequest) }
     }
@@ -335,8 +335,8 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Processes
 
-    /// The worker that a process is, or descends from, if its specification does not let it control this host; nil if
-    /// there is none.
+    /// The worker that a process is, or descends from, if that worker's specification does not let it control this
+    /// host; nil if there is no such worker.
     func workerWithoutControl(behind process: Int32) -> String? {
         let (line, group) = (ProcessDescent.line(of: process), ProcessDescent.group(of: process))
         for start in starts where start.ending.exit == nil {
@@ -382,7 +382,7 @@ final class HostCore: @unchecked Sendable {
 extension HostedWorker {
     /// - Parameters:
     ///   - pool: the pool that it is a member of; nil if it is in none.
-    ///   - reason: why nothing is to be taken for it from the beginning; nil if events are to be.
+    ///   - reason: why its route takes no events from the beginning; nil if the route takes them.
     fileprivate init(
         _ specification: WorkerSpecification,
         of pool: RoutePool?,

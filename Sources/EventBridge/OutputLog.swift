@@ -15,7 +15,7 @@ final class OutputLog: @unchecked Sendable {
 
     static let maximumLines = 1_000
     static let maximumBytes = 64 << 10
-    /// What is kept of one line.
+    /// How many bytes of one line are kept.
     static let maximumLineBytes = 4_096
     /// What a line counts for besides its bytes, as an empty line takes room too.
     static let lineBytes = 64
@@ -33,14 +33,14 @@ final class OutputLog: @unchecked Sendable {
     private let numbers: OutputNumbers
     private let lock = Lock()
     private var lines: [Line] = []
-    /// How many of the first lines are forgotten and still there: taking each out alone would move all others.
+    /// How many lines at the front are forgotten and not taken out yet: to take out each alone would move all others.
     private var forgotten = 0
     private var bytes = 0
     private var lastForgotten: UInt64 = 0
 
     init(_ numbers: OutputNumbers) { self.numbers = numbers }
 
-    /// Called by the one thread that reads what workers print: a line is here before the next one has its number.
+    /// Only the thread that reads what workers print calls this: so a line is here before the next one is numbered.
     func add(_ line: LinePipe.Line, isError: Bool) {
         let isCut = line.bytes.count > Self.maximumLineBytes
         let kept = Line(

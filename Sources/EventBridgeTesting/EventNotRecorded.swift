@@ -2,7 +2,7 @@ public import DomainEvents
 
 /// Why ``EventRecorder/next(_:within:clock:)`` has no event to return.
 public struct EventNotRecorded: Error, Sendable, CustomStringConvertible {
-    /// The name of the event that was waited for.
+    /// The name of the event that the test waited for.
     public let event: String
 
     /// What was recorded, in order.

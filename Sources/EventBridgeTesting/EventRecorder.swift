@@ -1,7 +1,7 @@
 public import DomainEvents
 import Locks
 
-/// Keeps the events that a publisher publishes, in that order: all of them, or those of the types it was made for.
+/// Keeps the events of a publisher in the order of publishing: all of them, or those of the types it was made for.
 ///
 /// ```swift
 /// let recorder = EventRecorder(publisher)
@@ -16,12 +16,12 @@ public final class EventRecorder: Sendable {
     public let publisher: EventPublisher
 
     private let log = RecordedEvents()
-    /// Nil if only some types are recorded.
+    /// Nil if the recorder is limited to some types.
     private let registration: RecorderRegistration?
 
-    /// Records the events of all types from now on, also of types that are not used yet.
+    /// Records the events of all types from now on, including types that are not used yet.
     ///
-    /// To a bridge it counts as a subscriber of every type that this process uses.
+    /// A bridge counts it as a subscriber of every type that this process uses.
     public init(_ publisher: EventPublisher) {
         self.publisher = publisher
         let registration = RecorderRegistration(publisher, log)
@@ -29,7 +29,7 @@ public final class EventRecorder: Sendable {
         publisher.addInterestObserver(registration)
     }
 
-    /// A mock: records what is published to its ``publisher``, which delivers nothing.
+    /// A mock: it records what is published to its ``publisher``, which delivers nothing.
     ///
     /// ```swift
     /// let mock = EventRecorder()
@@ -37,7 +37,7 @@ public final class EventRecorder: Sendable {
     /// #expect(mock.names == ["BoxItemsRedistributionFailed", "BoxRemovalFailed"])
     /// ```
     ///
-    /// `deliver` succeeds there at once; a request finds no answer.
+    /// On this publisher `deliver` succeeds at once, and a request finds no answer.
     public convenience init() {
         self.init(.null())
     }
@@ -55,11 +55,12 @@ public final class EventRecorder: Sendable {
 
     deinit {
         if let registration { publisher.removeInterestObserver(registration) }
-        // A subscription's handler holds the log, and the log the subscriptions.
+        // A subscription's handler holds the log, and the log holds the subscriptions.
         log.endSubscriptions()
     }
 
-    /// Records the events of these types too, from now on; a type that is recorded already is not recorded twice.
+    /// Records the events of these types too, from now on; an event is not recorded twice if its type was recorded
+    /// already.
     public func record<each E: DomainEvent>(_ types: repeat (each E).Type) {
         repeat record(one: each types)
     }
@@ -68,27 +69,27 @@ public final class EventRecorder: Sendable {
         log.record(publisher.channel(of: type), of: publisher)
     }
 
-    /// All recorded events, also those that ``next(_:within:clock:)`` has returned.
+    /// All recorded events, including those that ``next(_:within:clock:)`` has returned.
     public var all: [any DomainEvent] { log.all }
 
     /// The names of all recorded events.
     public var names: [String] { log.all.map { type(of: $0).eventName } }
 
-    /// The recorded events of one type, also those that ``next(_:within:clock:)`` has returned.
+    /// The recorded events of one type, including those that ``next(_:within:clock:)`` has returned.
     public func events<E: DomainEvent>(_ type: E.Type) -> [E] {
         log.all.compactMap { $0 as? E }
     }
 
-    /// The first event of this type that no `next` has returned yet; waits for it if it has not been published.
+    /// Returns the first event of this type that no `next` has returned yet; waits for it if it has not been published.
     ///
     /// Events of other types do not matter, whether they came before or not.
     /// - Parameters:
     ///   - type: the event's type.
     ///   - limit: how long it waits.
-    ///   - clock: what measures that time; by default the machine's monotonic one, which setting its date does not
-    ///     touch.
-    /// - Throws: ``EventNotRecorded``, which lists what was recorded instead, when the time is over or the type is not
-    ///   recorded at all; `CancellationError` when the task is cancelled.
+    ///   - clock: the clock that measures that time; by default the machine's monotonic one, which setting the date
+    ///     does not change.
+    /// - Throws: ``EventNotRecorded`` when the time is over or the type is not recorded at all; the error lists what
+    ///   was recorded instead. `CancellationError` when the task is cancelled.
     @discardableResult
     public func next<E: DomainEvent>(
         _ type: E.Type,

@@ -51,7 +51,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
 
     let processIdentifier: Int32
 
-    /// Above every number that a real process has.
+    /// Starts above every number of a real process.
     private static let lastIdentifier = Atomic<Int32>(1 << 30)
 
     init(session: WorkerSession) {
@@ -68,7 +68,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
                 try await session.run(over: stream) { publisher in self.keep(try await body(publisher)) }
                 end(.exited(status: 0))
             } catch {
-                // As BridgeWorker.main ends a process: EX_SOFTWARE.
+                // `BridgeWorker.main` ends a process like this: EX_SOFTWARE.
                 end(.exited(status: 70))
             }
         }
@@ -84,8 +84,8 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
     }
 
     func signal(_ signal: ChildSignal) {
-        // What a signal does to a process that does not handle it: its handlers do nothing more, and its link breaks
-        // off.
+        // The effect of a signal on a process that does not handle it: its handlers do nothing more, and its link
+        // breaks off.
         end(.signaled(number: signal.number, coreDumped: false))
     }
 
@@ -105,7 +105,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
             defer { (subscriptions, self.handler) = ([], nil) }
             return (subscriptions, self.handler)
         }
-        // First: what a cancelled subscription lets go of would count as handled.
+        // Comes first: events that a cancelled subscription lets go of would count as handled.
         session.abandon()
         for subscription in kept { subscription.cancel() }
         handler?(reason)

@@ -4,7 +4,7 @@ public import Supervision
 
 /// A worker that runs inside the test's own process: the code of a real worker, over a link in memory.
 ///
-/// The link behaves like a socket: the same frames, window, limits and torn ends. What is missing is the process: a
+/// The link behaves like a socket, with the same frames, window, limits and torn ends. Only the process is missing: a
 /// crash of the worker's code is a crash of the test.
 public struct InMemoryWorker: Sendable {
     package let specification: WorkerSpecification
@@ -14,17 +14,17 @@ public struct InMemoryWorker: Sendable {
     ///
     /// - Parameters:
     ///   - name: the worker's name.
-    ///   - subscribes: the events that it subscribes to: kept for it while it is down.
-    ///   - publishes: the events that it may publish; any if nil.
-    ///   - restart: after which ends it is started again.
+    ///   - subscribes: the events that it subscribes to; they are kept for it while it is down.
+    ///   - publishes: the events that it may publish; nil for any.
+    ///   - restart: the ends after which it is started again.
     ///   - isSignificant: whether its end may end all workers.
     ///   - onDemand: whether it runs only while there are events for it.
-    ///   - backoff: the wait before that.
+    ///   - backoff: the pause before it is started again.
     ///   - handshakeTimeout: the time from its start until it has to be ready.
     ///   - shutdown: how it is stopped.
     ///   - limits: how much the link to it holds and takes.
-    ///   - pool: how many of it run, and which of them gets an event; one by default.
-    ///   - body: what the worker program hands to `BridgeWorker.main`.
+    ///   - pool: how many members it has, and which of them gets an event; one by default.
+    ///   - body: the body that the worker program hands to `BridgeWorker.main`.
     public init(
         _ name: String = "worker",
         subscribes: [any DomainEvent.Type] = [],
@@ -56,7 +56,7 @@ public struct InMemoryWorker: Sendable {
         self.body = body
     }
 
-    /// Its own name, or those of its pool's members.
+    /// The worker's own name, or the names of its pool's members.
     var names: [String] {
         let name = specification.name
         return specification.pool?.memberNames(of: name) ?? [name]

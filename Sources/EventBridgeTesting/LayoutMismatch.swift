@@ -1,17 +1,18 @@
 import BridgeProtocol
 public import DomainEvents
 
-/// What is wrong with an event type's layout, as far as this event shows; nil if nothing is.
+/// Finds a mistake in an event type's layout, as far as this event shows it; nil if there is none.
 ///
-/// Writes the event by its layout and by way of `Codable`, compares the bytes, and makes events of them both ways. An
-/// event with every field filled in, and one without those that may be nil, show most of what can be wrong:
+/// It writes the event by its layout and by way of `Codable`, compares the bytes, and makes events of them both ways.
+/// Two events show most of what can be wrong: one with every field filled in, and one without the fields that may be
+/// nil:
 ///
 /// ```swift
 /// #expect(try layoutMismatch(of: BoxProvisioned(boxID: 1, label: "one")) == nil)
 /// ```
 ///
-/// - Returns: A sentence that names the first field in which the two differ.
-/// - Throws: What encoding or decoding the event by way of `Codable` throws, and what the layout's initializer throws.
+/// - Returns: A sentence that names the first field that differs.
+/// - Throws: The errors of encoding or decoding the event by way of `Codable`, and those of the layout's initializer.
 public func layoutMismatch<E: LaidOutEvent>(of event: E) throws -> String? {
     try PayloadCoder<E>().mismatch(for: event)
 }

@@ -50,14 +50,14 @@ public final class ManualClock: Clock, @unchecked Sendable {
     private var sleepers: [Sleeper] = []
     private var watchers: [Watcher] = []
     private var lastNumber = 0
-    /// The waits that were cancelled before they had begun, and those that may still be.
+    /// The waits that were cancelled before they had begun, and the waits that may still be cancelled.
     private var cancelled: Set<Int> = []
     private var open: Set<Int> = []
 
     /// Makes a clock that shows zero.
     public init() {}
 
-    /// What the clock shows.
+    /// The time that the clock shows.
     public var now: Instant { lock.withLock { time } }
 
     /// The smallest step, which is that of `Duration`.
@@ -66,7 +66,7 @@ public final class ManualClock: Clock, @unchecked Sendable {
     /// How many tasks sleep.
     public var sleeperCount: Int { lock.withLock { sleepers.count } }
 
-    /// Sleeps until the clock was advanced to `deadline`.
+    /// Sleeps until the clock has been advanced to `deadline`.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
@@ -81,10 +81,10 @@ public final class ManualClock: Clock, @unchecked Sendable {
         }
     }
 
-    /// Moves the clock on and wakes those whose deadline has come: the earliest first, and of equal ones the first to
-    /// sleep.
+    /// Moves the clock on, and wakes the tasks whose deadline has come: by deadline, and equal ones in the order of
+    /// sleeping.
     ///
-    /// The tasks are resumed in that order; they run in it too if they run on one actor.
+    /// The tasks are resumed in this order; on one actor they also run in it.
     public func advance(by duration: Duration) {
         precondition(duration >= .zero, "a clock does not go back")
         let due = lock.withLock {
@@ -96,7 +96,7 @@ public final class ManualClock: Clock, @unchecked Sendable {
         for sleeper in due { sleeper.continuation.resume() }
     }
 
-    /// Returns when at least `count` tasks sleep: the moment to advance the clock.
+    /// Returns when at least `count` tasks sleep, which is the moment to advance the clock.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     public func waitForSleepers(_ count: Int) async throws {
@@ -161,7 +161,7 @@ public final class ManualClock: Clock, @unchecked Sendable {
             if let index = watchers.firstIndex(where: { $0.number == number }) {
                 return watchers.remove(at: index).continuation
             }
-            // Still on the way to bed, or up already.
+            // The wait has not begun yet, or has ended already.
             if open.contains(number) { cancelled.insert(number) }
             return nil
         }

@@ -1,27 +1,27 @@
 import DomainEvents
 import Locks
 
-/// The log behind a recorder, and who waits for what is not yet in it.
+/// The log behind a recorder, and the waits for events that are not yet in it.
 final class RecordedEvents: EventObserver, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private var events: [any DomainEvent] = []
     private var isTaken: Set<Int> = []
-    /// Taken before `lock` and while a channel is told: the thread that is second must find the type recorded.
+    /// Taken before `lock` and while a channel is told: a second thread must find the type recorded.
     private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
-    /// Nil when the recorder was released.
+    /// The subscriptions; nil after the recorder was released.
     private var subscriptions: [Subscription]? = []
     private var recordsAll = false
     private var waiters: [Waiter] = []
-    /// The waits that have not returned, and what ended those that had not begun.
+    /// The waits that have not returned, and the errors of those that ended before they had begun.
     private var open: Set<Int> = []
     private var givenUp: [Int: any Error] = [:]
     private var tickets = 0
 
     private struct Waiter {
         let ticket: Int
-        /// Calls back with the event if it is of the type that is waited for.
+        /// Returns a call with the event if the event has the awaited type.
         let accept: (any DomainEvent) -> (() -> Void)?
         let fail: (any Error) -> Void
     }
@@ -32,7 +32,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
         lock.withLock { recordsAll = true }
     }
 
-    /// Records what passes this channel from now on, unless it does so already.
+    /// Records the events of this channel from now on, unless it does so already.
     func record(_ channel: AnyEventChannel, of publisher: EventPublisher) {
         let tooLate = recording.withLock { () -> Subscription? in
             guard lock.withLock({ types.insert(ObjectIdentifier(channel.eventType)).inserted }) else { return nil }
@@ -81,7 +81,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
         resume?()
     }
 
-    /// Answers at once if the event is there, else when it comes or the ticket is given up.
+    /// Answers at once if the event is there, and otherwise when it comes or the ticket is given up.
     func take<E: DomainEvent>(
         _ type: E.Type,
         named name: String,
@@ -125,7 +125,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     private func end(_ ticket: Int, _ error: any Error) {
         let waiter: Waiter? = lock.withLock {
             guard let index = waiters.firstIndex(where: { $0.ticket == ticket }) else {
-                // The one who waits is still on the way.
+                // The waiting task has not added its waiter yet.
                 if open.contains(ticket) { givenUp[ticket] = error }
                 return nil
             }
@@ -139,7 +139,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     }
 }
 
-/// Has a recorder told of every event type that is used for the first time.
+/// Tells a recorder of every event type when it is used for the first time.
 final class RecorderRegistration: InterestObserver {
     let isBridge = false
 

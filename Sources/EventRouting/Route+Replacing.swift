@@ -29,10 +29,10 @@ extension Route {
     /// Whether this link's process will take the place of the present one.
     func isSuccessor(_ link: Link) -> Bool { lock.withLock { successor === link } }
 
-    /// Makes the link of a process that is ready the present one, and moves the events there; the present one's process
-    /// has ended.
+    /// Puts the link of a process that is ready in the place of the present link, whose process has ended, and moves
+    /// the events to it.
     ///
-    /// If that link has just ended, nothing is moved: its process was the last one, and the next start gets all events.
+    /// If the new link has just ended too, nothing is moved: no process is left, and the next start gets all events.
     package func succeed(by next: Link) {
         let retired: Link? = lock.withLock {
             guard successor === next, !next.hasEnded else { return nil }

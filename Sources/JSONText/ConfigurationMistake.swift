@@ -21,7 +21,7 @@ package struct ConfigurationMistake: Sendable, Hashable, CustomStringConvertible
 
 /// Collects the mistakes of one reading, so that a person gets all of them at once.
 ///
-/// A class because the values of one tree report into it while they are walked; it stays on the thread of the reading.
+/// A class, because the values of one tree report into it while they are walked; it stays on the reading thread.
 package final class ConfigurationMistakes {
     private var collected: [ConfigurationMistake] = []
 

@@ -1,5 +1,4 @@
-/// An object of a configuration whose keys are known: gives out what they lead to, and reports what is missing or
-/// unknown.
+/// An object of a configuration whose keys are known: gives out their values, and reports missing and unknown keys.
 package struct ConfigurationObject {
     private let value: ConfigurationValue
     private let values: [String: ConfigurationValue]
@@ -30,7 +29,7 @@ package struct ConfigurationObject {
         self.values = values
     }
 
-    /// What the key leads to; reported as missing if there is none.
+    /// The value of the key; a missing key is reported.
     package func required(_ key: String, expected: String) -> ConfigurationValue? {
         guard let found = values[key] else {
             value.report("the key \(JSONEscaping.quoted(key)) is missing, expected \(expected)")
@@ -39,7 +38,7 @@ package struct ConfigurationObject {
         return found
     }
 
-    /// What the key leads to, if it is there.
+    /// The value of the key, if it is there.
     package func optional(_ key: String) -> ConfigurationValue? { values[key] }
 
     /// Reports a mistake at the object as a whole.

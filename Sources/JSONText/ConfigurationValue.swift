@@ -58,7 +58,7 @@ package struct ConfigurationValue {
 
     /// One of the names of an enumeration.
     ///
-    /// - Parameter synonyms: words of other programs that are not taken, but answered with the right one.
+    /// - Parameter synonyms: words of other programs; they are refused, and the sentence suggests the right word.
     package func choice<Choice: CaseIterable & RawRepresentable>(
         _: Choice.Type = Choice.self,
         synonyms: [String: Choice] = [:]

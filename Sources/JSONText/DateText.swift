@@ -7,8 +7,8 @@ package enum DateText {
 
     /// Seconds since 1970 as RFC 3339 text; nil outside the years 0 to 9999.
     ///
-    /// It has six decimals at most if they mean this double and no other, and nine if not: then ``RFC3339`` reads the
-    /// date from them that was written here as this double.
+    /// The text has at most six decimals if they mean exactly this double, and nine otherwise. From the nine decimals
+    /// ``RFC3339`` reads the date that was written here as this double.
     package static func rfc3339(seconds: Double) -> String? {
         guard seconds.isFinite, let whole = Int64(exactly: seconds.rounded(.down)), representable.contains(whole) else {
             return nil
@@ -20,8 +20,8 @@ package enum DateText {
             let nanoseconds = Int(microseconds - carry * 1_000_000) * 1_000
             return rfc3339(seconds: whole + carry, nanoseconds: nanoseconds)
         }
-        // Less than half a nanosecond below a whole second, as doubles get only within a month of 1970, is that
-        // nanosecond.
+        // A double less than half a nanosecond below a whole second becomes the last nanosecond before it. Doubles are
+        // that fine only within a month of 1970.
         return rfc3339(
             seconds: whole,
             nanoseconds: min(Int((fraction * 1_000_000_000).rounded()), 999_999_999),
@@ -35,9 +35,9 @@ package enum DateText {
         return rfc3339(seconds: Int64(nanoseconds / 1_000_000_000), nanoseconds: microseconds * 1_000)
     }
 
-    /// The fraction has no decimals, three, six or nine: as few as say it all.
+    /// The fraction has no decimals, three, six or nine: the fewest that are exact.
     ///
-    /// - Parameter hasAllDecimals: whether it has nine in any case, which ``RFC3339`` reads as the date itself.
+    /// - Parameter hasAllDecimals: whether it has nine in any case; ``RFC3339`` reads nine as the date itself.
     package static func rfc3339(seconds: Int64, nanoseconds: Int, hasAllDecimals: Bool = false) -> String? {
         guard representable.contains(seconds), (0..<1_000_000_000).contains(nanoseconds) else { return nil }
         let day = Int((Double(seconds) / Double(secondsPerDay)).rounded(.down))
@@ -63,8 +63,8 @@ package enum DateText {
 
     /// The proleptic Gregorian date of a day.
     ///
-    /// The year is taken to begin in March, so that the leap day is its last and
-    /// months have a regular pattern; 400 such years are always 146,097 days.
+    /// The year is taken to begin in March: then the leap day is its last, and months have a regular pattern. 400 such
+    /// years are always 146,097 days.
     private static func civil(daysSinceEpoch: Int) -> (year: Int, month: Int, day: Int) {
         let daysFromYearZero = daysSinceEpoch + 719_468
         let era = (daysFromYearZero >= 0 ? daysFromYearZero : daysFromYearZero - 146_096) / 146_097

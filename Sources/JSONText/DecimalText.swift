@@ -1,11 +1,11 @@
 import CBOR
 
-/// The decimal digits of an integer of CBOR, small or big, and numbers made of them and a power of ten.
+/// The decimal digits of a CBOR integer, small or big, and numbers made of such digits and a power of ten.
 struct DecimalText {
-    /// Longer big integers are not turned to digits: the work grows with the square of the length.
+    /// Longer big integers are not turned into digits: the work grows with the square of the length.
     private static let longestInteger = 64
 
-    /// Powers of ten up to here are written out as zeros.
+    /// Powers of ten up to this one are written out as zeros.
     private static let plainPlaces: Int64 = 40
 
     private let isNegative: Bool
@@ -40,7 +40,7 @@ struct DecimalText {
     /// This integer times a power of ten.
     func text(exponent: Int64) -> String {
         if exponent == 0 {
-            // With a point when it is beyond 64 bits, since readers may (ours does) refuse such an integer.
+            // Beyond 64 bits with a point, because readers may refuse such an integer; ours does.
             let fits = digits.utf8.count < 20
             return fits ? integerText : integerText + ".0"
         }
@@ -53,7 +53,7 @@ struct DecimalText {
         return "\(sign)\(padded.dropLast(places)).\(padded.suffix(places))"
     }
 
-    /// The digits of a big-endian number, or of that plus one, which is how CBOR counts negative ones.
+    /// The digits of a big-endian number, or of that number plus one, as CBOR counts negative numbers.
     private static func digits(_ bytes: [UInt8], addingOne: Bool) -> String? {
         let significant = bytes.drop { $0 == 0 }
         guard significant.count <= longestInteger else { return nil }

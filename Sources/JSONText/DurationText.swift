@@ -8,7 +8,7 @@ package enum DurationText {
 
     package enum Outcome: Sendable, Hashable {
         case duration(Duration)
-        /// A sentence's end: what was expected.
+        /// The end of a sentence that says what was expected.
         case expected(String)
     }
 

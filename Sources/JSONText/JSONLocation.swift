@@ -17,8 +17,8 @@ package struct JSONLocation: Sendable, Hashable, CustomStringConvertible {
 
 /// Turns byte offsets into locations.
 ///
-/// Offsets that only grow cost one walk over the text in all, so a tree with a location in every node is still made in
-/// linear time. An offset that lies behind the last one starts again at the front, which only errors ask for, once.
+/// As long as offsets only grow, they cost one walk over the text in all. So a tree with a location in every node is
+/// still made in linear time. A smaller offset starts again at the front; only errors ask for one, once.
 struct JSONLocator {
     private let bytes: [UInt8]
     private var line = 1

@@ -2,7 +2,7 @@ package import CBOR
 
 /// A value that was read from a JSON text, with the place where it stands.
 package struct JSONNode: Sendable, Hashable {
-    /// What stands there.
+    /// The value itself.
     ///
     /// Integers keep CBOR's whole range, -2^64 to 2^64 - 1, exactly; only what was written with a fraction or an
     /// exponent is a `number`.
@@ -19,7 +19,7 @@ package struct JSONNode: Sendable, Hashable {
         case object([Member])
     }
 
-    /// One key of an object and what it leads to.
+    /// One key of an object and its value.
     package struct Member: Sendable, Hashable {
         package let key: String
         package let keyLocation: JSONLocation
@@ -29,7 +29,7 @@ package struct JSONNode: Sendable, Hashable {
     package let value: Value
     package let location: JSONLocation
 
-    /// What the key leads to, if this is an object that has it.
+    /// The value of a key, if this is an object that has the key.
     package subscript(key: String) -> JSONNode? {
         guard case .object(let members) = value else { return nil }
         return members.first { $0.key == key }?.node

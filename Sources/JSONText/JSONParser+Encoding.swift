@@ -1,6 +1,6 @@
 import CBOR
 
-/// The check that the text is UTF-8, done once before anything else, so that nothing after it meets a broken scalar.
+/// Checks that the text is UTF-8, once before anything else, so that no later step meets a broken scalar.
 extension JSONParser {
     mutating func checkEncoding() throws(JSONError) {
         try checkByteOrder()
@@ -24,8 +24,8 @@ extension JSONParser {
         default:
             break
         }
-        // No JSON text begins with NUL or has one in second place, whereas the first character, which is ASCII, has one
-        // beside it in UTF-16 and UTF-32.
+        // No JSON text begins with NUL or has NUL as its second byte. In UTF-16 and UTF-32 the first character, which
+        // is ASCII, has a NUL beside it.
         if bytes.count >= 2, (first == 0) != (second == 0) || (first == 0 && second == 0 && bytes.count >= 4) {
             throw error(
                 .wrongEncoding,

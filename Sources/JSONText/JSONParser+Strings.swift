@@ -101,7 +101,7 @@ extension JSONParser {
             if isLineSeparator(at: start + 1) {
                 position = start + 4
             } else {
-                // Any other character stands for itself; the rest of a longer scalar follows in the next run.
+                // Any other character stands for itself; the next run takes the rest of a longer scalar.
                 unescaped.append(byte)
             }
         }
@@ -122,7 +122,7 @@ extension JSONParser {
         )
     }
 
-    /// After `\u`: four digits, and the second half of a pair where they are the first.
+    /// Reads what follows `\u`: four digits and, if they are the first half of a pair, the second half.
     private mutating func readUnicodeEscape(from start: Int) throws(JSONError) -> Unicode.Scalar {
         let first = try readHexadecimal(digits: 4, from: start)
         if let scalar = Unicode.Scalar(first) {

@@ -131,7 +131,7 @@ struct JSONParser {
         return JSONNode.Member(key: key, keyLocation: keyLocation, node: node)
     }
 
-    /// Where the key stood before, or nil and it is remembered.
+    /// Where the key stood before; nil for a new key, which is then remembered.
     private func firstLocation(
         of key: String,
         at location: JSONLocation,
@@ -163,7 +163,8 @@ struct JSONParser {
         return try readIdentifier()
     }
 
-    /// After a value: a comma goes on (false), the closing bracket ends the container (true).
+    /// Reads what follows a value: false for a comma, which goes on; true for the closing bracket, which ends the
+    /// container.
     private mutating func readSeparator(
         closing: UInt8,
         of container: String,

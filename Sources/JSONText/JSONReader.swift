@@ -3,29 +3,31 @@
 /// Strict where RFC 8259 leaves a choice: no byte order mark, no key twice in an object, no lone surrogates, no integer
 /// that 64 bits (and a sign) cannot hold, no number that is infinite as a double.
 ///
-/// Keys are the same key when their scalars are, as in CBOR here; Swift's `String` would also take the composed and the
-/// decomposed spelling of a letter as one.
+/// Two keys are the same when their scalars are, as in CBOR here. Swift's `String` would also take the composed and the
+/// decomposed spelling of a letter as the same.
 package struct JSONReader: Sendable {
     /// The grammar that is accepted.
     package enum Dialect: Sendable, Hashable {
         /// RFC 8259.
         case json
-        /// JSON5: comments, trailing commas, bare keys, single quotes, hexadecimal integers, and so on. Other than in
-        /// the specification `NaN` and `Infinity` are refused, and so are raw control characters in strings except tab.
+        /// JSON5: comments, trailing commas, bare keys, single quotes, hexadecimal integers, and so on.
+        ///
+        /// Unlike the specification, it refuses `NaN`, `Infinity`, and raw control characters in strings except tab.
         case json5
     }
 
-    /// The deepest nesting that can be asked for, which is the wire protocol's.
+    /// The deepest nesting that can be asked for, the same as the wire protocol's.
     ///
-    /// The reader recurses once a level; so many fit the 512 KiB of stack that some threads have, in a debug build too.
+    /// The reader recurses once a level; so many levels fit the 512 KiB of stack that some threads have, even in a
+    /// debug build.
     package static let greatestDepth = 64
 
     package let dialect: Dialect
     package let maximumDepth: Int
     /// How many values a text may hold, the inner ones of arrays and objects included.
     ///
-    /// Each takes some dozen bytes of memory, though it may be one byte of the text: to be set where a text comes from
-    /// who is not trusted.
+    /// A value takes some dozen bytes of memory, though it may be one byte of the text. Set this where a text comes
+    /// from an untrusted source.
     package let maximumValues: Int
 
     package init(

@@ -1,7 +1,8 @@
 import CBOR
 
-/// Tagged values: those whose meaning JSON texts have a customary form for. A tag around something that does not fit it
-/// is left out, like an unknown one.
+/// Tagged values whose meaning has a customary form in JSON texts.
+///
+/// A tag whose content does not fit it is left out, like an unknown tag.
 extension JSONWriter {
     func write(_ content: CBORValue, tag: UInt64, to output: inout [UInt8], indentation: Int) {
         switch (tag, content) {
@@ -42,7 +43,7 @@ extension JSONWriter {
         }
     }
 
-    /// To the nanosecond, which is what RFC 3339 is read to.
+    /// To the nanosecond, the finest that ``RFC3339`` reads.
     private static func extendedTimeText(_ value: CBORValue) -> String? {
         guard let time = ExtendedTime(value) else { return nil }
         if case .fractional(let seconds) = time.base, time.since2001 == nil {

@@ -19,14 +19,14 @@ package import CBOR
 /// | keys that are not text | the text that they become, or else their JSON |
 /// | arrays, maps and tagged values as keys inside such a key | the base64 text of their CBOR |
 ///
-/// The text has no line break unless it is `pretty`. The writer recurses once a level: values come from decoders that
-/// limit it.
+/// The text has no line break unless it is `pretty`. The writer recurses once a level; the decoders that made the
+/// values have limited the levels.
 package struct JSONWriter: Sendable {
     package var pretty: Bool
 
-    /// Whether what is written becomes a key, in quotation marks and with each of its own escaped.
+    /// Whether the output becomes a key, in quotation marks and with each of its own quotation marks escaped.
     ///
-    /// A key in a key in a key would double at each step: 40 bytes of CBOR would fill the memory.
+    /// Without this, a key inside a key would double in length at each step: 40 bytes of CBOR would fill the memory.
     private var isKey = false
 
     package init(pretty: Bool = false) {
@@ -43,9 +43,9 @@ package struct JSONWriter: Sendable {
         write(value, to: &output, indentation: 0)
     }
 
-    /// How many bytes of JSON all texts and byte strings of the value come to, without what is between them.
+    /// How many bytes of JSON all texts and byte strings of the value take, without what is between them.
     ///
-    /// The rest is bounded by the number of values, and these by their bytes alone: a control character takes six.
+    /// The number of values bounds the rest. Only their bytes bound the texts: a control character takes six.
     package static func bytesOfText(in value: CBORValue) -> Int {
         switch value {
         case .text(let text): JSONEscaping.byteCount(of: text)
@@ -57,18 +57,19 @@ package struct JSONWriter: Sendable {
         }
     }
 
-    /// A key that is no text becomes one, with each of its quotes escaped.
+    /// A key that is not text becomes text, with each of its quotes escaped.
     private static func bytesOfKey(_ key: CBORValue) -> Int {
         if case .text = key { bytesOfText(in: key) } else { 2 * bytesOfText(in: key) }
     }
 
-    /// Whether two keys of one map become the same text, as 1 and "1" do: an object with both would say one thing to
-    /// one reader and another to the next.
+    /// Whether two keys of one map become the same text, as 1 and "1" do.
+    ///
+    /// An object with both would say one thing to one reader and another to the next.
     package static func hasTwinKeys(in value: CBORValue) -> Bool {
         switch value {
         case .array(let elements): return elements.contains { hasTwinKeys(in: $0) }
         case .map(let entries):
-            // Texts alone differ: a decoder has seen to that.
+            // A map with only text keys needs no look: a decoder has refused equal texts.
             if entries.contains(where: { if case .text = $0.key { false } else { true } }) {
                 var texts = Set<[UInt8]>()
                 for entry in entries {
@@ -137,7 +138,7 @@ package struct JSONWriter: Sendable {
             return
         case .array, .map, .tagged:
             if isKey {
-                // It was nested no deeper than a decoder allows, and what a decoder has read can be written.
+                // The key is nested no deeper than a decoder allows, and what a decoder has read can be written.
                 Base64Text.append((try? key.encoded()) ?? [], to: &output)
                 return
             }

@@ -11,7 +11,7 @@ package enum NearestName {
 
     /// The nearest name, if it is near.
     ///
-    /// A third of its letters may be wrong, swapped, missing or too many. Case is no difference.
+    /// A third of its letters may be wrong, swapped, missing or too many. Case makes no difference.
     package static func suggestion(for word: String, among names: [String]) -> String? {
         guard word.utf8.count <= longestWord else { return nil }
         let written = Array(word.lowercased().unicodeScalars)
@@ -27,7 +27,7 @@ package enum NearestName {
         return nearest?.name
     }
 
-    /// Changes, insertions, removals and swaps of neighbours that make one word of the other.
+    /// How many changes, insertions, removals and swaps of neighbours turn one word into the other.
     static func distance(_ first: [Unicode.Scalar], _ second: [Unicode.Scalar]) -> Int {
         var beforeLast: [Int] = []
         var last = Array(0...second.count)

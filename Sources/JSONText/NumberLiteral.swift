@@ -1,13 +1,13 @@
-/// A decimal number while it is read digit by digit: its integer as long as 64 bits hold it, and as much of its digits
+/// A decimal number while it is read digit by digit: its integer as long as 64 bits hold it, and as many of its digits
 /// as decide which double is nearest.
 ///
 /// A number of any length takes the same memory and one step a digit.
 struct NumberLiteral {
-    /// No double needs more than 767 digits to be told from the middle between it and its neighbour; what follows
-    /// counts only as "and a bit more".
+    /// No double needs more than 767 digits to be told from the middle between it and its neighbour; further digits
+    /// count only as "and a bit more".
     private static let decisiveDigits = 770
 
-    /// Exponents beyond are as good as infinite, and adding the number of digits of any text to them cannot overflow.
+    /// Exponents beyond this are as good as infinite; adding the number of digits of any text to them cannot overflow.
     private static let greatestExponent = 1 << 40
 
     let isNegative: Bool
@@ -44,10 +44,10 @@ struct NumberLiteral {
         exponent = exponent * 10 + (isNegative ? -Int(digit) : Int(digit))
     }
 
-    /// True if the digit counts as a place of the kept digits, so that a later one stands one place lower.
+    /// True if the digit takes a place among the kept digits, so that the next digit stands one place lower.
     private mutating func appendSignificant(_ digit: UInt8) -> Bool {
         if digits.isEmpty, digit == 0 {
-            // A leading zero is no digit of the number; after the point it shifts what follows all the same.
+            // A leading zero is no digit of the number; after the point it still shifts what follows.
             return true
         }
         guard digits.count < Self.decisiveDigits else {
@@ -58,7 +58,7 @@ struct NumberLiteral {
         return true
     }
 
-    /// The integer, if this is one that has no more than 64 bits and a sign.
+    /// The integer, if the number is one and needs no more than 64 bits and a sign.
     var integer: JSONNode.Value? {
         guard !isFloatingPoint, !magnitudeOverflowed else {
             // -2^64 is the one integer of the range whose magnitude has 65 bits.

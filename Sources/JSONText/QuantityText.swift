@@ -1,6 +1,6 @@
 /// A number with a unit, as people write them: `100ms`, `1.5s`, `4MiB`.
 struct QuantityText {
-    /// Longer texts are no quantity that anybody means.
+    /// No person who means a quantity writes a longer text.
     private static let longest = 40
 
     /// The digits, without the point.
@@ -45,7 +45,7 @@ struct QuantityText {
         self.unit = String(decoding: bytes[position...], as: UTF8.self)
     }
 
-    /// The quantity in the smallest unit, if it is a whole number of them that fits 64 bits (with a sign).
+    /// The quantity in the smallest unit, if it is a whole number of such units and fits 64 bits (with a sign).
     func whole(times factor: UInt64) -> Int64? {
         let (high, low) = digits.multipliedFullWidth(by: factor)
         var divisor: UInt64 = 1

@@ -10,13 +10,13 @@ package struct TraceEntry {
     package var category: String?
     /// The number of the process.
     package let process: Int32
-    /// The process's own line if nil.
+    /// The number of the thread; nil for the process's own line.
     package var thread: UInt64?
     /// In nanoseconds.
     package var time: UInt64?
     package var duration: UInt64?
     package var identifier: String?
-    /// Of an instant: how far its line reaches.
+    /// For an instant: how far its line reaches.
     package var scope: String?
     package var bindsToEnclosing = false
     package var arguments: [(key: String, value: Argument)] = []
@@ -27,7 +27,7 @@ package struct TraceEntry {
         self.process = process
     }
 
-    /// The two that say what a process is called, and which of all it is from the top.
+    /// The two entries that give a process its name, and its place from the top.
     package static func names(ofProcess process: Int32, _ name: String, at place: Int) -> [TraceEntry] {
         var called = TraceEntry("process_name", "M", process: process)
         called.arguments = [("name", .text(name))]
@@ -36,7 +36,7 @@ package struct TraceEntry {
         return [called, order]
     }
 
-    /// The one that says what a thread is called.
+    /// The entry that gives a thread its name.
     package static func name(ofThread thread: UInt64, of process: Int32, _ name: String) -> TraceEntry {
         var called = TraceEntry("thread_name", "M", process: process)
         called.thread = thread
@@ -69,7 +69,7 @@ package struct TraceEntry {
         text.append(UInt8(ascii: "}"))
     }
 
-    /// What a peer says is the number of a thread need not be one.
+    /// The number that a peer gives for a thread may be one that no thread can have.
     private var tid: UInt32 { thread.map { UInt32(clamping: $0) } ?? UInt32(clamping: process) }
 
     private static func microseconds(_ nanoseconds: UInt64) -> String {

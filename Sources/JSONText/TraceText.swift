@@ -1,6 +1,6 @@
 /// The text of a Chrome trace, an object with `traceEvents`, entry by entry.
 package struct TraceText {
-    /// What has not been taken.
+    /// The bytes that have not been taken yet.
     private var text: [UInt8]
     private var isFirst = true
 
@@ -14,7 +14,7 @@ package struct TraceText {
         text += Array(#"},"traceEvents":["#.utf8)
     }
 
-    /// How many bytes there are to be taken.
+    /// How many bytes can be taken.
     package var count: Int { text.count }
 
     package mutating func append(_ entry: TraceEntry) {
@@ -26,7 +26,7 @@ package struct TraceText {
     /// Ends the text; nothing follows.
     package mutating func end() { text += Array("\n]}\n".utf8) }
 
-    /// What has come since this was called last.
+    /// Returns what was appended since the last call.
     package mutating func take() -> [UInt8] {
         defer { text.removeAll(keepingCapacity: true) }
         return text

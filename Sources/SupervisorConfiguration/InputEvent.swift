@@ -2,9 +2,9 @@ import CBOR
 package import DomainEvents
 import JSONText
 
-/// An event that a line of the input describes.
+/// An event that is described by a line of the input.
 package struct InputEvent: Sendable, Hashable {
-    /// Attributes of a printed event that say nothing about what is published.
+    /// Attributes of a printed event that do not matter for publishing.
     private static let ignored = [
         "specversion", "id", "source", "time", "attempt", "causationid", "datacontenttype", "dataschema", "subject",
     ]
@@ -12,7 +12,7 @@ package struct InputEvent: Sendable, Hashable {
     package let name: String
     /// The fields, in CBOR.
     package let payload: [UInt8]
-    /// Where in a distributed trace the event belongs.
+    /// The event's place in a distributed trace.
     package let traceparent: Traceparent?
 
     /// Reads the event's fields, an object of JSON.
@@ -73,7 +73,7 @@ package struct InputEvent: Sendable, Hashable {
         }
     }
 
-    /// - Parameter key: under which the fields stand, if under any.
+    /// - Parameter key: the key of the fields; nil if they have none.
     private static func payload(of fields: JSONNode, named key: String?) throws(InputMistake) -> [UInt8] {
         do throws(CBORError) {
             return try fields.cborValue.encoded()
@@ -97,12 +97,12 @@ package struct InputEvent: Sendable, Hashable {
     }
 }
 
-/// What is wrong with a line of the input.
+/// A mistake in a line of the input.
 package struct InputMistake: Error, Sendable, Hashable {
     package let message: String
-    /// Where in the line, counted from 1; nil if it is the line as a whole.
+    /// The place in the line, counted from 1; nil for the line as a whole.
     package let column: Int?
-    /// The line of what was read, counted from 1.
+    /// The number of the line in the text that was read, counted from 1.
     package let line: Int
 
     package init(_ message: String, column: Int? = nil, line: Int = 1) {
@@ -115,7 +115,7 @@ package struct InputMistake: Error, Sendable, Hashable {
         self.init(message, column: node.location.column, line: node.location.line)
     }
 
-    /// The sentence with its place in front.
+    /// The sentence, with the place in front of it.
     package func description(file: String, line: Int) -> String {
         "\(file):\(line):\(column.map { "\($0):" } ?? "") \(message)"
     }

@@ -1,12 +1,12 @@
 import BridgePlatform
 import JSONText
 
-/// What beside its program has to be there for a worker to be started, as far as it can be seen before.
+/// Checks before a worker's start that the files it needs beside its program exist, as far as that can be seen.
 extension ProgramSearch {
-    /// As much as the kernel looks at.
+    /// As many bytes as the kernel looks at.
     private static let firstBytes = 256
 
-    /// A worker's working directory; a relative one counts from that of this process.
+    /// Checks a worker's working directory; a relative one counts from that of this process.
     func checkDirectory(_ path: String, writtenAt value: ConfigurationValue) {
         let kind = OperatingSystem.status(of: path)?.kind
         if kind == .directory { return }
@@ -19,15 +19,15 @@ extension ProgramSearch {
         )
     }
 
-    /// What a box gives to a worker.
+    /// Checks a file that a box gives to a worker.
     func checkFile(_ path: String, writtenAt value: ConfigurationValue) {
         if OperatingSystem.fileExists(path) { return }
         report("there is no file \(ShownValue.text(path)), expected one or a directory", writtenAt: value)
     }
 
-    /// A script needs a first line with an interpreter that is there.
+    /// Checks that the first line of a script names an existing interpreter.
     ///
-    /// A file that cannot be read is left alone: it may be executed all the same.
+    /// A file that cannot be read is left alone, since it may be executable all the same.
     func checkScript(_ path: String, writtenAt value: ConfigurationValue) {
         guard let bytes = try? SystemFile.open(reading: path).read(upTo: Self.firstBytes) else { return }
         guard bytes.starts(with: "#!".utf8) else {
@@ -41,7 +41,7 @@ extension ProgramSearch {
         }
         let line = bytes.dropFirst(2).prefix { $0 != UInt8(ascii: "\n") }.drop(while: Self.isBlank)
         let interpreter = String(decoding: line.prefix { !Self.isBlank($0) }, as: UTF8.self)
-        // A relative one counts from the worker's directory.
+        // A relative interpreter counts from the worker's directory.
         guard interpreter.hasPrefix("/"), !CurrentProcess.isExecutableFile(interpreter) else { return }
         let ending = interpreter.utf8.last == UInt8(ascii: "\r") ? "; its first line ends with a carriage return" : ""
         report(

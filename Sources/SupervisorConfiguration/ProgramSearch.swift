@@ -1,13 +1,13 @@
 import BridgePlatform
 package import JSONText
 
-/// Finds the programs that a configuration names: beside the supervisor, then from the configuration's directory, then
-/// in `PATH`.
+/// Finds the programs of a configuration: beside the supervisor, then from the configuration's directory, then in
+/// `PATH`.
 package struct ProgramSearch {
     private let supervisorDirectory: String?
     private let configurationDirectory: String
     private let searchPath: [String]
-    /// Where what is not there is reported; nil to report it among the configuration's other mistakes.
+    /// Where missing programs are reported; nil to report them among the configuration's other mistakes.
     let missing: ConfigurationMistakes?
 
     init(
@@ -22,7 +22,7 @@ package struct ProgramSearch {
         self.missing = missing
     }
 
-    /// A search for this process and that configuration file.
+    /// A search for this process and this configuration file.
     package init(configuration file: String, missing: ConfigurationMistakes?) {
         let slash = file.lastIndex(of: "/")
         let written = slash.map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."
@@ -36,7 +36,7 @@ package struct ProgramSearch {
         )
     }
 
-    /// Paths are absolute, since a worker may have a working directory of its own.
+    /// Makes a path absolute, since a worker may have a working directory of its own.
     private static func absolute(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
         let directory = OperatingSystem.workingDirectory ?? "."
@@ -47,12 +47,12 @@ package struct ProgramSearch {
         directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
     }
 
-    /// A path as the configuration writes it: a relative one counts from the configuration's directory.
+    /// A path of the configuration: a relative one counts from the configuration's directory.
     package func fromConfiguration(_ path: String) -> String {
         path.hasPrefix("/") ? path : Self.joined(configurationDirectory, path)
     }
 
-    /// Every path where the program may be, the preferred one first.
+    /// Every path at which the program may be, the preferred one first.
     func candidates(for program: String) -> [String] {
         if program.hasPrefix("/") { return [program] }
         var directories = [supervisorDirectory, configurationDirectory].compactMap(\.self)
@@ -60,7 +60,7 @@ package struct ProgramSearch {
         return directories.map { Self.joined($0, program) }
     }
 
-    /// The path of the program; if there is none it is reported, and the path is the one where it would be best.
+    /// The path of the program; a missing program is reported, and the path is then the preferred one.
     func path(of program: String, writtenAt value: ConfigurationValue) -> String {
         let candidates = candidates(for: program)
         if let found = candidates.first(where: CurrentProcess.isExecutableFile) {

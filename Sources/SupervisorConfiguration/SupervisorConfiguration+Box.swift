@@ -1,14 +1,14 @@
 import JSONText
 
-/// How a configuration says what a worker may use up, among its limits, and touch, in its box.
+/// Reads what a worker may use up, among its limits, and what it may touch, in its box.
 extension SupervisorConfiguration {
-    /// What of the limits is the operating system's to keep.
+    /// The limits that the operating system keeps.
     static let systemLimits = ["memory", "cpuTime", "openFiles", "processes", "core", "fileSize"]
 
     private static let greatestSize = 1 << 50
     private static let leastMemory = 16 << 20
 
-    /// Reads what belongs to the box out of the worker's limits.
+    /// Reads the limits that belong to the worker's box.
     static func readSystemLimits(of worker: inout Worker, from limits: ConfigurationObject) {
         var box = worker.box ?? Worker.Box()
         box.memory = limits.optional("memory")?.byteCount(in: leastMemory...greatestSize, example: "512MiB")
@@ -20,7 +20,7 @@ extension SupervisorConfiguration {
         if box != Worker.Box() { worker.box = box }
     }
 
-    /// The system counts processor time in seconds.
+    /// Takes whole seconds only, as the system counts processor time in seconds.
     private static func wholeSeconds(_ value: ConfigurationValue) -> Duration? {
         guard let time = value.duration(in: .seconds(1)...durations.upperBound, example: "10s") else { return nil }
         guard time.components.attoseconds == 0 else {
@@ -30,7 +30,7 @@ extension SupervisorConfiguration {
         return time
     }
 
-    /// Behind the limits.
+    /// Reads the worker's box; the limits have to be read before.
     static func readBox(of worker: inout Worker, from object: ConfigurationObject, _ programs: ProgramSearch?) {
         let keys = ["readOnly", "writable", "network", "connections", "umask", "bestEffort"]
         guard let members = object.optional("box")?.object(keys: keys) else { return }
@@ -65,7 +65,7 @@ extension SupervisorConfiguration {
         }
     }
 
-    /// In octal digits, as everywhere; a number would be read as a decimal one.
+    /// Reads a mask in octal digits, as everywhere; a number would be read as a decimal one.
     private static func mask(_ value: ConfigurationValue) -> Int? {
         guard let text = value.nonEmptyString(example: "077") else { return nil }
         guard let mask = Int(text, radix: 8),
@@ -80,9 +80,9 @@ extension SupervisorConfiguration {
 }
 
 extension SupervisorConfiguration.Worker {
-    /// What the worker may use up and touch; nil where nothing is said, for whatever the supervisor may.
+    /// What the worker may use up and touch; where a member is nil, that is whatever the supervisor may.
     package struct Box: Sendable, Hashable {
-        /// Absolute, or from the worker's directory.
+        /// Paths, absolute or from the worker's directory.
         package struct Files: Sendable, Hashable {
             package var readOnly: [String]
             package var writable: [String]
@@ -97,10 +97,10 @@ extension SupervisorConfiguration.Worker {
         package var core: Int?
         /// In bytes.
         package var fileSize: Int?
-        /// Nil for all that its user may touch.
+        /// The files that the worker may touch; nil for all that its user may.
         package var files: Files?
         package var allowsNetwork = true
-        /// To sockets of this machine, where there is no network.
+        /// Whether it may connect to sockets of this machine while it has no network.
         package var allowsConnections = false
         package var mask: Int?
         package var isBestEffort = false

@@ -1,8 +1,8 @@
 import BridgePlatform
 
-/// How a configuration is read from its file.
+/// Reads a configuration from its file.
 extension SupervisorConfiguration {
-    /// A file larger than this is no configuration that anybody wrote.
+    /// A file larger than this is no configuration that a person wrote.
     static let greatestFileSize = 1 << 20
 
     /// Reads and checks a configuration file; pipes are fine too.
@@ -17,7 +17,7 @@ extension SupervisorConfiguration {
         do {
             let opened = try SystemFile.open(reading: file)
             var bytes: [UInt8] = []
-            // Counted while it is read: the size that the kernel states is no limit for pipes and devices.
+            // Counted while reading, since the size that the kernel states is no limit for pipes and devices.
             while bytes.count <= greatestFileSize {
                 let chunk = try opened.read(upTo: 64 << 10)
                 if chunk.isEmpty { return bytes }

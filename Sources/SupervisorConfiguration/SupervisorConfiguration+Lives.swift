@@ -1,21 +1,21 @@
 import JSONText
 
-/// How a configuration says which workers begin and end with others, and what of that does not fit together.
+/// Reads which workers begin and end with others, and reports settings that do not fit together.
 extension SupervisorConfiguration {
-    /// Whether the end of significant workers stops all.
+    /// Whether the end of significant workers stops all workers.
     package enum AutomaticShutdown: String, Sendable, Hashable, CaseIterable {
         case never
         case anySignificant = "any-significant"
         case allSignificant = "all-significant"
     }
 
-    /// Whether workers wait for each other when they are started.
+    /// Whether workers wait for each other at the start.
     package enum StartOrder: String, Sendable, Hashable, CaseIterable {
         case together
         case inSequence = "in-sequence"
     }
 
-    /// Behind the workers, whose significance has to fit.
+    /// Reads the start order, and checks the shutdown against the workers' significance; the workers are read before.
     mutating func readLives(from object: ConfigurationObject) {
         startOrder = object.optional("startOrder")?.choice() ?? startOrder
         guard automaticShutdown != .never, !workers.isEmpty, !workers.contains(where: \.isSignificant) else { return }
@@ -25,7 +25,7 @@ extension SupervisorConfiguration {
             )
     }
 
-    /// Behind the worker's restart type, which has to fit.
+    /// Reads settings that have to fit the worker's restart type; that is read before.
     static func readLife(
         of worker: inout Worker,
         from object: ConfigurationObject,
@@ -53,7 +53,7 @@ extension SupervisorConfiguration {
         }
     }
 
-    /// `true`, or an object with the time until the worker is stopped.
+    /// Reads `true`, or an object with the time until the idle worker is stopped.
     private static func readDemand(of worker: inout Worker, from object: ConfigurationObject) {
         guard let value = object.optional("onDemand") else { return }
         if case .bool(let isOnDemand) = value.node.value {

@@ -1,8 +1,7 @@
 import DomainEvents
 import JSONText
 
-/// How a configuration says what becomes of events for which an outbox has no room: by event name, a word or
-/// `{ latest: "field" }`.
+/// Reads what becomes of events for which an outbox has no room: by event name, a word or `{ latest: "field" }`.
 extension SupervisorConfiguration {
     private enum Word: String, CaseIterable {
         case wait

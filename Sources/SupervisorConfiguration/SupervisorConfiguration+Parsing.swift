@@ -2,9 +2,9 @@ import BridgePlatform
 import DomainEvents
 import JSONText
 
-/// How a configuration is made of the text of its file: every mistake is collected, none stops the walk.
+/// Makes a configuration from the text of its file; every mistake is collected, and none stops the reading.
 extension SupervisorConfiguration {
-    /// The longest time that a setting may say; beyond it is a slip of the unit.
+    /// The longest time of a setting; a longer one is a slip of the unit.
     private static let longestTime: Duration = .seconds(7 * 86_400)
 
     static let durations = Duration.milliseconds(1)...longestTime
@@ -15,10 +15,10 @@ extension SupervisorConfiguration {
     /// A frame limit below this would refuse the control messages of the link.
     private static let leastFrame = 64 << 10
 
-    /// Well below 0x7B000000, where the length of a frame would begin like a line of JSON.
+    /// Well below 0x7B000000: from there on the length of a frame would begin like a line of JSON.
     private static let greatestSize = 1 << 30
 
-    /// What systemd and container runtimes call the restart rules.
+    /// The restart rules by their names in systemd and container runtimes.
     private static let restartSynonyms: [String: Worker.Restart] = [
         "always": .permanent, "unless-stopped": .permanent, "on-failure": .transient, "never": .temporary,
         "no": .temporary,
@@ -26,7 +26,7 @@ extension SupervisorConfiguration {
 
     /// Reads the text of a configuration file; `file` is the name that errors show.
     ///
-    /// - Parameter programs: how the workers' programs are found; nil to leave them as they are written.
+    /// - Parameter programs: finds the workers' programs; nil to leave their paths as they are written.
     package static func parse(
         _ bytes: [UInt8],
         file: String,
@@ -46,13 +46,13 @@ extension SupervisorConfiguration {
         return configuration
     }
 
-    /// Nil only after a mistake was reported; a value does not mean that there was none.
+    /// Returns nil only after it has reported a mistake; a value does not mean that there was none.
     private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
         let keys = [
             "strategy", "intensity", "workers", "deadLetters", "automaticShutdown", "startOrder", "control", "$schema",
         ]
         guard let object = value.object(keys: keys) else { return nil }
-        // For editors alone.
+        // Only editors use the schema.
         _ = object.optional("$schema")?.string(example: "configuration.schema.json")
         let shutdown: AutomaticShutdown = object.optional("automaticShutdown")?.choice() ?? .never
         let list = object.required("workers", expected: "an array with at least one worker")
@@ -167,7 +167,7 @@ extension SupervisorConfiguration {
         value.uniqueNames(example: "BoxProvisioned") { EventName.mistake(in: $0) }
     }
 
-    /// A socket's address has room for so many bytes, counted from the top.
+    /// Checks the length of the absolute path, since a socket's address has room for so many bytes only.
     private static func controlPath(_ value: ConfigurationValue, _ programs: ProgramSearch?) -> String? {
         guard let path = value.systemString(example: "run/supervisor.sock") else { return nil }
         let length = (programs?.fromConfiguration(path) ?? path).utf8.count
@@ -179,7 +179,7 @@ extension SupervisorConfiguration {
         return path
     }
 
-    /// Whether the ids of events, and what is printed of them, call something by the name that is no worker.
+    /// Whether the ids of events, or printed events, use this name for something that is no worker.
     private static func isTaken(_ name: String) -> Bool {
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let parts = name.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
@@ -258,7 +258,7 @@ extension SupervisorConfiguration {
         readSystemLimits(of: &worker, from: limits)
     }
 
-    /// What a worker may do with its link.
+    /// The limits on a worker's use of its link.
     private static let linkLimits = ["interestNames", "eventNames", "controlMessages", "frameDeadline"]
 
     private static func readLinkLimits(of worker: inout Worker, from limits: ConfigurationObject) {
@@ -273,7 +273,7 @@ extension SupervisorConfiguration {
 }
 
 extension ConfigurationValue {
-    /// A non-empty string that the kernel can take: it has no NUL, which would end it early.
+    /// A non-empty string that the kernel can take, which has no NUL: a NUL would end it early.
     fileprivate func systemString(example: String) -> String? {
         guard let text = nonEmptyString(example: example) else { return nil }
         return withoutNUL(text)

@@ -1,7 +1,6 @@
 import JSONText
 
-/// How a configuration says that many workers share the events of one specification: a count, or how the members are
-/// chosen as well.
+/// Reads how many workers share the events of one specification: a count, or a count and how members are chosen.
 extension SupervisorConfiguration {
     private enum Word: String, CaseIterable {
         case anyMember = "any-member"
@@ -15,10 +14,10 @@ extension SupervisorConfiguration {
         }
     }
 
-    /// Each member is a process.
+    /// The bounds of a pool's size; each member is a process.
     private static let poolMembers = 1...256
 
-    /// - Parameter worker: as far as it has been read: its name and what it subscribes to.
+    /// - Parameter worker: the worker as far as it has been read: its name and its subscriptions.
     static func pool(_ value: ConfigurationValue, of worker: Worker) -> Worker.Pool? {
         guard case .object = value.node.value else {
             return value.integer(in: poolMembers).map { checked(Worker.Pool(members: $0), value, worker) }
@@ -65,7 +64,7 @@ extension SupervisorConfiguration {
         return value.choice(Word.self)?.key
     }
 
-    /// Members of pools have names, too.
+    /// Reports workers whose names are taken by members of pools.
     static func reportNames(takenByPoolsOf workers: [Worker], _ lines: [String: Int], in value: ConfigurationValue) {
         for worker in workers where worker.pool != nil {
             for member in worker.processNames {
@@ -79,7 +78,7 @@ extension SupervisorConfiguration {
 }
 
 extension SupervisorConfiguration.Worker {
-    /// The names of its processes: its own, or those of the pool's members.
+    /// The names of the worker's processes: its own, or those of the pool's members.
     package var processNames: [String] {
         guard let pool else { return [name] }
         return (0..<pool.members).map { "\(name).\($0 + 1)" }

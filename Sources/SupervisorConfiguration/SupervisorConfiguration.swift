@@ -1,34 +1,34 @@
 package import DomainEvents
 
-/// What a configuration file says: the workers, and how they are supervised.
+/// The content of a configuration file: the workers, and how they are supervised.
 ///
 /// A plain value with the defaults filled in. It knows the words of the file, not the types that carry them out.
 package struct SupervisorConfiguration: Sendable, Hashable {
-    /// Who is restarted with a worker that ended.
+    /// Which workers are restarted with a worker that ended.
     package enum Strategy: String, Sendable, Hashable, CaseIterable {
         case oneForOne = "one-for-one"
         case oneForAll = "one-for-all"
         case restForOne = "rest-for-one"
     }
 
-    /// How many restarts are borne in how much time before the supervisor gives up.
+    /// How many restarts the supervisor bears in how much time before it gives up.
     package struct Intensity: Sendable, Hashable {
         package var restarts = 5
         package var within: Duration = .seconds(10)
     }
 
-    /// How many events that could not be handled are kept.
+    /// How many dead letters are kept.
     package struct DeadLetters: Sendable, Hashable {
-        /// What happens when there are as many.
+        /// What happens when the letters have reached the bound.
         package enum WhenFull: String, Sendable, Hashable, CaseIterable {
-            /// A worker that makes more of them gets nothing more.
+            /// A worker that makes further letters gets no more events.
             case stop
-            /// The oldest is thrown away.
+            /// The oldest letter is thrown away.
             case evictOldest = "evict-oldest"
         }
 
         package var letters = 1_000
-        /// What they may take, in bytes.
+        /// The most bytes that the letters may take.
         package var bytes = 16 << 20
         package var whenFull = WhenFull.stop
     }
@@ -38,9 +38,9 @@ package struct SupervisorConfiguration: Sendable, Hashable {
     package var automaticShutdown = AutomaticShutdown.never
     package var startOrder = StartOrder.together
     package var deadLetters = DeadLetters()
-    /// Where other processes attach, as written: a path that counts from the file; nil if none may.
+    /// The socket at which other processes attach, as written: the path counts from the file; nil if none may attach.
     package var control: String?
-    /// In the order of the file, which is the order of the start; never empty.
+    /// The workers in the order of the file, in which they start; never empty.
     package var workers: [Worker]
 }
 
@@ -57,26 +57,26 @@ extension SupervisorConfiguration {
             case temporary
         }
 
-        /// How long restarts wait, growing from the one to the other.
+        /// How long restarts wait: the pause grows from the initial to the maximum one.
         package struct Backoff: Sendable, Hashable {
             package var initial: Duration = .milliseconds(100)
             package var maximum: Duration = .seconds(30)
         }
 
-        /// How silence is told from work.
+        /// How the supervisor tells silence from work.
         package struct Heartbeat: Sendable, Hashable {
             package var every: Duration = .seconds(1)
-            /// Heartbeats that may be missing in a row.
+            /// How many heartbeats in a row may be missing.
             package var tolerance = 3
         }
 
         /// How the worker is stopped.
         package struct Shutdown: Sendable, Hashable {
-            /// From the request to stop until the worker is killed.
+            /// The time from the request to stop until the worker is killed.
             package var grace: Duration = .seconds(5)
         }
 
-        /// What the worker may take up.
+        /// Limits on what the worker may take up.
         package struct Limits: Sendable, Hashable {
             /// Bytes of events that wait for the worker or for their acknowledgement.
             package var outbox = 4 << 20
@@ -84,25 +84,25 @@ extension SupervisorConfiguration {
             package var overflow: [String: OverflowPolicy] = [:]
             /// Bytes of a single frame.
             package var frame = 16 << 20
-            /// Crashes over one event until that is put aside.
+            /// How many crashes over one event there may be until the event is put aside.
             package var strikes = 3
-            /// For how long the worker may have one event in its handlers; nil for as long as they like.
+            /// How long the worker's handlers may take for one event; nil for no limit.
             package var handlerDeadline: Duration?
-            /// Bytes of what it prints that are shown in a second.
+            /// How many bytes of the worker's output are shown in a second.
             package var output = 1 << 20
-            /// Event names that the worker may want.
+            /// How many event names the worker may want.
             package var interestNames = 4_096
-            /// Event names that it may bring and that neither the host nor another worker knows.
+            /// How many event names it may bring that neither the host nor another worker knows.
             package var eventNames = 4_096
-            /// Control messages in a second, beside the answers to events.
+            /// How many control messages it may send in a second, beside the answers to events.
             package var controlMessages = 1_000
-            /// For how long a frame may make no progress.
+            /// How long a frame may make no progress.
             package var frameDeadline: Duration = .seconds(5)
         }
 
         /// Workers that share their events.
         package struct Pool: Sendable, Hashable {
-            /// Which of them gets an event.
+            /// Chooses the member that gets an event.
             package enum Key: Sendable, Hashable {
                 case field(String)
                 case anyMember
@@ -110,45 +110,45 @@ extension SupervisorConfiguration {
             }
 
             package var members: Int
-            /// By event name; `*` stands for the rest.
+            /// The keys by event name; `*` stands for all other names.
             package var keys: [String: Key] = [:]
         }
 
         package var name: String
-        /// As written: a path, or a name to look for beside the supervisor, beside the file and in `PATH`.
+        /// The program as written: a path, or a name to look for beside the supervisor, beside the file and in `PATH`.
         package var executable: String
         package var arguments: [String] = []
-        /// Added to the small clean environment that every worker gets.
+        /// Variables that are added to the small clean environment of every worker.
         package var environment: [String: String] = [:]
         /// The working directory; nil for the supervisor's own.
         package var directory: String?
-        /// Names of the events that the worker wants.
+        /// The names of the events that the worker wants.
         package var subscribes: [String] = []
-        /// Names of the events that are taken from the worker; nil if all are.
+        /// The names of the events that are taken from the worker; nil if all are.
         package var publishes: [String]?
         package var restart = Restart.permanent
-        /// Whether its end may end all workers.
+        /// Whether the worker's end may end all workers.
         package var isSignificant = false
-        /// How long it may have had nothing to do, if it runs only while there is something; nil if it runs all the
+        /// For an on-demand worker, how long it may have nothing to do before it is stopped; nil if it runs all the
         /// time.
         package var idleTime: Duration?
         package var backoff = Backoff()
-        /// From the start of the process until it has to be ready.
+        /// The time from the start of the process until it has to be ready.
         package var handshake: Duration = .seconds(10)
         package var heartbeat = Heartbeat()
         package var shutdown = Shutdown()
         package var limits = Limits()
-        /// How many of it run, and which of them gets an event; nil for one that gets all.
+        /// How many members the worker has, and which of them gets an event; nil for a single worker that gets all.
         package var pool: Pool?
-        /// Whether it may attach to the control socket.
+        /// Whether the worker may attach to the control socket.
         package var allowsControl = false
-        /// What it may use up and touch; nil for whatever the supervisor may.
+        /// What the worker may use up and touch; nil for whatever the supervisor may.
         package var box: Box?
     }
 }
 
 extension SupervisorConfiguration.Worker {
-    /// A worker of which everything else is as it is without a word in the file.
+    /// A worker with the defaults of the file for everything else.
     package init(_ name: String, running executable: String) {
         self.init(name: name, executable: executable)
     }

@@ -1,13 +1,13 @@
 package import JSONText
 
-/// Why there is no configuration: each line of the description names the file.
+/// Why a configuration could not be read; each line of the description names the file.
 package enum SupervisorConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The file could not be read; the reason is a sentence's end such as `Permission denied`.
+    /// The file could not be read; the reason is the end of a sentence, such as `Permission denied`.
     case unreadable(file: String, reason: String)
     case directory(file: String)
     case tooLarge(file: String, limit: Int)
     case syntax(file: String, JSONError)
-    /// Never empty.
+    /// The mistakes in the file; never empty.
     case mistakes(file: String, [ConfigurationMistake])
 
     package var description: String {

@@ -2,13 +2,13 @@ import DomainEvents
 import EventBridge
 import Supervision
 
-/// A bridge whose workers are this same program, and what a work can have beside what it measures.
+/// A bridge whose workers run this same program, with further load beside the measured work.
 struct BenchmarkBridge {
     let publisher = EventPublisher()
     private var workers: [WorkerSpecification] = []
     private(set) var slowLink: SlowLink?
 
-    /// Adds a worker that does its half of the work that the arguments name.
+    /// Adds a worker for its half of the work that the arguments name.
     mutating func add(
         _ name: String = "benchmark",
         _ arguments: [String],
@@ -21,19 +21,19 @@ struct BenchmarkBridge {
                 executable: .beside("bridge-benchmark"),
                 arguments: ["worker"] + arguments,
                 subscribes: subscribes,
-                // A hundred of them may start at once.
+                // A hundred workers may start at once.
                 handshakeTimeout: .seconds(60),
                 shutdown: shutdown
             )
         )
     }
 
-    /// Adds workers for whom there is nothing to do.
+    /// Adds workers that have nothing to do.
     mutating func addIdle(_ count: Int) {
         for number in 0..<count { add("idle-\(number)", ["idle"], subscribes: [BenchmarkAwaited.self]) }
     }
 
-    /// Adds a worker that takes a millisecond for each event, and a producer that always has one more for it.
+    /// Adds a worker that takes a millisecond for each event, and a producer that always has one more event for it.
     mutating func addSlowLink() {
         add(SlowLink.worker, ["slow"], subscribes: [BenchmarkLoad.self], shutdown: .killing)
         slowLink = SlowLink(publisher)

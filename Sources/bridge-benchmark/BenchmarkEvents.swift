@@ -1,7 +1,7 @@
 import DomainEvents
 import FoundationEssentials
 
-/// What most works exchange: a number, and the title that goes with it.
+/// The events of most works: a number, and the title that goes with it.
 protocol TitledEvent: DomainEvent {
     var id: Int64 { get }
     var title: String { get }
@@ -10,13 +10,13 @@ protocol TitledEvent: DomainEvent {
 }
 
 extension TitledEvent {
-    /// The event of this number.
+    /// The event with this number.
     @inline(__always)
     init(_ id: Int64) {
         self.init(id: id, title: Title.of(id))
     }
 
-    /// Ends the program if the title is not the number's.
+    /// Ends the program if the title does not go with the number.
     @inline(__always)
     func checkTitle() {
         if title != Title.of(id) { Report.fail("event \(id) has the title \(title)") }
@@ -58,13 +58,14 @@ struct BenchmarkBlob: DomainEvent {
     let blob: Data
 }
 
-/// Tells the worker to send.
+/// Tells the worker to begin sending.
 struct BenchmarkStarted: DomainEvent {
     let count: Int64
     let blobBytes: Int
 }
 
-/// What a worker has received: from when to when on the machine's clock, after it has checked all of it.
+/// A worker's report after it has checked everything that it received: the first and the last time on the machine's
+/// clock.
 struct BenchmarkReceived: DomainEvent {
     let first: UInt64
     let last: UInt64
@@ -78,13 +79,13 @@ struct BenchmarkResident: DomainEvent {
 /// Tells the worker to stop, as SIGSTOP does.
 struct BenchmarkStopped: DomainEvent {}
 
-/// What is published to a worker that has stopped, or is slow.
+/// An event for a worker that has stopped or is slow.
 struct BenchmarkLoad: DomainEvent {
     let id: Int64
     let filler: Data
 }
 
-/// What idle workers wait for and no process publishes.
+/// An event that idle workers wait for and no process publishes.
 struct BenchmarkAwaited: DomainEvent {}
 
 /// The titles that go with the numbers.

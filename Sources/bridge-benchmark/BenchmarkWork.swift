@@ -1,35 +1,35 @@
-/// One of the works: its name, how often it is done, and what does it.
+/// One of the works: its name, its usual count, and the code that does it.
 struct BenchmarkWork: Sendable {
-    /// As it stands on the command line and is asked for with `--only`.
+    /// The name on the command line and after `--only`.
     let name: String
-    /// What follows the name on the command line before the count.
+    /// The words between the name and the count on the command line.
     var options: [String] = []
-    /// For `help`.
+    /// The line of `help`.
     let summary: String
     /// How many events, trips or starts there are by default.
     let count: Int64
-    /// As many as show that the work can be done, and no more.
+    /// The smallest count that shows that the work can be done.
     let quickCount: Int64
     let run: @Sendable (_ count: Int64) async throws -> Void
 
-    /// What this program has to be told to do it.
+    /// The arguments with which this program does the work.
     func arguments(isQuick: Bool) -> [String] {
         [name] + options + ["\(isQuick ? quickCount : count)"]
     }
 }
 
 extension BenchmarkWork {
-    /// The work that these words ask for; W3 is followed by its size.
+    /// The work with this name and these options; the option of W3 is its size.
     static func named(_ name: String, options: [String]) -> BenchmarkWork? {
         all.first { $0.name == name && $0.options == options }
     }
 
-    /// Whether it has this name, or one that goes on after it with a hyphen.
+    /// Whether the work has this name, or a longer one in which a hyphen follows it.
     func isNamed(_ beginning: String) -> Bool {
         name == beginning || name.hasPrefix(beginning + "-")
     }
 
-    /// All of them, in the order in which they are done and shown.
+    /// All works, in the order in which they are done and shown.
     static let all: [BenchmarkWork] =
         roundTrips + floods + blobs + starts + supervision + [codec, inProcess] + growth + simulation
 
@@ -115,7 +115,7 @@ extension BenchmarkWork {
         ]
     }
 
-    /// Payloads of any size.
+    /// The work with payloads of this size.
     static func blob(
         _ bytes: Int,
         _ name: String = "W3",

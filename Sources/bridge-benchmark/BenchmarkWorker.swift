@@ -2,9 +2,9 @@ import BridgePlatform
 import BridgeWorker
 import DomainEvents
 
-/// The worker's half of each work; the same program, started by a bridge.
+/// The worker's half of each work, in the same program, started by a bridge.
 enum BenchmarkWorker {
-    /// - Parameter arguments: the work, and what belongs to it.
+    /// - Parameter arguments: the name of the work, and its options.
     static func run(_ arguments: ArraySlice<String>) async {
         let work = arguments.first ?? ""
         let rest = arguments.dropFirst()

@@ -1,13 +1,13 @@
 import BridgePlatform
 
-/// Measures the bridge: all works with a table, or one work whose measurements are printed as JSON lines.
+/// Measures the bridge: all works with a table, or one work with its measurements as JSON lines.
 @main
 struct BridgeBenchmark {
     private enum ExitCode {
         static let usage: CInt = 64
         static let noInput: CInt = 66
         static let software: CInt = 70
-        /// As the peers have it.
+        /// The exit status that the peers use, too.
         static let unsupported: CInt = 77
     }
 

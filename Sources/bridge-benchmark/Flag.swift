@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Set once, and looked at all the time.
+/// A flag that is set once and read all the time.
 final class Flag: Sendable {
     private let value = Atomic<Bool>(false)
 

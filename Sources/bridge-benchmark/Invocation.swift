@@ -1,18 +1,18 @@
 import JSONText
 
-/// What the command line asks for.
+/// The request on the command line.
 enum Invocation {
     case help
-    /// One work, its measurements printed as JSON lines.
+    /// One work, with its measurements as JSON lines.
     case work(BenchmarkWork, count: Int64)
-    /// Many works, each in a process of its own, and a table.
+    /// Many works, each in a process of its own, with a table.
     case suite(SuiteOptions)
     case stopped(StoppedOptions)
     /// The other half of a work, which this program starts itself.
     case worker(ArraySlice<String>)
     case rawPeer(ArraySlice<String>)
     case emptyProgram
-    /// A work of the peers that this form of it has not.
+    /// A work of the peers that this program does not have in this form.
     case unsupported(String)
 
     init(_ arguments: ArraySlice<String>) throws(UsageError) {
@@ -105,7 +105,7 @@ struct UsageError: Error, CustomStringConvertible {
 }
 
 extension String {
-    /// With spaces behind it, or before it, up to a width.
+    /// The text with spaces behind it, or before it, up to a width.
     func padded(to width: Int, atStart: Bool = false) -> String {
         let space = String(repeating: " ", count: max(0, width - count))
         return atStart ? space + self : self + space

@@ -1,10 +1,10 @@
 import DomainEvents
 
-/// Event types by the thousand, each with a name of its own: a number, whose binary digits make the type.
+/// Thousands of event types with names of their own; each is a number whose binary digits make the type.
 ///
-/// What counts is that they are known: subscribed to at both ends, and named by one to the other.
+/// They only have to be known: both ends subscribe to them, and one end names them to the other.
 enum KnownTypes {
-    /// Subscribes to so many different types with handlers that are never called.
+    /// Subscribes to so many different types, with handlers that are never called.
     static func subscribe(_ count: Int, to publisher: EventPublisher) -> [Subscription] {
         (0..<count).map { type(of: $0, after: End.self).subscribe(publisher) }
     }
@@ -13,7 +13,7 @@ enum KnownTypes {
         type(of: number, after: End.self).eventName
     }
 
-    /// The type of the number's digits, lowest first, behind those that are there.
+    /// The type for the digits of `number`, lowest first, behind the digits of `lower`.
     private static func type(of number: Int, after lower: any BinaryDigits.Type) -> any KnownEventType.Type {
         func next<Lower: BinaryDigits>(_ lower: Lower.Type) -> any KnownEventType.Type {
             if number == 0 { return KnownEvent<Lower>.self }

@@ -1,12 +1,12 @@
 import BridgePlatform
 import Dispatch
 
-/// This program, started once more with other arguments, and what it prints.
+/// This program, started once more with other arguments, and its output.
 struct OwnProgram: Sendable {
     let output: SystemFile
     private let child: ChildProcess
 
-    /// What a program needs to be loaded, and sanitizers to end it when they have found something.
+    /// The variables for loading a program, and for sanitizers that end it when they have found something.
     private static let inherited = ["PATH", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"]
 
     /// - Parameter socket: becomes descriptor 3 of the new process.
@@ -19,12 +19,12 @@ struct OwnProgram: Sendable {
         request.standardError = .inherit
         if let socket { request.descriptors = [.init(child: 3, parent: socket)] }
         child = try ChildProcess.spawn(request)
-        // Open here, it would never end.
+        // The pipe would never end while this end is open here.
         pipe.writing.close()
         output = SystemFile(pipe.reading)
     }
 
-    /// All that it prints from now on, until it closes its standard output.
+    /// Everything that it prints from now on, until it closes its standard output.
     func text() throws(SystemFileError) -> String {
         var bytes: [UInt8] = []
         while true {
@@ -34,11 +34,11 @@ struct OwnProgram: Sendable {
         }
     }
 
-    /// All that it prints, and how it ends; a thread of its own waits for that.
+    /// Everything that it prints, and its exit status; a thread of its own waits for the end.
     func finish() async -> (output: String, status: ExitStatus) {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                // What cannot be read is missing from the output, and the exit status says more.
+                // Output that cannot be read is missing; the exit status says more.
                 let output = (try? text()) ?? ""
                 continuation.resume(returning: (output, waitForExit()))
             }
@@ -49,7 +49,7 @@ struct OwnProgram: Sendable {
         child.waitForExit().status
     }
 
-    /// Ends it and what it has started.
+    /// Ends the program and the processes that it has started.
     func kill() {
         _ = try? child.signalGroup(OperatingSystem.kill)
     }

@@ -7,7 +7,7 @@ enum Report {
         CurrentProcess.writeAll("{" + all.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}\n", to: 1)
     }
 
-    /// Three decimals.
+    /// The value with three decimals.
     private static func decimal(_ value: Double) -> String {
         let thousandths = Int64((value * 1_000).rounded())
         let fraction = String(thousandths % 1_000)
@@ -66,7 +66,7 @@ enum Report {
         )
     }
 
-    /// From the kill of a worker to the report of its death, and until its replacement was ready.
+    /// The times from the kill of a worker to the report of its death, and to the ready replacement.
     static func deaths(noticed: [UInt64], replaced: [UInt64]) {
         for (name, times) in [("noticed", noticed), ("replaced", replaced)] {
             line(
@@ -79,7 +79,7 @@ enum Report {
         }
     }
 
-    /// What idle workers cost their host: processor time, and memory for each.
+    /// The cost of idle workers for their host: processor time, and memory for each worker.
     static func idle(workers: Int, nanosecondsPerSecond: UInt64, bytesPerWorker: Int) {
         line(
             "supervision-idle",
@@ -90,13 +90,13 @@ enum Report {
         )
     }
 
-    /// The memory that processes have had in RAM.
+    /// The memory of processes in RAM.
     static func residents(_ peer: String, _ bytes: [Int]) {
         let median = bytes.sorted()[bytes.count / 2]
         line("W4-memory", peer: peer, [("resident_mib", mebibytes(median)), ("n", "\(bytes.count)")])
     }
 
-    /// What an event has cost, and what the host had in RAM after it; nanoseconds of its processor in a second of
+    /// The cost of an event, the host's memory in RAM afterwards, and its processor's nanoseconds in a second of
     /// idling.
     static func cost(
         _ work: String,
@@ -126,7 +126,7 @@ enum Report {
         )
     }
 
-    /// How much longer something took than it does alone, and how much longer something did that shares nothing.
+    /// How much longer something took than it does alone, and the same for a control that shares nothing.
     static func ratios(_ variant: String, _ sorted: [Double], controls: [Double], nanosecondsPerDelivery: Double) {
         line(
             "W5-\(variant)",
@@ -139,7 +139,7 @@ enum Report {
         )
     }
 
-    /// How many worlds there were in a second of a processor, and how much of their own time passed in it.
+    /// How many worlds ran in a second of a processor, and how much of their own time passed in it.
     static func worlds(_ work: String, _ count: Int64, simulated: Duration, nanoseconds: UInt64) {
         let (seconds, attoseconds) = simulated.components
         let time = Double(seconds) + Double(attoseconds) / 1e18
@@ -156,7 +156,7 @@ enum Report {
         line("W5-\(variant)", [("bytes", decimal(bytes)), ("ok", "true")])
     }
 
-    /// Another worker's round trips beside a stopped one, by what the producer did meanwhile, and the host's memory.
+    /// Another worker's round trips beside a stopped one, for each activity of the producer, and the host's memory.
     static func stopped(_ work: StoppedWork.Outcome) {
         func microseconds(_ nanoseconds: UInt64) -> String { decimal(Double(nanoseconds) / 1_000) }
         let options = work.options
@@ -183,7 +183,7 @@ enum Report {
         line("stopped-\(options.outbox >> 20)-\(options.hardLimit >> 20)MiB-\(options.bytes)", fields)
     }
 
-    /// Of times in any order.
+    /// A percentile of times in any order.
     static func percentile(_ percent: Int, of times: [UInt64]) -> UInt64 {
         times.sorted()[min(times.count - 1, times.count * percent / 100)]
     }

@@ -2,7 +2,7 @@ import DomainEvents
 import EventBridge
 import FoundationEssentials
 
-/// Keeps the outbox of a slow worker full while something else is measured.
+/// Keeps the outbox of a slow worker full while another thing is measured.
 final class SlowLink: Sendable {
     static let worker = "slow"
 
@@ -13,12 +13,12 @@ final class SlowLink: Sendable {
         self.publisher = publisher
     }
 
-    /// Publishes more than the outbox takes before `send` waits, and from then on an event whenever there is room.
+    /// Publishes more than the outbox takes before `send` waits, and from then on one event whenever there is room.
     func fill() {
         let load = BenchmarkLoad(id: 0, filler: Data(repeating: 0x61, count: 1_000))
         for _ in 0..<5_000 { publisher.publish(load) }
         Task.detached { [publisher, isDone] in
-            // Throws when the bridge is shut down.
+            // `send` throws when the bridge is shut down.
             while !isDone.isSet { try await publisher.send(load) }
         }
     }

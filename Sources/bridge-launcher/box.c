@@ -1,5 +1,5 @@
-// The box around a worker: what it may use up and touch. It is closed before the worker's program begins, inherited by all that
-// the program starts, and never opened again.
+// The box around a worker: what the worker may use up and touch. The launcher closes it before the worker's program
+// begins. Everything that the program starts inherits it, and it is never opened again.
 
 #define _GNU_SOURCE
 
@@ -12,18 +12,18 @@
 static int resource_of(enum box_limit limit) {
     switch (limit) {
     // Not RLIMIT_AS: reserved addresses cost nothing, and a Swift program, like any with threads, reserves gigabytes of
-    // them. RLIMIT_DATA counts what can be written and is shared with no other process (since Linux 4.7), heap and
-    // stacks of threads alike.
+    // them. RLIMIT_DATA counts what can be written and is shared with no other process (since Linux 4.7): heap and
+    // thread stacks alike.
     case limit_memory: return RLIMIT_DATA;
-    // Of each process for itself. At the limit SIGXCPU, which a program may handle, then SIGKILL.
+    // Each process has its own. At the limit the kernel sends SIGXCPU, which a program may handle, then SIGKILL.
     case limit_processor_seconds: return RLIMIT_CPU;
-    // The highest descriptor and one.
+    // One more than the highest descriptor.
     case limit_open_files: return RLIMIT_NOFILE;
     // Counts all processes and threads of the user, wherever they come from; does not hold for the superuser.
     case limit_processes: return RLIMIT_NPROC;
-    // A system that pipes cores to a program heeds no limit of them.
+    // A system that pipes cores to a program ignores this limit.
     case limit_core: return RLIMIT_CORE;
-    // SIGXFSZ for a process that writes beyond it.
+    // A process that writes beyond it gets SIGXFSZ.
     case limit_file_size: return RLIMIT_FSIZE;
     case limit_count: break;
     }
@@ -39,7 +39,7 @@ static struct launch_report set_limit(const struct box *box, enum box_limit limi
     if (getrlimit(resource, &value) != 0) return failed(stage_limit, errno, (int)limit);
     rlim_t soft = (rlim_t)box->limits[limit];
     rlim_t hard = limit == limit_processor_seconds ? soft + seconds_after_warning : soft;
-    // What is lower already stays so: only the superuser may raise it, and more was not asked for.
+    // A limit that is already lower stays so: only the superuser may raise it, and more was not asked for.
     if (value.rlim_max == RLIM_INFINITY || hard < value.rlim_max) value.rlim_max = hard;
     value.rlim_cur = soft < value.rlim_max ? soft : value.rlim_max;
     if (setrlimit(resource, &value) != 0) return failed(stage_limit, errno, (int)limit);
@@ -51,13 +51,13 @@ struct launch_report enter_box(const struct plan *plan) {
     if (!box->is_set) return succeeded();
     if (box->mask >= 0) umask((mode_t)box->mask);
     struct launch_report found = refuse_new_privileges(plan);
-    // Before the limits: the rules need descriptors.
+    // Before the limits, because the rules need descriptors.
     bool is_closed = box->rules_files || box->refuses_network;
     if (found.stage == 0 && is_closed) found = restrict_reach(plan);
     for (int limit = 0; found.stage == 0 && limit < limit_count; limit++) {
         if (box->limits[limit] >= 0) found = set_limit(box, (enum box_limit)limit);
     }
-    // Behind the limits, which only the superuser can raise.
+    // After the limits, because only the superuser can raise them.
     if (found.stage == 0 && is_closed) found = give_up_capabilities();
     if (found.stage == 0 && is_closed) found = restrict_calls(plan);
     return found;

@@ -1,9 +1,9 @@
-// What Landlock has no rule for, by a filter of system calls: what changes other processes, and, where that is asked for, sockets
-// of any kind but the one that connects processes of this machine. A network namespace needs rights that not every user has, and
-// Landlock's rules of the network know TCP alone.
+// A filter of system calls for what Landlock has no rule for. It refuses what changes other processes and, where that
+// is asked for, sockets of any kind but the one that connects processes of this machine. A network namespace needs
+// rights that not every user has, and Landlock's rules of the network know TCP alone.
 //
-// A filter sees numbers, and nothing that a pointer leads to: it cannot tell a process of the box from one outside. What names a
-// process by its number is refused whichever it is, but for 0, which is the caller.
+// A filter sees numbers, and nothing that a pointer leads to. So it cannot tell a process of the box from one outside.
+// It refuses every call that names a process by its number, except for 0, which is the caller.
 
 #define _GNU_SOURCE
 
@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The machines whose sockets come from system calls of their own alone, and whose numbers lie as the filter reads them.
+// The machines on which only system calls of that purpose make sockets, and numbers lie as the filter reads them.
 #if defined(__x86_64__)
 #define OWN_MACHINE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -36,7 +36,7 @@
 
 #ifdef OWN_MACHINE
 
-// Later than the headers that it may be built with.
+// These calls are newer than the headers that this may be built with.
 #ifndef SYS_io_uring_setup
 #define SYS_io_uring_setup 425
 #endif
@@ -59,7 +59,8 @@ static const struct {
     {SYS_add_key, ENOSYS},
     {SYS_request_key, ENOSYS},
     {SYS_keyctl, ENOSYS},
-    // Memory, messages and semaphores that all processes of the user share by number, as on a kernel without System V's.
+    // Memory, messages and semaphores that all processes of the user share by number, as on a kernel without System
+    // V's.
     {SYS_shmget, ENOSYS},
     {SYS_shmat, ENOSYS},
     {SYS_shmctl, ENOSYS},
@@ -71,15 +72,15 @@ static const struct {
     {SYS_semop, ENOSYS},
     {SYS_semtimedop, ENOSYS},
     {SYS_semctl, ENOSYS},
-    // POSIX queues have names that are in no file system which has rules.
+    // POSIX queues have names, but in no file system that has rules.
     {SYS_mq_open, ENOSYS},
     {SYS_mq_unlink, ENOSYS},
-    // Its flags lie in memory. Libraries fall back to clone.
+    // The flags of this call lie in memory. Libraries fall back to clone.
     {SYS_clone3, ENOSYS},
     {SYS_setns, EPERM},
 };
 
-/// Calls that may change the caller, and nothing else: the first argument is a process, and 0 the caller itself.
+/// Calls that may change the caller and nothing else: their first argument is a process, and 0 is the caller itself.
 static const unsigned int of_the_caller[] = {
     SYS_sched_setaffinity,
     SYS_sched_setattr,
@@ -108,7 +109,8 @@ static void load(struct filter *filter, size_t offset) {
     add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned int)offset));
 }
 
-/// The lower half of an argument, which is all that the kernel takes where it expects an int. These machines put that half first.
+/// Loads the lower half of an argument: the kernel takes no more where it expects an int. These machines put that half
+/// first.
 static void load_argument(struct filter *filter, size_t index) {
     load(filter, offsetof(struct seccomp_data, args) + index * sizeof(__u64));
 }
@@ -117,7 +119,7 @@ static void load_upper_half(struct filter *filter, size_t index) {
     load(filter, offsetof(struct seccomp_data, args) + index * sizeof(__u64) + sizeof(__u32));
 }
 
-/// Compares what was loaded, and leaves out `skipped` steps unless that is so.
+/// Compares what was loaded with `value`; leaves out `skipped` steps if the comparison is false.
 static void expect(struct filter *filter, unsigned short how, unsigned int value, unsigned char skipped) {
     add(filter, (struct sock_filter)BPF_JUMP((unsigned short)(BPF_JMP | how | BPF_K), value, 0, skipped));
 }
@@ -126,7 +128,7 @@ static void expect_equal(struct filter *filter, unsigned int value, unsigned cha
     expect(filter, BPF_JEQ, value, skipped);
 }
 
-/// Refuses a call of this number unless all of these arguments are these numbers.
+/// Refuses a call of this number unless each of these arguments has its value.
 static void allow_only(
     struct filter *filter, unsigned int number, unsigned char count, const unsigned int indexes[],
     const unsigned int values[]
@@ -134,15 +136,15 @@ static void allow_only(
     expect_equal(filter, number, (unsigned char)(2 * count + 2));
     for (unsigned char argument = 0; argument < count; argument++) {
         load_argument(filter, indexes[argument]);
-        // Of the steps behind this one: the rest of the arguments and the allowance.
+        // The steps to skip: the rest of the arguments, and the allowance.
         expect_equal(filter, values[argument], (unsigned char)(2 * (count - argument - 1) + 1));
     }
     allow(filter);
     refuse(filter, EPERM);
 }
 
-/// Refuses a call of this number with such an argument: `how` says whether it is this value (BPF_JEQ), or has one of these bits
-/// (BPF_JSET).
+/// Refuses a call of this number with such an argument: `how` says whether it is this value (BPF_JEQ), or has one of
+/// these bits (BPF_JSET).
 static void refuse_argument(
     struct filter *filter, unsigned int number, size_t index, unsigned short how, unsigned int value
 ) {
@@ -153,7 +155,7 @@ static void refuse_argument(
     allow(filter);
 }
 
-/// Limits of other processes can be read, and not set: prlimit(process, resource, new, old).
+/// A process can read the limits of others, but not set them: prlimit(process, resource, new, old).
 static void refuse_limits_of_others(struct filter *filter) {
     expect_equal(filter, SYS_prlimit64, 9);
     load_argument(filter, 0);
@@ -185,18 +187,18 @@ static void refuse_changes_outside(struct filter *filter) {
     for (size_t index = 0; index < sizeof of_the_caller / sizeof *of_the_caller; index++) {
         allow_only(filter, of_the_caller[index], 1, (const unsigned int[]){0}, (const unsigned int[]){0});
     }
-    // Not of a group either: a process can join one outside.
+    // Not of a group either: a process can join a group outside.
     allow_only(filter, SYS_setpriority, 2, (const unsigned int[]){0, 1}, (const unsigned int[]){PRIO_PROCESS, 0});
     allow_only(filter, SYS_ioprio_set, 2, (const unsigned int[]){0, 1}, (const unsigned int[]){one_process, 0});
     refuse_limits_of_others(filter);
     refuse_argument(filter, SYS_unshare, 0, BPF_JSET, CLONE_NEWUSER);
     refuse_argument(filter, SYS_clone, 0, BPF_JSET, CLONE_NEWUSER);
-    // What is put into a terminal's input its shell carries out.
+    // The shell carries out what is put into its terminal's input.
     refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
 }
 
 static void refuse_network(struct filter *filter, const struct box *box) {
-    // Its rings make sockets without a system call of that name.
+    // The rings of io_uring make sockets without a system call of that name.
     expect_equal(filter, SYS_io_uring_setup, 1);
     refuse(filter, ENOSYS);
     if (box->refuses_connections) {
@@ -209,7 +211,7 @@ static void refuse_network(struct filter *filter, const struct box *box) {
     load_argument(filter, 0);
     expect_equal(filter, AF_UNIX, 1);
     allow(filter);
-    // As on a machine that has no such network.
+    // The error of a machine that has no such network.
     refuse(filter, EAFNOSUPPORT);
 }
 

@@ -32,7 +32,7 @@ static bool signal_group(struct group group, int signal) {
     if (group.handle >= 0) {
         if (cbp_process_signal_group(group.handle, signal) == 0) return true;
         if (errno != EINVAL) return errno != ESRCH;
-        // An older kernel: the number is the group's own for as long as its leader has not been waited for.
+        // An older kernel: the number belongs to the group for as long as nothing has waited for its leader.
         if (cbp_process_signal(group.handle, group.leader, 0) != 0) return false;
     }
     return kill(-group.leader, signal) == 0 || errno != ESRCH;
@@ -53,7 +53,7 @@ static void forget_empty_groups(void) {
 static void remember(struct group group) {
     if (group_count == group_room) {
         forget_empty_groups();
-        // At most half full afterwards, so that looking at all of them is rare.
+        // Afterwards the table is at most half full, so that a look at all groups is rare.
         if (group_count * 2 >= group_room) {
             size_t room = group_room == 0 ? 32 : group_room * 2;
             struct group *larger = realloc(groups, room * sizeof *groups);
@@ -75,7 +75,7 @@ static int received_descriptor(struct msghdr *message) {
     return descriptor;
 }
 
-/// Takes what one worker has sent; false when there is nothing more to come, or nothing now.
+/// Takes what one worker has sent; false when nothing more comes, or nothing now.
 static bool take_notice(int socket) {
     struct launch_notice notice = {0};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
@@ -102,13 +102,13 @@ static void take_notices(int socket) {
     while (take_notice(socket)) {}
 }
 
-/// What asks other processes to end does not concern it: it ends with its bridge, and not a moment earlier.
+/// Ignores the signals that ask other processes to end: the guard ends with its bridge, and not a moment earlier.
 static void ignore_requests(void) {
     static const int requests[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
     for (size_t index = 0; index < sizeof requests / sizeof requests[0]; index++) signal(requests[index], SIG_IGN);
 }
 
-/// Readable when the parent has ended; -1 where the end of the connection has to tell.
+/// A descriptor that is readable once the parent has ended; -1 where the end of the connection has to tell.
 static int open_parent(pid_t parent) {
 #ifdef __linux__
     return cbp_process_open(parent);
@@ -118,8 +118,8 @@ static int open_parent(pid_t parent) {
 #endif
 }
 
-/// How often groups are looked at that are known by their number alone, in milliseconds: one that is empty has to be forgotten before the
-/// system gives its number to another.
+/// How often to look at groups that are known by their number alone, in milliseconds. An empty group has to be
+/// forgotten before the system gives its number to another.
 static int pause_between_looks(void) {
     for (size_t index = 0; index < group_count; index++) {
         if (groups[index].handle < 0) return 1000;
@@ -132,14 +132,14 @@ static void wait_for_end(pid_t parent, int socket) {
         {.fd = socket, .events = POLLIN},
         {.fd = open_parent(parent), .events = POLLIN},
     };
-    // Behind the line above: the parent's number cannot have been another process's then.
+    // After the line above: at that moment the parent's number cannot have been another process's.
     if (getppid() != parent) return;
     while (true) {
         int ready = poll(watched, 2, pause_between_looks());
         if (ready == 0) forget_empty_groups();
         if (ready <= 0) continue;
         take_notices(socket);
-        // No process can send any more: the bridge has ended, or its process.
+        // The bridge has ended, or its process has: no process can send any more.
         if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0 || watched[1].revents != 0) return;
     }
 }
@@ -148,16 +148,16 @@ int guard(const struct plan *plan) {
     ignore_requests();
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        // One descriptor for each worker.
+        // The guard needs one descriptor for each worker.
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-    // It keeps no directory busy.
+    // The guard keeps no directory busy.
     if (chdir("/") != 0) return 1;
     wait_for_end(plan->parent, plan->guard);
     take_notices(plan->guard);
     for (size_t index = 0; index < group_count; index++) signal_group(groups[index], SIGKILL);
-    // A bridge that has ended in good order has seen to that itself, and again does no harm.
+    // A bridge that has ended in good order has done this itself; a second time does no harm.
     if (plan->mark != NULL) kill_marked(plan->mark);
     return 0;
 }

@@ -1,5 +1,5 @@
-// A worker from its first instruction to its program: it is tied to its parent's life before it can do anything that could
-// outlive it.
+// A worker from its first instruction to its program. It is tied to its parent's life before it can do anything that
+// could outlive it.
 
 #define _GNU_SOURCE
 
@@ -16,9 +16,10 @@
 
 extern char **environ;
 
-/// Tells the guard of this process group, which this process leads and all of its children will be in.
+/// Tells the guard of this process group: this process leads it, and all its children will be in it.
 ///
-/// Behind the signal above: once the guard could come too late, this process does not get here.
+/// Called after the parent-death signal and the look at the parent: once the guard could come too late, this process
+/// does not get here.
 static void tell_guard(int guard) {
     struct launch_notice notice = {.process = (int32_t)getpid()};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
@@ -30,7 +31,7 @@ static void tell_guard(int guard) {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr aligned;
     } control;
-    // Names this very process, also when its number has long been given to another one.
+    // The descriptor names this very process, even when its number has long been given to another.
     int own = cbp_process_open(getpid());
     if (own >= 0) {
         memset(&control, 0, sizeof control);
@@ -51,24 +52,25 @@ static void tell_guard(int guard) {
 static void lower_descriptor_limit(const struct plan *plan) {
     struct rlimit limit;
     if (plan->descriptors < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    // A higher one than was asked for is no reason not to begin.
+    // A limit that stays higher than was asked for is no reason not to begin.
     if ((rlim_t)plan->descriptors < limit.rlim_cur) limit.rlim_cur = (rlim_t)plan->descriptors;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 struct launch_report launch(const struct plan *plan) {
-    // The program has neither; how the bridge learns that it has begun.
+    // The program gets neither descriptor. The closing of `status` tells the bridge that the program has begun.
     if (fcntl(plan->status, F_SETFD, FD_CLOEXEC) != 0) return failed(stage_usage, errno, 0);
     if (plan->guard >= 0 && fcntl(plan->guard, F_SETFD, FD_CLOEXEC) != 0) {
         return failed(stage_usage, errno, 0);
     }
-    // Kept by exec, unless the program changes the user or has capabilities of its own. Where there is no such signal, the guard is left.
+    // Exec keeps the signal, unless the program changes the user or has capabilities of its own. Where there is no such
+    // signal, only the guard is left.
     cbp_arm_parent_death_signal(SIGKILL);
-    // Behind it: a parent that died before has sent no signal.
+    // After that, because a parent that died before has sent no signal.
     if (getppid() != plan->parent) return failed(stage_parent, ESRCH, 0);
     if (plan->guard >= 0) tell_guard(plan->guard);
     lower_descriptor_limit(plan);
-    // Last, as it could refuse what is above.
+    // Last, because the box could refuse what is above.
     struct launch_report found = enter_box(plan);
     if (found.stage != 0) return found;
     execve(plan->program, plan->arguments, environ);

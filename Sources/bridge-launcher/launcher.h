@@ -26,19 +26,19 @@ struct box_path {
 
 /// What the worker may use up and touch; see docs/decisions/0022 and 0023.
 struct box {
-    /// Whether there is one at all.
+    /// Whether there is a box at all.
     bool is_set;
-    /// Whether the worker begins also where the system lacks what the box needs.
+    /// Whether the worker begins even where the system lacks what the box needs.
     bool is_best_effort;
     /// -1 where nothing was said.
     int64_t limits[limit_count];
     int mask;
-    /// Whether files can be touched only below `paths`, and where every program has to be able to.
+    /// Whether the worker can touch files only below `paths`, and where every program has to be able to.
     bool rules_files;
     struct box_path *paths;
     size_t path_count;
     bool refuses_network;
-    /// Whether sockets of this machine cannot be connected to either; only without network.
+    /// Whether the worker cannot connect to sockets of this machine either; only without network.
     bool refuses_connections;
 };
 
@@ -46,22 +46,23 @@ struct box {
 struct plan {
     /// The process that has started this one.
     pid_t parent;
-    /// Where a failure is reported; closed by the kernel when the program begins.
+    /// Where a failure is reported; the kernel closes it when the program begins.
     int status;
     /// The connection to the guard, from either side.
     int guard;
     bool is_guard;
-    /// How the variable begins that all workers of the bridge have in their environment, and what they start.
+    /// How the variable begins that all workers of the bridge, and all that they start, have in their environment.
     const char *mark;
     const char *program;
-    /// How many descriptors the worker may have open without raising the limit itself, where its parent has raised its own.
+    /// How many descriptors the worker may have open without raising the limit itself; for a parent that has raised its
+    /// own.
     int64_t descriptors;
     struct box box;
     /// The program's arguments, its name first.
     char **arguments;
 };
 
-/// How far it came, for the process that has started it. The numbers are known to BridgePlatform.
+/// How far the launch came, for the process that has started it. BridgePlatform knows the numbers.
 enum launch_stage {
     stage_usage = 1,
     stage_parent = 2,
@@ -69,16 +70,17 @@ enum launch_stage {
     /// The detail is a `box_limit`.
     stage_limit = 4,
     stage_privileges = 5,
-    /// The detail is what Landlock calls its version, 0 if there is none.
+    /// The detail is what Landlock calls its version; 0 if there is no Landlock.
     stage_files = 6,
-    /// The detail counts the paths of the command line, from 0.
+    /// The detail is the path's place among those of the command line, from 0.
     stage_path = 7,
     stage_network = 8,
-    /// Other processes are not safe from it, as a filter of system calls is missing.
+    /// Other processes are not safe from the worker, because the filter of system calls is missing.
     stage_calls = 9,
-    /// The same, as Landlock is missing.
+    /// The same, because Landlock is missing.
     stage_processes = 10,
-    /// Signals reach processes outside: told, and no reason not to begin. The detail is what Landlock calls its version.
+    /// Signals reach processes outside. This is told, and is no reason not to begin. The detail is what Landlock calls
+    /// its version.
     stage_signals = 11,
 };
 
@@ -101,36 +103,38 @@ struct launch_report lacking(const struct plan *plan, int32_t stage, int error, 
 /// Tells the process that has started this one; may be called several times.
 void report(const struct plan *plan, struct launch_report found);
 
-/// What a beginning worker sends to the guard, on Linux together with a pidfd of its own.
+/// What a beginning worker sends to the guard; on Linux together with a pidfd of its own.
 struct launch_notice {
     int32_t process;
 };
 
-/// Fills in the plan; false, and a sentence on standard error, if the command line is wrong.
+/// Fills in the plan; returns false, with a sentence on standard error, if the command line is wrong.
 bool parse_command_line(int count, char **words, struct plan *plan);
 
 /// Becomes the worker. Returns only if that was not possible, and says how far it came.
 struct launch_report launch(const struct plan *plan);
 
-/// Closes the box around this process, for good. What the system lacks is reported as left out, where the box allows that.
+/// Closes the box around this process, for good. Reports what the system lacks as left out, where the box allows that.
 struct launch_report enter_box(const struct plan *plan);
 
-/// The part of every box that keeps a set-user-ID program's rights from it. Filters and rules ask for that, too.
+/// The part of every box that keeps a set-user-ID program's rights from the worker. Filters and rules ask for that,
+/// too.
 struct launch_report refuse_new_privileges(const struct plan *plan);
 
-/// The part of a closed box that takes from the superuser what is not about files and users.
+/// The part of a closed box that leaves the superuser only the rights about files and users.
 struct launch_report give_up_capabilities(void);
 
-/// The part of the box that Landlock is: which files can be touched, and that no process outside can be looked into.
+/// The part of the box that Landlock enforces: which files the worker can touch, and that it looks into no
+/// process outside.
 struct launch_report restrict_reach(const struct plan *plan);
 
-/// The part of the box that a filter of system calls is: nothing outside is changed, and no network.
+/// The part of the box that a filter of system calls enforces: nothing outside is changed, and no network.
 struct launch_report restrict_calls(const struct plan *plan);
 
 /// Waits for the end of the parent, then kills what the workers have left.
 int guard(const struct plan *plan);
 
-/// Kills all processes of this user in whose environment a variable begins like this.
+/// Kills all processes of this user whose environment has a variable that begins with `mark`.
 void kill_marked(const char *mark);
 
 #endif

@@ -1,5 +1,6 @@
-// bridge-launcher: started by a bridge in the place of a worker, ties itself to the life of the bridge and then becomes the
-// worker. Started with --guard, waits for the end of the bridge and kills what is left of its workers.
+// bridge-launcher: a bridge starts it in the place of a worker. It ties itself to the life of the bridge and then
+// becomes the worker. Started with --as guard, it waits for the end of the bridge and kills what is left of its
+// workers.
 
 #include "launcher.h"
 
@@ -14,7 +15,7 @@ int main(int count, char **words) {
     for (int limit = 0; limit < limit_count; limit++) plan.box.limits[limit] = -1;
     if (!parse_command_line(count, words, &plan)) {
         if (plan.status >= 0) report(&plan, failed(stage_usage, EINVAL, 0));
-        // The end takes back all memory; no leak check is to look for what was not freed.
+        // The end of the process takes back all memory; no leak check is to look for what was not freed.
         _exit(exit_usage);
     }
     if (plan.is_guard) return guard(&plan);

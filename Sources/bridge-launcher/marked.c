@@ -1,5 +1,5 @@
-// Processes by a mark in the environment that they were started with: what has left the process group of its worker, as daemons
-// do, still bears it.
+// Processes by a mark in the environment that they were started with. A process that has left the process group of its
+// worker, as daemons do, still bears the mark.
 
 #define _DEFAULT_SOURCE
 
@@ -30,7 +30,7 @@ static int kill_once(const char *mark) {
         if (process <= 1 || process == getpid() || !is_marked(process, mark)) continue;
         int handle = cbp_process_open(process);
         if (handle < 0) continue;
-        // Once more: the number may have been given to another process before the handle was opened.
+        // Look once more: the number may have been given to another process before the handle was opened.
         if (is_marked(process, mark) && cbp_process_signal(handle, process, SIGKILL) == 0) killed++;
         close(handle);
     }
@@ -39,7 +39,8 @@ static int kill_once(const char *mark) {
 }
 
 void kill_marked(const char *mark) {
-    // Whom one round has killed the next one may still see; whom it has missed, because he was just being born, it finds.
+    // A round may still see processes that the one before has killed. It finds those that the one before has missed
+    // because they were just being born.
     for (int round = 0; round < most_rounds && kill_once(mark) > 0; round++) usleep(2000);
 }
 

@@ -1,5 +1,5 @@
-// The command line: options that each have one value, in any order and each at most once (but for paths), then "--", then the
-// program's arguments with its name first. A new option is a new row of the table.
+// The command line: options that each have one value, in any order and each at most once (except for paths). Then come
+// "--" and the program's arguments, its name first. A new option is a new row of the table.
 
 #include "launcher.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// A decimal number and nothing else; -1 if it is none, or is greater.
+/// Reads a decimal number and nothing else; -1 for any other text, and for a number above `greatest`.
 static int64_t number(const char *text, int64_t greatest) {
     int64_t value = 0;
     if (*text == '\0') return -1;
@@ -26,7 +26,7 @@ static bool take_process(const char *text, struct plan *plan) {
     return plan->parent > 0;
 }
 
-/// The standard streams are the program's own.
+/// Reads the number of a descriptor; -1 for the standard streams, which are the program's own.
 static int descriptor(const char *text) {
     int value = (int)number(text, INT32_MAX);
     return value > 2 ? value : -1;
@@ -38,7 +38,7 @@ static bool take_guard(const char *text, struct plan *plan) { return (plan->guar
 
 static bool take_mark(const char *text, struct plan *plan) {
     plan->mark = text;
-    // Less would fit other processes.
+    // A shorter beginning would fit other processes.
     return strlen(text) >= 16 && strchr(text, '=') != NULL;
 }
 
@@ -160,7 +160,7 @@ static int find(const char *name) {
     return -1;
 }
 
-/// Whether something was said that only a box has.
+/// Whether an option was given that only a box has.
 static bool speaks_of_box(const struct box *box) {
     for (int limit = 0; limit < limit_count; limit++) {
         if (box->limits[limit] >= 0) return true;
@@ -176,7 +176,7 @@ static bool is_complete(const struct plan *plan) {
     if (plan->arguments == NULL || plan->arguments[0] == NULL) {
         return refuse("--", "nothing behind it", "the program's name and its arguments");
     }
-    // What was asked for and is not carried out is worse than no box.
+    // A restriction that was asked for and is not carried out is worse than no box.
     if (speaks_of_box(&plan->box) && !plan->box.is_set) return refuse("--box", "nothing", "it with what a box has");
     if (plan->box.path_count > 0 && !plan->box.rules_files) return refuse("--files", "nothing", "it with paths");
     if (plan->box.refuses_connections && !plan->box.refuses_network) {
@@ -192,7 +192,7 @@ bool parse_command_line(int count, char **words, struct plan *plan) {
     int index = 1;
     while (index < count && strcmp(words[index], "--") != 0) {
         int option = find(words[index]);
-        // A person may have started it, who is told what it is.
+        // A person may have started this program; the sentence says what it is.
         if (option < 0) return refuse("a bridge starts this program, nobody else", words[index], "an option or \"--\"");
         if (seen[option] && !repeats(option)) return refuse(words[index], "it twice", "it once");
         seen[option] = true;

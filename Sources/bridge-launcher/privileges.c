@@ -1,5 +1,5 @@
-// What a worker may do beyond what its user may: it gains nothing, and in a closed box the superuser keeps what is about files and
-// users, and nothing that is about the machine or about other processes.
+// What a worker may do beyond what its user may. It gains nothing. In a closed box the superuser keeps the rights about
+// files and users, and none about the machine or about other processes.
 
 #define _GNU_SOURCE
 
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/// Capabilities that a box lets a worker keep which has them.
+/// Capabilities that a worker in a box keeps if it has them.
 static const unsigned char kept[] = {
     CAP_CHOWN,
     CAP_DAC_OVERRIDE,
@@ -29,7 +29,7 @@ static const unsigned char kept[] = {
     CAP_SYS_CHROOT,
 };
 
-/// The kernel has two words of them.
+/// The kernel has two words of capabilities.
 enum { words = 2, greatest = 32 * words };
 
 struct launch_report refuse_new_privileges(const struct plan *plan) {
@@ -44,7 +44,8 @@ struct launch_report give_up_capabilities(void) {
     struct __user_cap_data_struct now[words];
     if (syscall(SYS_capget, &header, now) != 0) return failed(stage_privileges, errno, 0);
     for (unsigned long capability = 0; capability < greatest; capability++) {
-        // Without the right to do so there is none that its program could get back. Behind the last one the kernel knows of no other.
+        // A drop may fail. Without the right to drop, there is none that the program could get back. Beyond the last
+        // capability the kernel knows of no other.
         if ((left[capability / 32] >> capability % 32 & 1) == 0) prctl(PR_CAPBSET_DROP, capability, 0UL, 0UL, 0UL);
     }
     for (int word = 0; word < words; word++) {

@@ -1,6 +1,6 @@
-// What a worker can reach, by Landlock. Which files it can touch: rights are given to files and to all that lies below
-// directories, and whatever has none is refused with EACCES. What is open already, such as the link and the pipes, stays
-// so. And which processes: those of the box can look into each other, attach debuggers and send signals, and into no others.
+// What a worker can reach, by Landlock. Files: rights are given to files and to everything below directories; the
+// kernel refuses all else with EACCES. What is open already, such as the link and the pipes, stays open. Processes:
+// those of the box can look into each other, attach debuggers and send signals, and reach no others.
 
 #define _GNU_SOURCE
 
@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Later than the headers that it may be built with.
+// These constants are newer than the headers that this may be built with.
 #ifndef LANDLOCK_ACCESS_FS_REFER
 #define LANDLOCK_ACCESS_FS_REFER (1ULL << 13)
 #endif
@@ -33,7 +33,7 @@
 #define LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
 #endif
 
-/// `struct landlock_ruleset_attr` as it is since ABI 6; earlier kernels take its beginning.
+/// `struct landlock_ruleset_attr` as of ABI 6; earlier kernels take its beginning.
 struct ruleset {
     __u64 handled_access_fs;
     __u64 handled_access_net;
@@ -41,7 +41,8 @@ struct ruleset {
 };
 
 enum {
-    /// Linux 5.19, 6.2 and 6.12: moving files between directories, truncating files, and who can be signalled.
+    /// Linux 5.19, 6.2 and 6.12: moving files between directories, truncating files, and which processes can be
+    /// signalled.
     abi_with_moves = 2,
     abi_with_truncation = 3,
     abi_with_scopes = 6,
@@ -49,20 +50,20 @@ enum {
 
 static const __u64 reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 
-/// Nothing that was written can be executed, and no process makes devices, not even the superuser's.
+/// Nothing in a writable place can be executed, and no process makes devices there, not even the superuser's.
 static const __u64 writing = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE
     | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR
     | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO
     | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | LANDLOCK_ACCESS_FS_TRUNCATE;
 
-/// Where files are not ruled: something has to be for the kernel to take the rules, and no worker makes devices.
+/// For a box that does not rule files: the kernel takes only rules that rule something, and no worker makes devices.
 static const __u64 making_devices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK;
 
 /// Rights that a single file can have.
 static const __u64 of_files = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
     | LANDLOCK_ACCESS_FS_TRUNCATE;
 
-/// What programs of any kind need, and what tells no secrets: the system's programs and libraries, time zones, what
+/// What programs of any kind need, and what tells no secrets: the system's programs and libraries, time zones, which
 /// processes and processors there are. What /proc says of another process beyond its name and state, Landlock refuses
 /// by itself.
 static const char *const always_readable[] = {
@@ -74,11 +75,11 @@ static const char *const always_writable[] = {"/dev/null", "/dev/full"};
 
 struct rules {
     int descriptor;
-    /// What this kernel knows of.
+    /// The rights that are ruled; this kernel knows all of them.
     __u64 handled;
 };
 
-/// Gives rights to one path; 0, or the error.
+/// Gives rights to one path; returns 0, or the error.
 static int add(const struct rules *rules, const char *path, __u64 rights) {
     int file = open(path, O_PATH | O_CLOEXEC);
     if (file < 0) return errno;
@@ -91,7 +92,8 @@ static int add(const struct rules *rules, const char *path, __u64 rights) {
     return error;
 }
 
-/// The directories of the libraries of this very program. The Swift runtime, which the worker needs from there too, is one of them.
+/// Adds the directories of this program's own libraries. One of them has the Swift runtime, which the worker needs from
+/// there, too.
 static int add_library(struct dl_phdr_info *library, size_t size, void *context) {
     (void)size;
     const char *slash = strrchr(library->dlpi_name, '/');
@@ -111,14 +113,14 @@ static int landlock_abi(void) {
 
 static struct launch_report add_all(const struct plan *plan, const struct rules *rules) {
     for (size_t index = 0; index < sizeof always_readable / sizeof *always_readable; index++) {
-        // Not every system has all of them.
+        // Not every system has all of these paths.
         add(rules, always_readable[index], reading);
     }
     for (size_t index = 0; index < sizeof always_writable / sizeof *always_writable; index++) {
         add(rules, always_writable[index], writing);
     }
     dl_iterate_phdr(add_library, (void *)rules);
-    // Whether it is there the kernel says, when it is to be executed.
+    // If the program is missing, the kernel says so when it is to be executed.
     add(rules, plan->program, reading);
     for (size_t index = 0; index < plan->box.path_count; index++) {
         const struct box_path *path = &plan->box.paths[index];
@@ -128,7 +130,7 @@ static struct launch_report add_all(const struct plan *plan, const struct rules 
     return succeeded();
 }
 
-/// What is ruled of files, as far as this kernel knows it.
+/// The rights on files that are ruled, as far as this kernel knows them.
 static __u64 handled(const struct plan *plan, int abi) {
     if (!plan->box.rules_files) return making_devices;
     __u64 rights = reading | writing | making_devices;
@@ -137,7 +139,7 @@ static __u64 handled(const struct plan *plan, int abi) {
     return rights;
 }
 
-/// Whether the kernel knows enough for this box; what it lacks is told where the worker begins all the same.
+/// Whether the kernel knows enough for this box; what it lacks is told if the worker begins all the same.
 static struct launch_report check(const struct plan *plan, int abi) {
     // A worker that can truncate any file needs no permission to write.
     if (plan->box.rules_files && abi < abi_with_truncation) {

@@ -1,4 +1,4 @@
-// What is told to the process that started this one: how far it came, and what it does without.
+// What this process tells the one that started it: how far it came, and what it does without.
 
 #include "launcher.h"
 
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 void report(const struct plan *plan, struct launch_report found) {
-    // Fewer bytes than a pipe takes in one piece. Whom it does not reach has gone.
+    // The report has fewer bytes than a pipe takes in one piece. A reader that it does not reach has gone.
     while (write(plan->status, &found, sizeof found) < 0 && errno == EINTR) {}
 }
 

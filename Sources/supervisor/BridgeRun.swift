@@ -63,7 +63,7 @@ struct BridgeRun {
         }
         let reloading = Task { await answerReloads(service) }
         let ending = await endings.stream.first { _ in true }
-        // Before it is said: what is asked for behind the sentence finds the end begun.
+        // Set before the sentence is printed: a request that follows the sentence finds the end begun.
         isEnding.set()
         reloading.cancel()
         if let sentence = ending?.sentence { diagnostics.say(sentence) }
@@ -92,14 +92,14 @@ struct BridgeRun {
             try await bridge.start()
         } catch let error as BridgeError where error.code == .control {
             outcome.controlSocketIsMissing()
-            // Before anybody hears of the end: what was not started is not ready either.
+            // Set before the ending is announced: a bridge that was not started is not ready either.
             isEnding.set()
             endings.continuation.yield(.controlUnavailable(error.description))
             return
         } catch {
-            // A start that is broken off by the end of the run fails too, and means nothing.
+            // The end of the run also makes a start fail. That failure means nothing.
             guard !isEnding.isSet else { return }
-            // The reporter has told of the worker; the others are given the time to come up.
+            // The reporter has told of the failed worker. The other workers get the time to come up.
             await waitUntilWorkersSettled()
         }
     }
@@ -140,7 +140,7 @@ struct BridgeRun {
         )
     }
 
-    /// - Returns: Whether the input is read on.
+    /// - Returns: Whether the input is still to be read.
     @Sendable
     private func inputMistakeFound() -> Bool {
         guard options.isStrict else { return true }
@@ -169,16 +169,16 @@ struct BridgeRun {
     }
 
     private func endIfNoWorkerIsLeft() {
-        // Those that come may not have begun yet when those that go have ended, and one that was stopped by a command
-        // may be wanted again.
+        // New workers may not have begun yet when the old ones have ended. A worker that a command has stopped may be
+        // started again.
         guard !reloads.isUnderWay, !bridge.hasStoppedWorkers else { return }
         guard outcome.noWorkerIsLeft(of: bridge.status.filter { !options.isOnlooker($0.name) }) else { return }
         endings.continuation.yield(.noWorkerLeft)
     }
 
-    /// Reads the configuration again as often as that is asked for, and answers who has asked by an event.
+    /// Reads the configuration again for each request, and answers the requests that came as events.
     private func answerReloads(_ service: ServiceManager?) async {
-        // Before its first worker has come up or has failed there is nothing to change.
+        // There is nothing to change before the first worker has come up or has failed.
         for await _ in begun.stream {}
         await reloads.forEach(
             { askers in
@@ -205,26 +205,26 @@ struct BridgeRun {
                 diagnostics.output.abandon()
                 hurry()
             default:
-                // Whatever holds up the end, the workers do not outlive this process.
+                // The workers do not outlive this process, whatever holds up the end.
                 CurrentProcess.exitImmediately(ProgramStatus.unhandledEvents.rawValue)
             }
         }
     }
 
-    /// As the first SIGTERM; a client that wants to hurry sends a signal.
+    /// Acts as the first SIGTERM does; a client that wants to hurry the end sends a signal.
     private func stopCommanded(_ requests: StopRequests) {
-        // A command that comes over a second link was meant for the host that was here before.
+        // A command that comes over a second link was meant for the previous host.
         guard EventContext.current?.attempt ?? 1 == 1, requests.isFirst(at: MonotonicClock.now()) else { return }
         endings.continuation.yield(.requested)
     }
 
-    /// As SIGHUP, and its sender is told what it came to.
+    /// Acts as SIGHUP does, and tells the sender of the command how it went.
     private func reloadCommanded() {
         guard let context = EventContext.current else { return reloads.request() }
         func refuse(_ reason: String) {
             publisher.publish(ConfigurationReloaded(ReloadOutcome(.refused, saying: [reason])), causedBy: context)
         }
-        // The same as of all commands: what may have been done before is not done a second time.
+        // The rule for all commands: what may have been done before is not done a second time.
         guard context.attempt == 1 else {
             return refuse("the link broke off while the command was on its way, so that it may have been done before")
         }
@@ -250,13 +250,13 @@ struct BridgeRun {
 }
 
 extension RunOptions {
-    /// Whether this is the worker that the command line adds.
+    /// Whether this worker is the one that the command line adds.
     @Sendable
     fileprivate func isOnlooker(_ worker: String) -> Bool { dashboard != nil && worker == Dashboard.name }
 }
 
 extension ChildState {
-    /// Whether it does what it is to do, or only a request brings it back.
+    /// Whether the worker does what it is to do, or only a request brings it back.
     fileprivate var isSettled: Bool {
         switch self {
         case .ready, .dormant, .idle, .stopped, .gaveUp: true

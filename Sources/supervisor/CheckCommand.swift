@@ -4,11 +4,11 @@ import DomainEvents
 import EventBridge
 import SupervisorConfiguration
 
-/// `supervisor check`: names every mistake of a configuration.
+/// `supervisor check`: reports every mistake of a configuration.
 struct CheckCommand {
     let configuration: String
 
-    /// The status, and what to print: on standard output if all is right.
+    /// The status and the text to print, which goes to standard output if all is right.
     func run() -> (status: ProgramStatus, text: String) {
         do throws(SupervisorConfigurationError) {
             let programs = ProgramSearch(configuration: configuration, missing: nil)
@@ -31,7 +31,7 @@ struct CheckCommand {
         }
     }
 
-    /// What workers are to publish and never may.
+    /// Events that workers declare to publish and that are taken from no worker.
     private static func neverTaken(of configuration: SupervisorConfiguration) -> [String] {
         let names = ControlEventNames.commands.union(ControlEventNames.answers)
         return configuration.workers.flatMap { worker in
@@ -41,7 +41,7 @@ struct CheckCommand {
         }
     }
 
-    /// Whether the control socket would be refused for its directory; who runs it may be another user.
+    /// Whether the control socket would be refused for its directory; the supervisor may run as another user.
     private static func open(_ control: String?) -> [String] {
         guard let control, let slash = control.lastIndex(of: "/") else { return [] }
         let directory = String(control[..<slash])
@@ -54,7 +54,7 @@ struct CheckCommand {
         ]
     }
 
-    /// What this system lacks for the boxes of workers: the configuration may be meant for another one.
+    /// The parts of workers' boxes that this system lacks; the configuration may be meant for another system.
     private static func lacks(of configuration: SupervisorConfiguration) -> [String] {
         configuration.workerSpecifications.flatMap { worker -> [String] in
             guard let box = worker.box else { return [] }

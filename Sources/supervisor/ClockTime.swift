@@ -1,10 +1,10 @@
 /// The time of day at which something happened.
 enum ClockTime {
-    /// Such as `12:00:00.123`.
+    /// Text such as `12:00:00.123`.
     ///
     /// - Parameters:
     ///   - nanoseconds: since 1970-01-01 00:00 UTC.
-    ///   - secondsAheadOfUTC: of the place where it is read, at that second.
+    ///   - secondsAheadOfUTC: the offset of the reader's place at that second.
     static func text(_ nanoseconds: UInt64, secondsAheadOfUTC: (_ second: Int) -> Int) -> String {
         let milliseconds = Int(nanoseconds / 1_000_000)
         let second = milliseconds / 1000

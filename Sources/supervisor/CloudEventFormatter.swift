@@ -16,8 +16,8 @@ struct CloudEventFormatter: EventFormatter {
         return line
     }
 
-    /// `{"bridge":"gap","type":"BoxProvisioned","count":37,"reason":"dropped","ranges":[…]}`, which no CloudEvent
-    /// begins like.
+    /// `{"bridge":"gap","type":"BoxProvisioned","count":37,"reason":"dropped","ranges":[…]}`; no CloudEvent begins like
+    /// this.
     func line(_ gap: PrintedGap) -> [UInt8] {
         var members: [(String, CBORValue)] = [("bridge", .text("gap"))]
         if let name = gap.name { members.append(("type", .text(name))) }

@@ -1,10 +1,10 @@
 import Locks
 
-/// How wide the columns of printed events are: as wide as what is known beforehand, and as what has come so far.
+/// The widths of the columns of printed events: the widest of the texts known beforehand and of those printed so far.
 final class ColumnWidths: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// What is wider than this pushes its own line to the right, and no other.
+    /// A text wider than this pushes only its own line to the right.
     static let widest = 40
 
     private let lock = Lock()
@@ -16,7 +16,7 @@ final class ColumnWidths: @unchecked Sendable {
         self.name = min(name, Self.widest)
     }
 
-    /// The widths of the columns from here on, in which an event has these.
+    /// The widths of the columns from here on, after an event with these widths.
     func make(origin: Int, name: Int) -> (origin: Int, name: Int) {
         lock.withLock {
             if origin <= Self.widest { self.origin = max(self.origin, origin) }

@@ -4,17 +4,17 @@ import EventBridge
 import JSONText
 import SupervisorConfiguration
 
-/// Reads the configuration again while the workers run, and brings the bridge to what it says: all of it, or nothing.
+/// Reads the configuration again while the workers run, and applies it to the bridge: all of it, or nothing.
 struct ConfigurationReload: Sendable {
-    /// What the supervisor was started with.
+    /// The configuration that the supervisor was started with.
     let started: SupervisorConfiguration
     let options: RunOptions
-    /// The worker that the command line adds to those of the configuration.
+    /// The worker that the command line adds to the configuration's workers.
     let dashboard: Dashboard?
     let bridge: BridgeHost
     let diagnostics: Diagnostics
 
-    /// Does it and says what was done.
+    /// Applies the configuration and says what was done.
     func run() async -> ReloadOutcome {
         let outcome = await attempt()
         if outcome.kind != .taken {
@@ -28,26 +28,27 @@ struct ConfigurationReload: Sendable {
             let wanted = try load()
             let changes = try await bridge.apply(wanted.workerSpecifications)
             let outcome = ReloadOutcome(changes)
-            // The end has come first, and what it has overtaken is no news.
+            // If the end has come first, the outcome is no news.
             if !Task.isCancelled { report(outcome) }
             return outcome
         } catch let error as ReloadRefused {
             for sentence in error.sentences { diagnostics.sayAt(sentence) }
             return ReloadOutcome(error.kind, saying: error.sentences)
         } catch {
-            // The end was asked for, or a client came in this moment.
+            // The end was requested, or a client attached at this moment.
             let sentences = String(describing: error).split(separator: "\n").map(String.init)
             for sentence in sentences { diagnostics.say(sentence, .warning) }
             return ReloadOutcome(.refused, saying: sentences)
         }
     }
 
-    /// What the file says now, if all of it can be done.
+    /// The file's present configuration, if all of it can be applied.
     private func load() throws(ReloadRefused) -> SupervisorConfiguration {
         let file = options.configuration
         var wanted: SupervisorConfiguration
         do throws(SupervisorConfigurationError) {
-            // Unlike at the start there is something that goes on without it: a program that is missing is a mistake.
+            // A missing program is a mistake here, unlike at the start: the bridge goes on with the configuration
+            // before.
             let programs = ProgramSearch(configuration: file, missing: nil)
             wanted = try SupervisorConfiguration.load(file: file, programs: programs)
         } catch {
@@ -59,7 +60,7 @@ struct ConfigurationReload: Sendable {
         let mistake = dashboard?.mistake(in: wanted)
         if let dashboard, mistake == nil { wanted = dashboard.added(to: wanted) }
         var started = started
-        // The command line's is the one that is served.
+        // The command line's socket, if given, is the one that is served.
         if options.control != nil { started.control = wanted.control }
         let mistakes =
             [mistake].compactMap(\.self) + wanted.changesOfWhatStays(from: started)
@@ -89,15 +90,15 @@ extension ReloadOutcome {
         (replaced, unchanged) = (changes.replaced, changes.unchanged)
     }
 
-    /// With as much of the sentences as is told to others.
+    /// Keeps as much of the sentences as others are told.
     init(_ kind: Kind, saying sentences: [String]) {
         self.init(kind, sentences: sentences.prefix(Self.mostSentences).map { $0.shortened() })
     }
 }
 
 extension SupervisorConfiguration {
-    /// What another configuration changes beside the workers, none of which can change while they run; each a sentence
-    /// with its key.
+    /// The changes of anything but the workers, each as a sentence with its key; none is possible while the workers
+    /// run.
     func changesOfWhatStays(from started: SupervisorConfiguration) -> [String] {
         func changed<Value: Equatable>(_ key: String, _ value: KeyPath<SupervisorConfiguration, Value>) -> String? {
             guard self[keyPath: value] != started[keyPath: value] else { return nil }

@@ -1,9 +1,9 @@
 import BridgePlatform
 
-/// Says in sentences, on standard error, what happens beside the events.
+/// Reports in sentences, on standard error, what happens beside the events.
 struct Diagnostics: Sendable {
     let output: LineOutput
-    /// Whether the journal reads, which is told how grave each line is.
+    /// Whether the journal reads standard error; each line then begins with its level.
     var isForJournal = false
 
     static func onStandardError() throws -> Diagnostics {
@@ -16,24 +16,24 @@ struct Diagnostics: Sendable {
         )
     }
 
-    /// About the run as a whole.
+    /// Prints a sentence about the run as a whole.
     func say(_ sentence: String, _ level: JournalStream.Level = .notice) {
         write("supervisor: \(TerminalText.harmless(sentence))", level, whenFull: .take)
     }
 
-    /// About a place in a file, which is in front of the sentence.
+    /// Prints a sentence about a place in a file; the sentence begins with the place.
     func sayAt(_ sentence: String) {
         write(TerminalText.harmless(sentence), .warning, whenFull: .wait)
     }
 
-    /// About an event; there may be as many of these as there are events, and the calling thread may wait.
+    /// Prints a sentence about an event; these may be as many as the events, so the calling thread may wait.
     func sayOfEvent(_ sentence: String) {
         write("supervisor: \(TerminalText.harmless(sentence))", .warning, whenFull: .wait)
     }
 
-    /// A line that a worker has printed.
+    /// Passes on a line that a worker has printed.
     ///
-    /// It is read on a thread that looks after everything else as well, which must not wait.
+    /// The calling thread looks after everything else as well, and must not wait.
     func pass(_ line: String, of worker: String) {
         write("[\(worker)] \(TerminalText.harmless(line))", .information, whenFull: .leaveOut)
     }

@@ -1,7 +1,7 @@
 import BridgePlatform
 import Locks
 
-/// Something that is so from some moment on.
+/// A state that begins once and then stays.
 final class Flag: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()

@@ -13,7 +13,7 @@ final class InputReader: Sendable {
     private let lines: InputLines
     private let diagnostics: Diagnostics
     private let outcome: RunOutcome
-    /// Called for a line that is wrong; false ends the reading.
+    /// Called for a wrong line; false ends the reading.
     private let goesOnAfterMistake: @Sendable () -> Bool
     private let turns = ReadingTurns()
 
@@ -37,7 +37,7 @@ final class InputReader: Sendable {
         self.goesOnAfterMistake = goesOnAfterMistake
     }
 
-    /// Reads on a thread of its own, which waits for the file and for the workers; `ended` is called at the end of the
+    /// Reads on a thread of its own, which waits for the file and for the workers; it calls `ended` at the end of the
     /// file.
     func start(ended: @escaping @Sendable () -> Void) throws(SystemError) {
         try PlatformThread.start(name: "input") { [self] in
@@ -45,12 +45,12 @@ final class InputReader: Sendable {
         }
     }
 
-    /// Publishes nothing more, and returns when what was being published has been.
+    /// Stops publishing, and returns when the event that was being published has been.
     ///
     /// The thread may still wait for the file or for room; this call does not wait for that.
     func stop() async { await turns.end() }
 
-    /// - Returns: Whether the end was reached.
+    /// - Returns: Whether the reader has come to the end.
     private func readAll() -> Bool {
         var reader = LineReader { [file] () throws(SystemFileError) in try file.read(upTo: 64 << 10) }
         var number = 0
@@ -111,7 +111,7 @@ final class InputReader: Sendable {
         case .eventTooLarge, .notEncodable: throw InputMistake(error.description)
         case .outboxFull, .workerUnavailable, .shuttingDown, .nobodySubscribed, .timedOut, .insideTransaction, .refused,
             .deadLettered:
-            // Not the line's fault.
+            // The line is not at fault.
             outcome.eventsWereNotHandled()
             diagnostics.sayAt("\(name):\(number): \(error.description)")
             return true

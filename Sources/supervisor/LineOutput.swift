@@ -3,28 +3,29 @@ import Locks
 
 /// Writes lines to a file on a thread of its own: whole, in order, many at a time when they come fast.
 ///
-/// A reader that goes away ends the writing and nothing else. A slow reader fills the queue; what happens then is for
-/// the caller that has the line to say. Where there is no room, as on a full disk, lines are left out until there is.
+/// If the reader goes away, the writing ends and nothing else does. A slow reader fills the queue; the caller decides
+/// what then becomes of its line. On a full disk, for example, lines are left out until there is room.
 final class LineOutput: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     /// What becomes of a line while the queue is full.
     enum WhenFull: Sendable {
-        /// The caller waits until there is room: for lines that must not be lost, on threads that may wait.
+        /// The caller waits for room: for lines that must not be lost, on threads that may wait.
         case wait
-        /// It is counted and left out.
+        /// The line is counted and left out.
         case leaveOut
-        /// It is taken all the same: for the few lines of threads that must not wait.
+        /// The line is taken all the same: for the few lines of threads that must not wait.
         case take
     }
 
-    /// Some seconds of lines as fast as a terminal shows them.
+    /// Some seconds of lines at the speed of a terminal.
     static let capacity = 16 << 20
 
     private let file: SystemFile
     private let capacity: Int
     private let turns: WritingTurns
-    /// Called on the writing thread when lines cannot be written; again only when some could be meanwhile.
+    /// Called on the writing thread when lines cannot be written; called again only after some could be written
+    /// meanwhile.
     private let onFailure: @Sendable (SystemFileError) -> Void
     private let lock = Lock()
     private let changed: Condition
@@ -77,7 +78,7 @@ final class LineOutput: @unchecked Sendable {
         }
     }
 
-    /// From now on no caller waits for the reader at all, not even at the end.
+    /// From now on no caller waits for the reader, not even at the end.
     func abandon() {
         stopWaiting()
         lock.withLock {
@@ -86,10 +87,10 @@ final class LineOutput: @unchecked Sendable {
         }
     }
 
-    /// Whether what is written goes anywhere, as far as is known.
+    /// Whether the output still has a reader, as far as is known.
     var hasReader: Bool { lock.withLock { !isBroken } }
 
-    /// Waits until everything is written or there is no reader any more.
+    /// Waits until everything is written or the reader has gone.
     ///
     /// - Returns: How many lines were left out so far.
     @discardableResult
@@ -113,7 +114,7 @@ final class LineOutput: @unchecked Sendable {
             }
             let newline = UInt8(ascii: "\n")
             turns.take()
-            // What follows a line of which only the beginning could be written is not to be taken for its end.
+            // Only the beginning of a line was written: a newline keeps the next line from being taken for its end.
             let outcome = file.write(isTorn ? [newline] + lines : lines)
             turns.giveBack()
             var failure: SystemFileError?

@@ -1,11 +1,11 @@
 import BridgePlatform
 
-/// Takes a file apart into lines, with as much memory as the longest line needs and no more than the limit.
+/// Splits a file into lines, with as much memory as the longest line needs, and no more than the limit.
 struct LineReader {
     /// A line of the file.
     enum Line: Sendable, Hashable {
         case line([UInt8])
-        /// It was longer than the limit and is left out.
+        /// The line was longer than the limit and is left out.
         case tooLong
     }
 
@@ -17,7 +17,7 @@ struct LineReader {
     private var chunk: ArraySlice<UInt8> = []
     private var isAtEnd = false
 
-    /// - Parameter read: gives the next bytes, none at the end.
+    /// - Parameter read: returns the next bytes, or none at the end.
     init(greatestLength: Int = LineReader.greatestLength, read: @escaping () throws(SystemFileError) -> [UInt8]) {
         self.greatestLength = greatestLength
         self.read = read

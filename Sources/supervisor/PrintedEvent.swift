@@ -2,11 +2,11 @@ import BridgeProtocol
 import DomainEvents
 import EventRouting
 
-/// An event as it is printed: what there is to say of it, and its content as it can be shown.
+/// An event as it is printed: its description, and its content as it can be shown.
 struct PrintedEvent {
     let name: String
     let context: EventContext
-    /// The worker that it comes from; nil for an event of the input.
+    /// The worker that sent it; nil for an event of the input.
     let sender: String?
     let content: ShownPayload
 
@@ -17,7 +17,7 @@ struct PrintedEvent {
         self.content = content
     }
 
-    /// An event that passes here on its way.
+    /// Makes it of an event that passes here on its way.
     init(_ event: PassingEvent) {
         self.init(
             name: event.name,
@@ -27,7 +27,7 @@ struct PrintedEvent {
         )
     }
 
-    /// An event that has come from a host, which passes on others' events under the name of whom they come from.
+    /// Makes it of an event from a host; a host passes on others' events under the names of their origins.
     init(fromHost event: PassingEvent) {
         let origin = event.context.id.origin
         self.init(

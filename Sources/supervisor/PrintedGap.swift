@@ -1,22 +1,22 @@
 import BridgeProtocol
 import DomainEvents
 
-/// A place where events are missing, as it is printed.
+/// A printed place where events are missing.
 struct PrintedGap: Sendable, Hashable {
     /// Why they are missing.
     enum Reason: String, Sendable, Hashable {
-        /// They came faster than they were read, and there was no room for them on the way.
+        /// The events came faster than they were read, and there was no room for them on the way.
         case dropped
         /// There was no link to the supervisor.
         case away
     }
 
-    /// Of which events; nil for any.
+    /// The name of the missing events; nil for any.
     let name: String?
-    /// How many; nil if that is not known, and perhaps none is missing.
+    /// The number of missing events; nil if it is not known, and perhaps none is missing.
     let count: UInt64?
     let reason: Reason
-    /// From the first to the last of each origin; not all between are missing.
+    /// The first and the last event of each origin; not all between them are missing.
     let ranges: [Gap.Range]
 
     init(_ gap: Gap) {
@@ -27,6 +27,6 @@ struct PrintedGap: Sendable, Hashable {
         (name, count, self.reason, ranges) = (nil, nil, reason, [])
     }
 
-    /// The time in which there was no link.
+    /// The gap for a time without a link.
     static let away = PrintedGap(reason: .away)
 }

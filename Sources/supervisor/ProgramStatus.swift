@@ -1,7 +1,7 @@
-/// The exit statuses of the program, with the numbers of `sysexits.h`, none of which stands for a plain no.
+/// The exit statuses of the program; those other than 1 are from `sysexits.h`, where none means a plain no.
 enum ProgramStatus: Int32, Sendable {
     case success = 0
-    /// A request was answered by the event that stands for its failure.
+    /// A request was answered by the event that means failure.
     case failingAnswer = 1
     /// The command line is wrong.
     case usage = 64
@@ -11,13 +11,13 @@ enum ProgramStatus: Int32, Sendable {
     case noInput = 66
     /// A worker was given up, or no supervisor answers.
     case workerUnavailable = 69
-    /// The operating system refused something that nothing goes without, or the control socket cannot be made.
+    /// The operating system refused something that the program needs, or the control socket cannot be made.
     case system = 71
-    /// What was to be written cannot be: the disk is full, or the file may not be.
+    /// Output cannot be written: the disk is full, or the file must not be written.
     case output = 74
-    /// Stopped with events that were not handled.
+    /// The run stopped with events that were not handled.
     case unhandledEvents = 75
-    /// Another user's supervisor was to be spoken to.
+    /// The supervisor belongs to another user.
     case notPermitted = 77
     /// The configuration has mistakes.
     case configuration = 78

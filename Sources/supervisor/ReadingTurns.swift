@@ -1,6 +1,6 @@
 import Locks
 
-/// Lets one line of the input after the other be published, until the run ends: never is one half taken then.
+/// Lets the lines of the input be published one after the other until the run ends; the end never cuts a line in half.
 final class ReadingTurns: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()

@@ -1,11 +1,11 @@
 import DomainEvents
 import Locks
 
-/// The requests to read the configuration again: those that come while it is read count as one, which comes behind it.
+/// The requests to read the configuration again; requests that come during a reload count as one, which follows it.
 final class ReloadRequests: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// As many wait for an answer at once: more than there are clients.
+    /// The greatest number of requests that wait for an answer at once: more than there are clients.
     static let mostAskers = 256
 
     private let requests = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -14,18 +14,18 @@ final class ReloadRequests: @unchecked Sendable {
     private var askers: [EventContext] = []
     private var isAnswering = false
 
-    /// Whether workers come and go just now.
+    /// Whether a reload is starting and stopping workers.
     var isUnderWay: Bool { lock.withLock { isAnswering } }
 
-    /// From any thread.
+    /// Requests a reload; any thread may call it.
     func request() {
         lock.withLock { isWanted = true }
         requests.continuation.yield()
     }
 
-    /// The same for an event that is answered.
+    /// Requests a reload for an event that expects an answer.
     ///
-    /// - Returns: Whether it will be; otherwise too many wait already.
+    /// - Returns: Whether the event will be answered; if not, too many wait already.
     func request(by asker: EventContext) -> Bool {
         let isTaken = lock.withLock {
             guard askers.count < Self.mostAskers else { return false }
@@ -37,14 +37,15 @@ final class ReloadRequests: @unchecked Sendable {
         return isTaken
     }
 
-    /// Answers each request, one after the other; does not return as long as the task is not cancelled.
+    /// Answers the requests one after the other; returns only after the task is cancelled.
     ///
     /// - Parameters:
-    ///   - body: gets those who wait for an answer.
-    ///   - afterwards: called when workers no longer come and go.
+    ///   - body: gets the events that wait for an answer.
+    ///   - afterwards: called when the reload no longer starts or stops workers.
     func forEach(_ body: ([EventContext]) async -> Void, afterwards: () -> Void) async {
         for await _ in requests.stream {
-            // What the end has overtaken is not begun. The one before may have answered those of this sign.
+            // After the end has begun, no reload begins. The reload before it may have answered the requests that this
+            // element of the stream stands for.
             guard !Task.isCancelled, let askers = begin() else { continue }
             await body(askers)
             lock.withLock { isAnswering = false }

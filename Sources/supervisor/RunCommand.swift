@@ -11,10 +11,10 @@ struct RunCommand {
     let options: RunOptions
 
     func run() async throws -> ProgramStatus {
-        // Before there are threads, as it changes the environment.
+        // This call changes the environment, so it comes before any thread starts.
         let passed = try ControlSocket.passedByServiceManager()
         let diagnostics = try Diagnostics.onStandardError()
-        // What was said so far comes before the reason for the end.
+        // Earlier sentences come before the reason for the end.
         defer { diagnostics.output.flush() }
         return try await run(diagnostics, passed)
     }
@@ -63,7 +63,7 @@ struct RunCommand {
         do throws(SupervisorConfigurationError) {
             let programs = ProgramSearch(configuration: file, missing: missing)
             let configuration = try SupervisorConfiguration.load(file: file, programs: programs)
-            // No reason not to run the others.
+            // Missing programs are no reason not to run the other workers.
             if !missing.isEmpty {
                 let sentences = SupervisorConfigurationError.mistakes(file: file, missing.all).description
                 for sentence in sentences.split(separator: "\n") { diagnostics.sayAt(String(sentence)) }
@@ -121,7 +121,7 @@ struct RunCommand {
         }
     }
 
-    /// The command line's counts from the working directory, the configuration's from its file.
+    /// A path on the command line counts from the working directory, a path in the configuration from its file.
     private func statedControl(_ configuration: SupervisorConfiguration) -> ControlSocket? {
         if let path = options.control { return ControlSocket(path) }
         guard let path = configuration.control else { return nil }
@@ -131,7 +131,7 @@ struct RunCommand {
         return ControlSocket(options.configuration[...slash] + path)
     }
 
-    /// The socket that a service manager passes, or the one that is stated, which has to be that if there are both.
+    /// The service manager's socket, or else the stated one; if there are both they have to be the same.
     private func controlSocket(
         _ configuration: SupervisorConfiguration,
         _ passed: ControlSocket?

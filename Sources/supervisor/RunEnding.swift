@@ -2,13 +2,13 @@
 enum RunEnding: Sendable, Hashable {
     /// SIGTERM or SIGINT.
     case requested
-    /// The input is at its end, and all of it is handled.
+    /// The input is at its end, and everything in it has been handled.
     case idle
     /// With `--strict`: a line of the input is wrong.
     case badInput
     /// No worker runs or will be started again.
     case noWorkerLeft
-    /// No client can attach as the configuration says; nothing was started.
+    /// Clients cannot attach as the configuration says; nothing was started.
     case controlUnavailable(String)
 
     /// The sentence that announces it; nil if it needs none.

@@ -1,14 +1,14 @@
 import Locks
 import Supervision
 
-/// Gathers what decides about a run's end and its exit status while the bridge runs.
+/// Gathers, while the bridge runs, what decides about the run's end and exit status.
 final class RunOutcome: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
     private var hasBadInput = false
     private var hasUnreadableInput = false
     private var hasWorkerGivenUp = false
-    /// The workers that the run has told of as given up, and that have not come up since.
+    /// The workers that the run has reported as given up, and that have not come up since.
     private var toldGivenUp: Set<String> = []
     private var hasUnhandledEvents = false
     private var hasNoControlSocket = false
@@ -40,10 +40,10 @@ final class RunOutcome: @unchecked Sendable {
         }
     }
 
-    /// Whether every worker is at rest, and the run has said of each that was given up why.
+    /// Whether every worker is at rest, and the run has said why each given-up worker was given up.
     ///
-    /// A worker's state runs ahead of the reports about it: the report that it is ready may be handled when it has been
-    /// given up already.
+    /// A worker's state runs ahead of the reports about it: the worker may have been given up before its ready report
+    /// is handled.
     func noWorkerIsLeft(of workers: [ChildStatus]) -> Bool {
         let told = lock.withLock { toldGivenUp }
         return workers.allSatisfy { worker in
@@ -51,19 +51,21 @@ final class RunOutcome: @unchecked Sendable {
         }
     }
 
-    /// A worker has ended by itself and is not started again: to be expected of some, but not before they were ever
-    /// ready.
+    /// A worker has ended by itself and stays down.
+    ///
+    /// That is expected of some workers, but not before they were ready for the first time.
     func workerStaysDown(_ name: String) {
         lock.withLock {
             if !readyWorkers.contains(name) { hasWorkerGivenUp = true }
         }
     }
 
-    /// An event was dropped, refused for another reason than its fields, or is left over.
+    /// An event was dropped, was refused for another reason than its fields, or is left over.
     func eventsWereNotHandled() { lock.withLock { hasUnhandledEvents = true } }
 
-    /// The first of the reasons that applies: each is more likely to be the cause of the next ones than the other way
-    /// round.
+    /// The status of the first reason that applies.
+    ///
+    /// Each reason is more likely to have caused the following ones than the other way round.
     var status: ProgramStatus {
         lock.withLock {
             if hasNoControlSocket { return .system }

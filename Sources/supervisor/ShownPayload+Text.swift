@@ -2,7 +2,7 @@ import BridgeProtocol
 import JSONText
 
 extension ShownPayload {
-    /// For people: JSON, or how many bytes it has that are none.
+    /// The payload for people: as JSON, or the number of its bytes if it cannot be shown so.
     var text: [UInt8] {
         switch self {
         case .value(let value):

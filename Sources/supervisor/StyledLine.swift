@@ -1,16 +1,16 @@
-/// A line of text of which parts are coloured, as wide as its terminal at the most.
+/// A line of text with coloured parts, at most as wide as its terminal.
 struct StyledLine {
-    /// Stands where the rest was cut off.
+    /// The sign in the place of the text that was cut off.
     static let ellipsis = "…"
 
-    /// More bytes than this for each column are shown of no line: characters of no width have no end otherwise.
+    /// The most bytes that are shown for each column of a line; characters without a width would otherwise be endless.
     private static let bytesForColumn = 32
 
     private var parts: [(text: String, style: String?)] = []
-    /// What comes last, in UTF-8: as long as an event may be.
+    /// The last part of the line in UTF-8; it is as long as an event may be.
     private var rest: [UInt8] = []
 
-    /// - Parameter style: the parameters of the escape that begins it, such as `2`; nil for none.
+    /// - Parameter style: the parameters of the escape before the text, such as `2`; nil for none.
     mutating func append(_ text: String, style: String? = nil) {
         parts.append((text, style))
     }
@@ -29,13 +29,13 @@ struct StyledLine {
         for (text, style) in parts + [(shown, nil)] where room > 0 {
             let part = TextWidth.prefix(of: text, columns: room)
             line += styled(String(part), isColoured ? style : nil).utf8
-            // Nothing behind what was cut.
+            // Nothing follows the cut.
             room = part.endIndex == text.endIndex ? room - TextWidth.columns(of: part) : 0
         }
         return line + Self.ellipsis.utf8
     }
 
-    /// The same as text.
+    /// The same bytes as text.
     func text(isColoured: Bool, width: Int?) -> String {
         String(decoding: bytes(isColoured: isColoured, width: width), as: UTF8.self)
     }

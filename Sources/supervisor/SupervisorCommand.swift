@@ -62,7 +62,7 @@ enum SupervisorCommand {
         return answer.status
     }
 
-    /// What a command that speaks to a running supervisor has to say: what it returns, or why it failed.
+    /// Prints what a command that speaks to a running supervisor returns, or why it failed.
     private static func told(by command: () async throws(RunFailure) -> String?) async -> ProgramStatus {
         await ended {
             guard let text = try await command() else { return .success }
@@ -70,7 +70,7 @@ enum SupervisorCommand {
         }
     }
 
-    /// How a command has ended: as it says, or by a failure, which is told.
+    /// The status of a command: the one that it returns, or that of its failure, which is printed.
     private static func ended(by command: () async throws -> ProgramStatus) async -> ProgramStatus {
         do {
             return try await command()

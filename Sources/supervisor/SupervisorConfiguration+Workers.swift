@@ -2,7 +2,7 @@ import EventBridge
 import Supervision
 import SupervisorConfiguration
 
-/// How what the configuration says is told to the bridge.
+/// Translates the configuration into the bridge's types.
 extension SupervisorConfiguration {
     var workerSpecifications: [WorkerSpecification] { workers.map(\.specification) }
 
@@ -68,7 +68,7 @@ extension SupervisorConfiguration.Worker {
         )
     }
 
-    /// The hard limit stays the library's, or goes up with an outbox that is larger.
+    /// The hard limit is the library's; a larger outbox raises it.
     private var workerLimits: WorkerLimits {
         var result = WorkerLimits()
         result.outbox = limits.outbox

@@ -5,7 +5,7 @@ import JSONText
 
 /// Prints each event as a line of aligned columns, for people: `12:00:00.123  canvas → CanvasSaved  {"bytes":1024}`.
 struct TextFormatter: EventFormatter {
-    /// How events of the input are called in the place of their worker.
+    /// The name of events of the input in the worker's column.
     static let input = "input"
 
     private let columns: ColumnWidths
@@ -14,10 +14,9 @@ struct TextFormatter: EventFormatter {
     private let secondsAheadOfUTC: @Sendable (_ second: Int) -> Int
 
     /// - Parameters:
-    ///   - origins: the workers' names; the column is as wide as the longest, and grows with those that are not known
-    ///     beforehand.
-    ///   - names: the events that are known beforehand, likewise.
-    ///   - width: of the terminal at the moment, in columns, to which lines are cut; nil if they are not.
+    ///   - origins: the workers' names; the column is as wide as the longest, and grows with further names.
+    ///   - names: the names of the events known beforehand; their column is as wide as the longest, and grows likewise.
+    ///   - width: the terminal's present width in columns, at which lines are cut; nil if they are not.
     init(
         origins: [String],
         names: [String],
@@ -53,7 +52,7 @@ struct TextFormatter: EventFormatter {
         return line.bytes(isColoured: isColoured, width: width())
     }
 
-    /// Such as `(37 events BoxProvisioned are missing here: they came faster than they were read)`.
+    /// Text such as `(37 events BoxProvisioned are missing here: they came faster than they were read)`.
     func line(_ gap: PrintedGap) -> [UInt8] {
         let name = gap.name.map { " \(TerminalText.harmless($0))" } ?? ""
         let what =
@@ -76,7 +75,7 @@ struct TextFormatter: EventFormatter {
 }
 
 extension TextFormatter {
-    /// For standard output: coloured and as wide as the terminal if it is one.
+    /// The formatter for standard output: coloured, and as wide as the terminal if it is one.
     static func onStandardOutput(origins: [String], names: [String]) -> TextFormatter {
         let isTerminal = SystemFile.standardOutput.isTerminal
         return TextFormatter(
@@ -84,7 +83,7 @@ extension TextFormatter {
             names: names,
             isColoured: isColourWanted(isTerminal: isTerminal, environment: CurrentProcess.environment),
             secondsAheadOfUTC: OperatingSystem.secondsAheadOfUTC,
-            // Asked for each line: its user may have made it wider or narrower.
+            // Asked for each line: the user may have resized the terminal.
             width: { isTerminal ? SystemFile.standardOutput.terminalWidth : nil }
         )
     }

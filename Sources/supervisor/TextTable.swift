@@ -1,8 +1,8 @@
 import BridgePlatform
 
-/// Rows in columns, for people: as wide as what stands in them, with a title above each.
+/// Rows in columns, for people: each column has a title and is as wide as its texts.
 struct TextTable<Row> {
-    /// What stands in a column for each row; a column without anything is left out.
+    /// The texts of a column, one for each row; a column without any is left out.
     struct Column {
         let title: String
         var isNumber = false
@@ -14,11 +14,11 @@ struct TextTable<Row> {
     let columns: [Column]
     let rows: [Row]
 
-    /// The titles and then a line for each row; nothing without rows.
+    /// The titles, and then a line for each row; nothing without rows.
     ///
-    /// Where that is too wide, what stands in the last column has a line of its own below its row.
+    /// If the table is too wide, the text of the last column gets a line of its own below its row.
     ///
-    /// - Parameter width: of the terminal; nil if there is no limit.
+    /// - Parameter width: the width of the terminal; nil if there is no limit.
     func lines(width: Int?) -> [StyledLine] {
         guard !rows.isEmpty else { return [] }
         let columns = columns.filter { column in rows.contains { column.text($0) != nil } }
@@ -51,7 +51,7 @@ struct TextTable<Row> {
             let (column, text) = (columns[index], texts[index])
             let gap = index == 0 ? "" : "  "
             let padding = String(repeating: " ", count: widths[index] - TextWidth.columns(of: text))
-            // Nothing stands behind the last one.
+            // The last column needs no padding.
             let shown = column.isLast ? text : column.isNumber ? padding + text : text + padding
             guard !shown.isEmpty else { continue }
             line.append(gap)

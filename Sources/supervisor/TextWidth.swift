@@ -1,14 +1,14 @@
-/// How many columns of a terminal text takes.
+/// How many columns of a terminal a text takes.
 ///
-/// Terminals differ about joined emoji and about those that a selector makes one: what is said here is the most that
-/// any takes, so that a line which fits by this count wraps nowhere.
+/// Terminals differ about joined emoji, and about characters that a selector turns into emoji. The count here is the
+/// most that any terminal takes, so a line that fits by it wraps nowhere.
 enum TextWidth {
     static func columns(of text: some StringProtocol) -> Int {
         if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return text.utf8.count }
         return text.unicodeScalars.reduce(0) { $0 + columns(of: $1) }
     }
 
-    /// As much of the beginning as there is room for, in whole characters.
+    /// The longest beginning that there is room for, in whole characters.
     static func prefix<Text: StringProtocol>(of text: Text, columns room: Int) -> Text.SubSequence {
         var left = room
         var end = text.startIndex
@@ -24,9 +24,9 @@ enum TextWidth {
         switch scalar.value {
         case 0x09: return 8
         case 0x20..<0x300: return 1
-        // Makes an emoji of the character before it, which then takes two columns on some terminals.
+        // It makes the character before it an emoji, which takes two columns on some terminals.
         case 0xFE0F: return 1
-        // Vowels and final consonants of Hangul, written into the syllable's first.
+        // Vowels and final consonants of Hangul are written into the syllable's first character.
         case 0x1160...0x11FF: return 0
         default: break
         }

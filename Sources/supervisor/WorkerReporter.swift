@@ -6,10 +6,10 @@ import EventRouting
 import JSONText
 import Supervision
 
-/// Tells of the workers' lives, of what they print, and of events that were refused or dropped.
+/// Reports on the workers' lives, on the lines that they print, and on events that were refused or dropped.
 struct WorkerReporter: Sendable {
-    /// The events in which the bridge reports about itself, and those by which it is commanded: told as sentences or
-    /// not at all, and not printed among the others.
+    /// The bridge's reports about itself, and its commands: they are told as sentences or not at all, not printed as
+    /// events.
     static let reports = ControlEventNames.commands.union(ControlEventNames.answers).union(
         EventName.set([
             WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
@@ -23,7 +23,7 @@ struct WorkerReporter: Sendable {
         ])
     )
 
-    /// Codes of a refusal for the event's own sake: it does not decode, or is invalid.
+    /// The codes of a refusal because of the event itself: it does not decode, or is invalid.
     private static let fieldCodes: ClosedRange<UInt64> = 1...2
 
     /// How ``WorkerExited/next`` begins for a worker that stays down.
@@ -36,9 +36,9 @@ struct WorkerReporter: Sendable {
     let outcome: RunOutcome
     let lines: InputLines
     let inputName: String
-    /// Whether this is the name of a worker that leaves nothing undone, whatever it misses.
+    /// Whether a worker of this name leaves nothing undone, whatever it misses.
     let isOnlooker: @Sendable (String) -> Bool
-    /// Whether this is the name of an attached client.
+    /// Whether an attached client has this name.
     let isClient: @Sendable (String) -> Bool
     /// Called when a worker has become ready or has ended.
     let statesChanged: @Sendable () -> Void
@@ -48,7 +48,7 @@ struct WorkerReporter: Sendable {
     /// Subscribes to the reports; they come until the subscriptions are released.
     func subscribe(to publisher: EventPublisher) -> [Subscription] {
         let host = publisher.source.origin
-        // What a worker publishes under these names is no news of the bridge.
+        // A worker's own events with these names are no news of the bridge.
         @Sendable func isOurs() -> Bool { EventContext.current?.id.origin == host }
         return [
             publisher.subscribe(to: WorkerReady.self) { if isOurs() { ready($0) } },
@@ -73,7 +73,7 @@ struct WorkerReporter: Sendable {
         ]
     }
 
-    /// The worker whose report is being handled; nil if it is the bridge's own.
+    /// The worker whose report is being handled; nil if the report is the bridge's own.
     private static func reporter(besides host: String) -> String? {
         guard let origin = EventContext.current?.id.origin, origin != host else { return nil }
         return origin
@@ -99,7 +99,7 @@ struct WorkerReporter: Sendable {
                 .information
             )
         } else if event.wasAsked {
-            // One that had to be killed has not done what it was asked to.
+            // A worker that had to be killed has not done what it was asked to.
             let isKilled = event.exit?.signal != nil
             diagnostics.say(
                 "\(worker) \(event.reason)\(isKilled ? " while it was being stopped" : ", as it was asked to")",
@@ -108,19 +108,19 @@ struct WorkerReporter: Sendable {
         } else if !event.next.hasPrefix(Self.givingUp) {
             diagnostics.say("\(worker) \(what(event)); \(next(event))", .warning)
         } else if !event.next.hasSuffix(event.reason) {
-            // The sentence that it is given up follows, and does not say this.
+            // The sentence about the giving up follows, and does not say this.
             diagnostics.say("\(worker) \(what(event))", .warning)
         }
         if let outbox = event.outbox { left(outbox, by: event.worker) }
         statesChanged()
     }
 
-    /// A status of 0 alone does not say that something is wrong.
+    /// Adds that the exit was unasked to a status of 0, which alone does not show that something is wrong.
     private func what(_ event: WorkerExited) -> String {
         event.exit?.status == 0 && event.reason.hasPrefix("exited") ? "\(event.reason), unasked" : event.reason
     }
 
-    /// What is done about it.
+    /// What the supervisor does about it.
     private func next(_ event: WorkerExited) -> String {
         guard event.next.hasPrefix(Self.backingOff) else { return event.next }
         return "it is started again after a pause\(event.next.dropFirst(Self.backingOff.count))"
@@ -138,7 +138,7 @@ struct WorkerReporter: Sendable {
     }
 
     private func lost(_ event: EventsLost) {
-        // It cannot be said any more that every event was handled.
+        // The run can no longer claim that every event was handled.
         outcome.eventsWereNotHandled()
         let what =
             switch event.count {
@@ -173,7 +173,7 @@ struct WorkerReporter: Sendable {
 
     private func ending(_ event: BridgeEnding) {
         diagnostics.say("stopping all workers: \"\(event.worker)\" has ended, which is significant")
-        // Where it was the last one, its own end came before this.
+        // If it was the last worker, its own end came before this report.
         statesChanged()
     }
 
@@ -222,7 +222,7 @@ struct WorkerReporter: Sendable {
         let refuser = reporter == nil ? event.worker : "the supervisor"
         let line = reporter == nil ? inputLine(of: event.id, host) : nil
         guard let line else {
-            // What a client cannot handle leaves nothing undone.
+            // An event that a client cannot handle leaves nothing undone.
             if reporter != nil || !isClient(event.worker) { outcome.eventsWereNotHandled() }
             let from = reporter.map { " of \($0)" } ?? ""
             diagnostics.sayOfEvent("\(refuser) refused \(event.event)\(from) (\(event.id)): \(event.reason)")
@@ -243,7 +243,8 @@ struct WorkerReporter: Sendable {
         let why: String
         switch event.cause {
         case .refused:
-            // Said already, with the line of the input where there is one; that decides about the exit status, too.
+            // Reported already, with the line of the input if there is one; that report decides about the exit status,
+            // too.
             return
         case .crashes:
             let crashes = event.reasons.count == 1 ? "1 crash" : "\(event.reasons.count) crashes"

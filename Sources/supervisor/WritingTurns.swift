@@ -1,17 +1,16 @@
 import BridgePlatform
 import Locks
 
-/// Sees to it that outputs which lead to the same file write one after the other, so that a line of one does not stand
-/// in the middle of another's.
+/// Lets outputs to the same file write one after the other, so no line stands in the middle of another's.
 ///
-/// A write to a terminal or a pipe may be cut in two by a signal, or by the reader's pace.
+/// A signal or the reader's pace may cut a write to a terminal or a pipe in two.
 final class WritingTurns: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// Of standard output.
+    /// The turns of standard output.
     static let standardOutput = WritingTurns()
 
-    /// Of standard error: the same ones if it leads to the same terminal, pipe or file.
+    /// The turns of standard error: the same ones if it leads to the same terminal, pipe or file.
     static let standardError: WritingTurns = {
         let error = SystemFile.standardError.identity
         return error != nil && error == SystemFile.standardOutput.identity ? standardOutput : WritingTurns()

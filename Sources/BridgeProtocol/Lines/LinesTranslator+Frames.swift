@@ -9,7 +9,7 @@ extension LinesTranslator {
     /// - Parameter body: the body of a frame that this process has written.
     package mutating func sent(_ body: UnsafeRawBufferPointer, into lines: inout [UInt8]) throws {
         var limits = limits
-        // What its workers may say already bounds what the host asks for and which processes it speaks for.
+        // No limits here: those on what workers may say bound the names that the host wants and the processes it names.
         (limits.interestNames, limits.processNames) = (.max, .max)
         switch ControlMessage.kind(of: body) {
         case FrameKind.event.rawValue: try eventSent(body, limits, into: &lines)
@@ -96,7 +96,7 @@ extension LinesTranslator {
         case .goodbye(let goodbye):
             let reason = Goodbye.Reason(rawValue: goodbye.reason) ?? .internalError
             line("goodbye", [("reason", .text(reason.word)), ("text", .text(goodbye.text))], to: &lines)
-        // A lines worker is never asked for these, or waits for none of them.
+        // A lines worker has no use for these: it answers none of them, and waits for none.
         case .hello, .ready, .moreTime, .receipt, .heartbeat: return
         }
     }

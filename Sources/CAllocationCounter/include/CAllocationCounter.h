@@ -1,12 +1,13 @@
-// How often memory is asked for while allocations are counted. Only programs that measure link this: on Linux with
-// glibc it stands between them and malloc.
+// How often memory is asked for while allocations are counted. Only programs that measure link this library: on Linux
+// with glibc it stands between them and malloc.
 
 #ifndef C_ALLOCATION_COUNTER_H
 #define C_ALLOCATION_COUNTER_H
 
 #include <stdint.h>
 
-/// 1 if allocations are counted in this program; 0 on other systems and under a sanitizer, which has a malloc of its own.
+/// 1 if allocations are counted in this program; 0 on other systems, and under a sanitizer, which has a malloc of its
+/// own.
 int cac_is_counting_possible(void);
 
 /// From now on every allocation of every thread counts, from 0.

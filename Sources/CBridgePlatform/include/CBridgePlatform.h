@@ -23,27 +23,28 @@ int cbp_accept(int listener);
 
 /// The longest path, in bytes, that a socket address of this system holds.
 size_t cbp_unix_path_limit(void);
-/// `path` must not be longer than the limit.
-// What cbp_unix_name says of a socket of another family.
+// What cbp_unix_name returns for a socket of another family.
 #define CBP_NOT_UNIX (-2)
-// The path that a Unix socket is bound to, with its end; its length, 0 if it has none in the file system, or -1.
+// Writes the path that a Unix socket is bound to, with its NUL. Returns its length, 0 if it has none in the file
+// system, or -1.
 int cbp_unix_name(int descriptor, char *_Nonnull path, size_t capacity);
-// 1 or 0, or -1.
+// Both return 1 or 0, or -1.
 int cbp_is_stream(int descriptor);
 int cbp_is_listening(int descriptor);
+/// `path` must not be longer than the limit.
 int cbp_unix_bind(int descriptor, const char *_Nonnull path);
 int cbp_unix_connect(int descriptor, const char *_Nonnull path);
-/// Sends one datagram to a socket with a name, which waits for room for so many milliseconds at most. "@" at the beginning of a
-/// name stands for those that are in no file system, which Linux has. Returns 0, or -1 with errno set.
+/// Sends one datagram to a socket with a name, and waits for room for so many milliseconds at most. "@" at the
+/// beginning of a name stands for a name in no file system, which only Linux has. Returns 0, or -1 with errno set.
 int cbp_datagram_send(const char *_Nonnull name, const void *_Nonnull bytes, size_t count, int milliseconds);
 int cbp_peer_credentials(int descriptor, int32_t *_Nonnull pid, uint32_t *_Nonnull uid, uint32_t *_Nonnull gid);
 
-/// Opens the directory of this name, not through a symbolic link; only to find what is in it. Close-on-exec.
+/// Opens the directory of this name, only to find what is in it; not through a symbolic link. Close-on-exec.
 int cbp_directory_open(int directory, const char *_Nonnull name);
-/// Takes the lock of an open file for as long as it is open; EWOULDBLOCK if another has it.
+/// Takes the lock of an open file for as long as the file is open; EWOULDBLOCK if another holder has it.
 int cbp_file_try_lock(int descriptor);
 
-/// Columns of the terminal, 0 if it is none or does not know.
+/// Columns of the terminal; 0 if the descriptor is none, or the terminal does not know.
 int cbp_terminal_width(int descriptor);
 /// The same with rows.
 int cbp_terminal_height(int descriptor);
@@ -58,34 +59,35 @@ void *_Nullable cbp_memory_file_map(int descriptor, size_t size);
 /// The same with a mapping; once that is made, nothing else can write to the file. -1 and ENOTSUP where the system has
 /// no such thing. Then `cbp_memory_file_give_back` does nothing.
 int cbp_memory_file_create_for_readers(size_t size, void *_Nullable *_Nonnull address);
-/// Maps the file, shared, for reading; NULL and errno. Only if it cannot be made shorter, so that it is safe to touch.
+/// Maps the file, shared, for reading; NULL and errno. Only a file that cannot be made shorter, so that the memory is
+/// safe to touch.
 void *_Nullable cbp_memory_file_map_for_reading(int descriptor, size_t size);
 /// Copies bytes that another process may be changing: what arrives is any mixture of old and new.
 void cbp_copy(void *_Nonnull target, const void *_Nonnull source, size_t count);
 int cbp_memory_file_unmap(void *_Nonnull address, size_t size);
-/// Lets the pages go that back this part of a mapping, which holds 0 from then on; does nothing where the system has no
+/// Gives back the pages of this part of a mapping, which holds 0 from then on; does nothing where the system has no
 /// such thing.
 void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
 
-/// malloc gives back to the system what is freed beyond so many bytes at the end of an arena, and takes larger blocks
-/// straight from the system; does nothing where malloc has no such limits.
+/// Makes malloc give back to the system what is freed beyond so many bytes at the end of an arena, and take larger
+/// blocks straight from the system; does nothing where malloc has no such limits.
 void cbp_heap_limit(int bytes);
-/// Raises the soft limit of open descriptors to the hard one; the soft one from before, -1 where it was not raised.
+/// Raises the soft limit of open descriptors to the hard one. Returns the old soft limit, -1 where it was not raised.
 int64_t cbp_raise_descriptor_limit(void);
 /// How many bytes malloc has handed out and not got back; -1 where they are not counted.
 int64_t cbp_heap_bytes_in_use(void);
-/// How much memory of a process lies in RAM, shared memory with it; -1 where the system does not say.
+/// How much memory of a process lies in RAM, with its shared memory; -1 where the system does not say.
 int64_t cbp_resident_bytes(int32_t pid);
 
 // Standard output
 
-/// From now on each line that is printed leaves the process at once, also where standard output is a pipe.
+/// From now on each printed line leaves the process at once, even where standard output is a pipe.
 void cbp_output_by_line(void);
 
 // Threads
 
-/// Starts a thread in which no signal is delivered that another thread could take. `stack_size` 0 is the default,
-/// and less than 128 KiB is taken for that.
+/// Starts a thread that gets no signal which another thread could take. `stack_size` 0 is the default, and less than
+/// 128 KiB is taken for 128 KiB.
 int cbp_thread_start(
     size_t stack_size,
     int detached,
@@ -96,10 +98,10 @@ int cbp_thread_start(
 int cbp_thread_join(uintptr_t thread);
 int cbp_thread_detach(uintptr_t thread);
 void cbp_thread_set_name(const char *_Nonnull name);
-/// The calling thread and those that it starts run on one processor from now on, the one whose turn it is of those that they may use;
-/// nothing where threads cannot be bound.
+/// Binds the calling thread, and those that it starts from now on, to one processor: the one whose turn it is of those
+/// that they may use. Does nothing where threads cannot be bound.
 void cbp_thread_stay_on_one_processor(uint64_t turn);
-/// Of the calling thread, as the kernel counts them.
+/// The number of the calling thread, as the kernel counts threads.
 uint64_t cbp_thread_identifier(void);
 /// Writes the calling thread's name, with its NUL. Returns 0, or an error's number.
 int cbp_thread_name(char *_Nonnull buffer, size_t size);
@@ -108,7 +110,7 @@ int cbp_thread_name(char *_Nonnull buffer, size_t size);
 
 /// From now on each `signal` writes one byte, its number, to `writer`, which must stay open for ever.
 int cbp_signal_catch(int signal, int writer);
-/// Puts the disposition back that was there before cbp_signal_catch.
+/// Puts back the disposition from before cbp_signal_catch.
 int cbp_signal_restore(int signal);
 /// 1 if the signal is ignored, 0 if not.
 int cbp_signal_is_ignored(int signal);
@@ -144,8 +146,8 @@ int cbp_spawn(
 /// A descriptor that becomes readable when the child has exited: a pidfd, or a kqueue on Darwin.
 int cbp_process_open(int32_t pid);
 int cbp_process_signal(int descriptor, int32_t pid, int signal);
-/// Signals the process group that this process leads, or has led before it was removed from the process table. EINVAL where
-/// the system cannot do so without the group's number.
+/// Signals the process group that this process leads, or has led before it was removed from the process table. EINVAL
+/// where the system cannot do so without the group's number.
 int cbp_process_signal_group(int descriptor, int signal);
 
 enum cbp_exit_state { cbp_exit_still_running, cbp_exit_with_code, cbp_exit_by_signal, cbp_exit_by_signal_with_core };
@@ -158,22 +160,22 @@ typedef struct {
     uint64_t peak_resident_bytes;
 } cbp_exit;
 
-/// Looks whether the child has exited, and removes it from the process table if `reap` says so. ECHILD when it is not
-/// there any more.
+/// Looks whether the child has exited, and removes it from the process table if `reap` says so. ECHILD when it is no
+/// longer there.
 int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *_Nonnull exit);
 
-/// The value of a variable in the environment that a process of this user was started with, cut off where `value` has no more
-/// room; its length, or -1 if there is none. `name` is how the variable begins. Waits a little for a process that is just
-/// becoming another program.
+/// Writes the value of a variable in the environment that a process of this user was started with, cut off where
+/// `value` has no more room. Returns the length written, or -1 if there is no such variable. `name` is how the
+/// variable begins. Waits a little for a process that is just becoming another program.
 ptrdiff_t cbp_process_variable(int32_t pid, const char *_Nonnull name, char *_Nonnull value, size_t size);
 
 /// The parent of a process; 0 if it has none, or there is no such process.
 int32_t cbp_process_parent(int32_t pid);
 
-/// Asks for `signal` when the parent dies; ENOTSUP where the system has no such thing.
+/// Asks the system for `signal` when the parent dies; ENOTSUP where the system has no such thing.
 int cbp_arm_parent_death_signal(int signal);
 
-/// The path of the running program, not terminated; the length, or -1.
+/// Writes the path of the running program, without a NUL. Returns the length, or -1.
 ptrdiff_t cbp_executable_path(char *_Nonnull buffer, size_t size);
 
 // Where a thread stands
@@ -181,10 +183,11 @@ ptrdiff_t cbp_executable_path(char *_Nonnull buffer, size_t size);
 /// Writes the return addresses of the calling thread's callers, innermost first. Returns how many; 0 where they are not
 /// known.
 int cbp_callers(void *_Nullable *_Nonnull addresses, int capacity);
-/// Writes the name of the function that an address lies in, as people write it, with its NUL. Returns 0 if it has one that is known.
+/// Writes the name of the function that an address lies in, as people write it, with its NUL. Returns 0 if that name is
+/// known.
 int cbp_function_name(void *_Nonnull address, char *_Nonnull buffer, size_t size);
-/// Calls `seen` on each thread that hands a task to Swift's global executor, before that gets it; for good. Returns 0 unless the
-/// run-time library has no place for that.
+/// From now on calls `seen` on each thread that hands a task to Swift's global executor, before the executor gets it.
+/// Returns 0 unless the run-time library has no place for that.
 int cbp_watch_global_tasks(void (*_Nonnull seen)(void));
 
 #ifdef __linux__
@@ -210,7 +213,7 @@ int cbp_epoll_create(void);
 int cbp_epoll_add(int queue, int descriptor, uint32_t flags, uint64_t token);
 int cbp_epoll_change(int queue, int descriptor, uint32_t flags, uint64_t token);
 int cbp_epoll_remove(int queue, int descriptor);
-/// Waits at most `nanoseconds`, for ever if negative. `ready` has room for cbp_epoll_batch.
+/// Waits at most `nanoseconds`, for ever if they are negative. `ready` has room for cbp_epoll_batch.
 int cbp_epoll_wait(int queue, cbp_ready *_Nonnull ready, int64_t nanoseconds);
 int cbp_event_open(void);
 #endif

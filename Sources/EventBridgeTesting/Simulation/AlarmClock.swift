@@ -1,11 +1,11 @@
-/// What becomes due at times to come, earliest first; what is due at one time in the order in which it was set.
+/// The alarms of a world, earliest first; alarms of one time are in the order in which they were set.
 struct AlarmClock {
     enum Due {
         /// The end of a thread's wait, by the number of the wait.
         case wait(WorldThread, number: UInt64)
-        /// Something that a thread of the process is to call.
+        /// A call that a thread of the process is to make.
         case call(WorldProcess, @Sendable () -> Void)
-        /// Something that is done on the spot.
+        /// A call that is made on the spot.
         case act(@Sendable () -> Void)
     }
 
@@ -14,7 +14,7 @@ struct AlarmClock {
         let due: Due
     }
 
-    /// The next one is last.
+    /// The alarms; the next one is last.
     private var alarms: [Alarm] = []
 
     mutating func set(_ time: UInt64, _ due: Due) {
@@ -26,9 +26,9 @@ struct AlarmClock {
         alarms.insert(Alarm(time: time, due: due), at: low)
     }
 
-    /// When the next is due, of those that are still of use.
+    /// The time of the next alarm that is still of use.
     mutating func next() -> UInt64? {
-        // A wait that has ended otherwise is no reason for time to pass.
+        // A wait that has ended already is no reason for time to pass.
         while let alarm = alarms.last, isIdle(alarm.due) { alarms.removeLast() }
         return alarms.last?.time
     }

@@ -1,25 +1,25 @@
 import DomainEvents
 
-/// What has arrived in the processes of a world, held against what is promised about it (docs/reference/delivery.md).
+/// The events that arrived in the processes of a world, checked against the promises in docs/reference/delivery.md.
 struct ArrivalRecord {
     private struct Receiver {
         var seen: Set<EventID> = []
-        /// How many of these each origin has made.
+        /// How many of the seen events each origin has made.
         var counts: [String: UInt64] = [:]
-        /// The newest event of each thread that came for the first time, as the thread counts them.
+        /// The last published of each thread's events that came here at their first attempt.
         var newest: [Int: (place: Int, id: EventID)] = [:]
-        /// Events that have arrived, by what caused them: the first of each.
+        /// The first arrived effect of each cause.
         var effects: [EventID: EventID] = [:]
     }
 
     private var receivers: [String: Receiver] = [:]
-    /// On which thread an event was published, and as which of all.
+    /// The publishing thread of each event, and the event's place among all events.
     private var places: [EventID: (thread: Int, place: Int)] = [:]
     private(set) var count = 0
 
     /// Takes note of an event that a thread publishes.
     ///
-    /// What one thread publishes keeps its order; what several do at once has none.
+    /// The events of one thread keep their order; events of several threads have none.
     mutating func published(_ context: EventContext, on thread: Int) {
         places[context.id] = (thread, places.count)
     }
@@ -27,12 +27,12 @@ struct ArrivalRecord {
     /// How many different events have come to processes of this name.
     func count(at process: String) -> UInt64 { UInt64(receivers[process]?.seen.count ?? 0) }
 
-    /// How many of those were made by this origin.
+    /// How many of these events this origin has made.
     func count(at process: String, from origin: String) -> UInt64 { receivers[process]?.counts[origin] ?? 0 }
 
     /// Takes note of an event that has arrived in a process of this name.
     ///
-    /// - Returns: What does not hold, if anything.
+    /// - Returns: The promise that was broken, if any.
     mutating func arrived(_ name: String, _ context: EventContext, at process: String) -> String? {
         count += 1
         let id = context.id

@@ -2,8 +2,10 @@ import BridgePlatform
 import Locks
 import Synchronization
 
-/// Runs a test in many simulated worlds, each of which is decided by a seed: the code that ships, on threads, pipes and
-/// processes of which the seed says who goes on, what fails and what time it is.
+/// Runs a test in many simulated worlds, one for each seed.
+///
+/// In a world the code that ships runs on threads, pipes and processes. The seed decides which thread goes on, what
+/// fails and what time it is.
 ///
 /// ```swift
 /// try await BridgeSimulation(seeds: 200).run { world in
@@ -16,8 +18,8 @@ import Synchronization
 /// ```
 ///
 /// A seed gives the same run each time, in this process and in others that run the same program. No seed decides what a
-/// test does outside of its world, in a `Task.detached`, on a `DispatchQueue.global()` or in a `Thread`: the run that
-/// touches it is not repeatable.
+/// test does outside its world: in a `Task.detached`, on a `DispatchQueue.global()` or in a `Thread`. A run that
+/// depends on such work is not repeatable.
 public struct BridgeSimulation: Sendable {
     /// The first of the seeds.
     public var firstSeed: UInt64
@@ -25,25 +27,24 @@ public struct BridgeSimulation: Sendable {
     public var seeds: Int
     /// What may go wrong.
     public var faults: SimulationFaults
-    /// How long a world's own time may last, from its beginning to its end.
+    /// How long a world may last in its own time, from its beginning to its end.
     public var longest: Duration
-    /// How many steps a world may take: a step is a lock that is taken or a wait.
+    /// How many steps a world may take; a step is a lock that is taken, or a wait.
     public var maximumSteps: Int
 
-    /// The file in which a failed run is written as a timeline, in the place of what is there; by default what
-    /// `EVENT_BRIDGE_TRACE` says, and nil for none.
+    /// The file to which a failed run is written as a timeline, in place of its content; nil for none.
     ///
-    /// It is a trace in the JSON of Chrome's trace viewer, which Perfetto (`ui.perfetto.dev`) shows, and its times are
-    /// the run's own.
+    /// By default it is what `EVENT_BRIDGE_TRACE` says. The timeline is a trace in the JSON of Chrome's trace viewer,
+    /// which Perfetto (`ui.perfetto.dev`) shows. Its times are the run's own.
     public var timeline: String?
 
     /// Describes a simulation.
     ///
     /// - Parameters:
     ///   - seeds: how many worlds are run.
-    ///   - firstSeed: the seed of the first; those of the others follow.
+    ///   - firstSeed: the seed of the first world; the others have the seeds that follow.
     ///   - faults: what may go wrong.
-    ///   - longest: how long a world's own time may last.
+    ///   - longest: how long a world may last in its own time.
     ///   - maximumSteps: how many steps a world may take.
     public init(
         seeds: Int = 100,
@@ -63,7 +64,7 @@ public struct BridgeSimulation: Sendable {
     /// Runs `body` in one world for each seed.
     ///
     /// - Throws: ``SimulationFailure`` for the first seed whose run failed: `body` threw, an invariant did not hold,
-    ///   nothing could go on, or the run had no end.
+    ///   nothing could go on, or the run did not end.
     @discardableResult
     public func run(
         _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
@@ -86,14 +87,14 @@ public struct BridgeSimulation: Sendable {
         return report
     }
 
-    /// Whether tasks are seen that leave their world.
+    /// Whether tasks that leave their world are noticed.
     private static let watchesTasks = GlobalTasks.watch {
         guard let thread = Simulation.thread as? WorldThread else { return }
         let place = Scheduler.place()
         thread.scheduler.escapes(at: place.isEmpty ? "a place that cannot be named" : place)
     }
 
-    /// The failure with as few choices as it takes.
+    /// The failure with as few choices as it needs.
     private func shrunk(
         _ failed: SimulationOutcome,
         _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
@@ -109,12 +110,12 @@ public struct BridgeSimulation: Sendable {
         return failure
     }
 
-    /// Worlds that run beside one another share the processors.
+    /// The turn of the next world: worlds that run side by side share the processors.
     private static let turns = Atomic<UInt64>(0)
 
     /// Runs one world.
     ///
-    /// - Parameter timeline: where it is written as a timeline if it fails.
+    /// - Parameter timeline: the file to which the world is written as a timeline if it fails.
     func outcome(
         of choices: Choices,
         keepsTrace: Bool = false,
@@ -130,10 +131,10 @@ public struct BridgeSimulation: Sendable {
         let scheduler = Scheduler(choices: choices, limits: limits, keepsTrace: keepsTrace, keepsTurns: isKept)
         let core = WorldCore(scheduler: scheduler, faults: faults, keepsPassages: isKept)
         let world = SimulationWorld(core)
-        // In the caller's task, whose task-local values it keeps.
+        // Begins in the caller's task, and keeps its task-local values.
         world.begin(body)
         return await withCheckedContinuation { continuation in
-            // A thread of its own: the wait for a world's end is no work for Swift's own few.
+            // On a thread of its own, since Swift's few threads must not wait for a world's end.
             do {
                 try PlatformThread.start(name: "simulation") {
                     CurrentThread.stayOnOneProcessor(turn: Self.turns.wrappingAdd(1, ordering: .relaxed).newValue)

@@ -1,8 +1,8 @@
-/// All that a run is free to choose: who goes on, which fault comes when, how long it lasts.
+/// Every choice of a run: which thread goes on, which fault comes when, how long it lasts.
 ///
-/// Each matter has numbers of its own, so that one choice less in one matter leaves the choices of the others as they
-/// were. A choice is a place in its matter and a value; value 0 is always the tame one: go on, no fault, no delay. What
-/// is listed nowhere is 0.
+/// Each matter has its own numbers, so one choice less in one matter does not change the choices of the others. A
+/// choice is a place in its matter and a value. Value 0 is always the tame one: go on, no fault, no delay. A choice
+/// that is listed nowhere is 0.
 struct Choices: Sendable {
     struct Place: Hashable, Comparable, Sendable {
         let matter: String
@@ -14,7 +14,7 @@ struct Choices: Sendable {
     typealias List = [Place: UInt64]
 
     let seed: UInt64
-    /// What is chosen instead of what the seed would; nil if the seed decides.
+    /// The choices in place of the seed's; nil if the seed decides.
     private let list: List?
     /// The places of the list, ascending in each matter.
     private let places: [String: [UInt64]]
@@ -22,19 +22,19 @@ struct Choices: Sendable {
     /// Every choice so far whose value is not 0.
     private(set) var made: List = [:]
 
-    /// Chooses as the seed says; or what is listed, and elsewhere the tame way.
+    /// Chooses by the seed, or, with a list, as it says, and the tame way elsewhere.
     init(seed: UInt64, list: List? = nil) {
         self.seed = seed
         self.list = list
         places = Dictionary(grouping: (list ?? [:]).keys, by: \.matter).mapValues { $0.map(\.index).sorted() }
     }
 
-    /// How many of the listed choices no run of this kind has come to, or could make.
+    /// How many of the listed choices this run has not come to, or could not make.
     var unmet: Int { (list ?? [:]).keys.count { made[$0] == nil } }
 
-    /// A value below `bound`.
+    /// Chooses a value below `bound`.
     ///
-    /// - Parameter draw: what the seed's numbers would make of it.
+    /// - Parameter draw: makes the value from the seed's numbers.
     mutating func choose(
         _ matter: String,
         _ index: UInt64,
@@ -53,11 +53,11 @@ struct Choices: Sendable {
         return value
     }
 
-    /// Where in a matter of which only few places are not 0 the next of them lies.
+    /// The next place that is not 0, in a matter in which few places are not 0.
     ///
     /// - Parameters:
-    ///   - index: the place behind which it lies.
-    ///   - average: how many places there are to one of them; none if it is 0.
+    ///   - index: the place behind which the next one lies.
+    ///   - average: how many places there are for each that is not 0; 0 if all are 0.
     mutating func nextPlace(_ matter: String, behind index: UInt64, average: UInt64) -> UInt64? {
         guard average > 0 else { return nil }
         if list != nil { return places[matter]?.first { $0 > index } }
@@ -89,7 +89,7 @@ extension Choices {
     private static func escaped(_ matter: String) -> String { String(matter.map { $0 == " " ? "_" : $0 }) }
 
     private static func unescaped(_ text: Substring) -> String {
-        // The only matters with a space are the workers', whose names have none.
+        // Only workers' matters have a space, and workers' names have none.
         let prefix = "worker_"
         return text.hasPrefix(prefix) ? "worker " + text.dropFirst(prefix.count) : String(text)
     }

@@ -2,7 +2,7 @@ import DomainEvents
 import EventBridge
 import Supervision
 
-/// What a host of a world is made of.
+/// The parts of a host in a world.
 struct HostDescription: Sendable {
     let workers: [InMemoryWorker]
     let strategy: RestartStrategy

@@ -1,20 +1,20 @@
-/// The points of a world's threads at which something happens now and then.
+/// The points of a world's threads at which a rare thing happens.
 struct RarePoints {
-    /// What of the choices says where.
+    /// The matter of the choices that decides about the points.
     private let matter: String
-    /// How many points there are between two on average; 0 for none.
+    /// How many of the threads' points lie between two rare ones on average; 0 for no rare ones.
     private var average: UInt64 = 0
     private var next: UInt64?
 
     init(_ matter: String) { self.matter = matter }
 
-    /// From here on there are so many points between two on average; 0 for none.
+    /// Sets the average number of points between two rare ones, from here on; 0 for no rare ones.
     mutating func set(average: UInt64, behind point: UInt64, by choices: inout Choices) {
         self.average = average
         next = choices.nextPlace(matter, behind: point, average: average)
     }
 
-    /// Whether one has come.
+    /// Whether the next rare point has come.
     mutating func hasCome(at point: UInt64, by choices: inout Choices) -> Bool {
         guard let next, point >= next else { return false }
         self.next = choices.nextPlace(matter, behind: point, average: average)

@@ -1,10 +1,10 @@
 import Locks
 
-/// Tasks, and what is given to queues: run by threads of the world.
+/// Runs tasks and the work of queues on threads of the world.
 extension Scheduler {
     func enqueue(_ job: UnownedJob, of process: Int) {
         if current() != nil { return add(.job(job), to: processes[process]) }
-        // From outside, such as the task that the test is.
+        // The job comes from outside, such as from the test's own task.
         inbox.add(job, to: process)
     }
 

@@ -1,9 +1,9 @@
 import Locks
 
-/// Waits of a world's threads, and what ends them.
+/// Waits of a world's threads, and the events that end them.
 extension Scheduler {
-    /// - Parameter give: gives back the lock that the thread holds, and says which it was.
-    /// - Returns: Whether it was woken before the deadline.
+    /// - Parameter give: gives back the lock that the thread holds, and returns its identity.
+    /// - Returns: Whether the thread was woken before the deadline.
     func wait(
         _ thread: WorldThread,
         for matter: WorldThread.Matter,
@@ -54,7 +54,7 @@ extension Scheduler {
         }
     }
 
-    /// Lets others go on: the thread has nothing to do until one of them has done something.
+    /// Lets other threads go on: this thread has nothing to do until one of them has done something.
     func yield(_ thread: WorldThread) {
         step(.yield, thread)
         clock.pass(1_000)
@@ -63,17 +63,17 @@ extension Scheduler {
         handOn(from: thread)
     }
 
-    /// Nothing of the process runs from now on.
+    /// Ends the process: none of its threads runs from now on.
     func kill(_ process: WorldProcess) {
         process.isDead = true
         wake(.death(of: process.number), all: true)
     }
 
-    /// Lets what a process has begun come to its end, though it was killed or stands still.
+    /// Lets the threads of a killed or stopped process come to their end.
     func revive(_ process: WorldProcess) {
         process.isDead = false
         process.isStopped = false
-        // Deadlines that passed meanwhile were let go: nothing of the process was to run then.
+        // Deadlines that passed meanwhile were dropped, as no thread of the process was to run then.
         for thread in waiting where thread.process === process {
             if let deadline = thread.deadline { clock.alarms.set(deadline, .wait(thread, number: thread.waits)) }
         }

@@ -3,12 +3,12 @@ import Locks
 
 /// Decides which of a world's threads runs, and what time it is.
 ///
-/// Exactly one thread has the baton. It hands it on where it would wait, and now and then where it takes a lock; the
-/// choices say to whom. When none can go on, time jumps to the next deadline; where there is none, the world has come
-/// to its end or into a deadlock.
+/// Exactly one thread has the baton. It hands the baton on where it would wait, and now and then where it takes a lock;
+/// the choices say to which thread. When no thread can go on, time jumps to the next deadline. If there is no deadline,
+/// the world has come to its end or into a deadlock.
 ///
-/// A thread that holds a lock goes on until it has given all back: what locks guard can be seen by others at those
-/// moments only, and a process that ends leaves no lock behind that others need.
+/// A thread that holds a lock goes on until it has given all locks back. So other threads see guarded state only at
+/// those moments, and a process that ends leaves no lock behind that others need.
 final class Scheduler: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the baton.
 
@@ -16,9 +16,9 @@ final class Scheduler: @unchecked Sendable {
     enum End: Sendable, Equatable {
         /// Everything that was started has ended.
         case finished
-        /// Nothing can go on, and this is what waits.
+        /// Nothing can go on; these threads wait.
         case deadlock([String])
-        /// More has happened than may.
+        /// The world has lasted longer, or taken more steps, than it may.
         case exhausted(String)
     }
 
@@ -35,12 +35,12 @@ final class Scheduler: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var switches: UInt64 = 0
     @exclusivity(unchecked) private(set) var trace = Trace()
     private(set) var processes: [WorldProcess] = []
-    /// The process whose code the test is.
+    /// The process whose code is the test.
     private(set) lazy var host = makeProcess(name: "host")
     @exclusivity(unchecked) private(set) var threads: [WorldThread] = []
-    /// Those that wait for their turn, longest first.
+    /// The threads that wait for their turn, longest first.
     @exclusivity(unchecked) var ready: [WorldThread] = []
-    /// Those that wait for something, longest first.
+    /// The threads that wait for something, longest first.
     @exclusivity(unchecked) var waiting: [WorldThread] = []
     @exclusivity(unchecked) var lockWaiters = 0
     @exclusivity(unchecked) var picks: UInt64 = 0
@@ -49,30 +49,30 @@ final class Scheduler: @unchecked Sendable {
     var queues: [ObjectIdentifier: QueueLine] = [:]
     private let limits: Limits
 
-    /// Where a thread is pre-empted.
+    /// The points at which a thread is pre-empted.
     @exclusivity(unchecked) private var preemptions = RarePoints("preemption")
-    /// Where the clocks jump.
+    /// The points at which the clocks jump.
     @exclusivity(unchecked) private var clockJumps = RarePoints("clock")
     /// Lets the clocks jump.
     var jump: @Sendable () -> Void = {}
-    /// Whether any of those that are ready may be next, instead of the one that is so for longest.
+    /// Whether any of the ready threads may be next, instead of the one that has been ready longest.
     var shuffles = false
 
     @exclusivity(unchecked) private var ending = Ending()
-    /// Where tasks were handed to executors that no world decides about.
+    /// The places where tasks were handed to executors that no world decides about.
     private(set) var escapes: [String] = []
     private let living = ThreadCount()
 
     let inbox = TaskInbox()
 
-    /// How far a world is on its way to its end.
+    /// The stages of a world's end.
     private struct Ending {
-        /// Threads that have nothing to do end.
+        /// Whether threads that have nothing to do end.
         var isClosing = false
         var end: End?
         var isAbandoned = false
         let ended = Baton()
-        /// Whether each thread is asked where it stands.
+        /// Whether each thread is being asked where it stands.
         var isAsking = false
         let answered = Baton()
     }
@@ -93,10 +93,10 @@ final class Scheduler: @unchecked Sendable {
 
     // MARK: - From outside
 
-    /// Runs the tasks that the host's process was given, and `body` as its first thread; returns when the world has
-    /// come to its end.
+    /// Runs the tasks of the host's process, with `body` as its first thread; returns when the world has come to its
+    /// end.
     ///
-    /// On a thread outside.
+    /// A thread outside the world calls it.
     func run(_ body: @escaping @Sendable () -> Void = {}) -> End {
         _ = start(name: "main", in: host, body)
         handOn(from: nil)
@@ -114,7 +114,7 @@ final class Scheduler: @unchecked Sendable {
         return ending.end ?? .finished
     }
 
-    /// Has each thread that waits say where it stands.
+    /// Asks each waiting thread where it stands.
     private func ask(_ threads: [WorldThread]) {
         ending.isAsking = true
         for thread in threads where thread.hasBegun {
@@ -130,7 +130,7 @@ final class Scheduler: @unchecked Sendable {
         }
     }
 
-    /// How many threads were still there at the end.
+    /// How many threads still existed at the end.
     private(set) var leftThreads = 0
 
     // MARK: - Processes and threads
@@ -182,7 +182,7 @@ final class Scheduler: @unchecked Sendable {
         _ = wait(current, for: .end(of: thread.number), until: nil)
     }
 
-    /// Runs `body` on the calling thread as one of another process.
+    /// Runs `body` on the calling thread as a thread of another process.
     func asProcess<R>(_ process: WorldProcess, _ body: () throws -> R) rethrows -> R {
         guard let thread = current() else { return try body() }
         let before = thread.process
@@ -199,7 +199,7 @@ final class Scheduler: @unchecked Sendable {
 
     // MARK: - Points
 
-    /// A place at which another thread may go on.
+    /// A point at which another thread may go on.
     func point(_ thread: WorldThread) {
         step(.point, thread)
         let process = thread.process
@@ -207,7 +207,7 @@ final class Scheduler: @unchecked Sendable {
         if !process.fates.isEmpty, let act = process.takeFate() { act() }
         if clockJumps.hasCome(at: points, by: &choices) { jump() }
         guard process.runs else {
-            // Behind the threads that are ready: until its process is continued, or for ever.
+            // The thread waits behind the ready ones until its process is continued, or for ever.
             ready.append(thread)
             thread.state = .ready
             return handOn(from: thread)
@@ -235,7 +235,7 @@ final class Scheduler: @unchecked Sendable {
         takeBaton(thread)
     }
 
-    /// Returns when it is the thread's turn.
+    /// Returns when the thread has its turn.
     private func takeBaton(_ thread: WorldThread) {
         thread.baton.take()
         while ending.isAsking {
@@ -252,7 +252,7 @@ final class Scheduler: @unchecked Sendable {
         return CallPlace.functions(outside: own, atMost: 3).joined(separator: ", called by ")
     }
 
-    /// The world has ended, and with it this thread.
+    /// Ends this thread, as the world has ended.
     private func leave() -> Never {
         Simulation.leave()
         living.ended()
@@ -261,7 +261,7 @@ final class Scheduler: @unchecked Sendable {
 
     // MARK: - What becomes due
 
-    /// Does `act` at that time, whichever thread has the baton then.
+    /// Calls `act` at that time, on the thread that has the baton then.
     func at(_ time: UInt64, _ act: @escaping @Sendable () -> Void) { clock.alarms.set(time, .act(act)) }
 
     func callLater(after nanoseconds: UInt64, in process: WorldProcess, _ body: @escaping @Sendable () -> Void) {
@@ -275,8 +275,8 @@ final class Scheduler: @unchecked Sendable {
 
     func readTime() -> UInt64 { clock.read() }
 
-    /// From now on threads are pre-empted, and the clocks jump, with so many points between two on average; 0 for
-    /// never.
+    /// Sets the average number of points between two pre-emptions, and between two jumps of the clocks, from now on; 0
+    /// for none.
     func interrupt(preempting preemption: UInt64, jumping clockJump: UInt64) {
         preemptions.set(average: preemption, behind: points, by: &choices)
         clockJumps.set(average: clockJump, behind: points, by: &choices)
@@ -284,7 +284,7 @@ final class Scheduler: @unchecked Sendable {
 
     func random() -> UInt64 { randomNumbers.next() }
 
-    /// Something leaves the world: no seed decides what it does.
+    /// Notes that something leaves the world, so no seed decides what it does.
     func escapes(at place: String) { if escapes.count < 16, !escapes.contains(place) { escapes.append(place) } }
 
     // MARK: - The baton
@@ -293,7 +293,7 @@ final class Scheduler: @unchecked Sendable {
 
     /// Gives the baton to the next thread, and returns when `thread` has it again.
     func handOn(from thread: WorldThread?) {
-        // Read while the baton is here: the thread that has it next may wake this one.
+        // Read while this thread has the baton: the next thread may wake this one.
         let waiting = thread.flatMap { $0.state == .ended ? nil : $0 }
         let next = pick()
         guard let next else {
@@ -346,7 +346,7 @@ final class Scheduler: @unchecked Sendable {
         return nil
     }
 
-    /// Whether something that has left the world gives it something to do, within a second of real time.
+    /// Whether work that has left the world comes back to it within a second of real time.
     private func comesFromOutside() -> Bool {
         guard !escapes.isEmpty, !ending.isClosing else { return false }
         var hasCome = false
@@ -360,7 +360,7 @@ final class Scheduler: @unchecked Sendable {
         return hasCome
     }
 
-    /// Does what is due.
+    /// Acts on the alarms that are due.
     private func ring() {
         while let time = clock.alarms.next(), time <= now, let due = clock.alarms.takeNext() {
             switch due {
@@ -393,7 +393,7 @@ final class Scheduler: @unchecked Sendable {
 
     var isClosing: Bool { ending.isClosing }
 
-    /// Threads that have nothing to do end, and the world with the last one.
+    /// Ends the threads that have nothing to do; the world ends with the last one.
     func close() {
         ending.isClosing = true
         wake(.work, all: true)

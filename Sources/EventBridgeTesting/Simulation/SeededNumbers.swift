@@ -8,7 +8,7 @@ struct SeededNumbers: RandomNumberGenerator {
         state = seed
     }
 
-    /// Numbers of their own for what bears this name.
+    /// The numbers for one name, independent of those for others.
     init(seed: UInt64, name: String) {
         // FNV-1a: `Hasher` gives other values in each process.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325

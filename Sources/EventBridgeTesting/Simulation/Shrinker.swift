@@ -1,11 +1,13 @@
-/// Leaves out of a failed run's choices what it does not take to fail: first whole matters, then blocks of choices,
-/// halves of halves down to single ones, then it makes the values of those that are left smaller.
+/// Shrinks the choices of a failed run to those that the failure needs.
+///
+/// It leaves out whole matters first, then blocks of choices, halving the blocks down to single choices. Then it makes
+/// the values of the remaining choices smaller.
 struct Shrinker {
-    /// How many runs are tried at most, and for how long.
+    /// The limits on the number of runs and on their time.
     static let runs = 500
     static let time = Duration.seconds(30)
 
-    /// Runs a list of choices, and says how it went.
+    /// Runs a list of choices, and returns the outcome.
     let attempt: (Choices.List) async -> SimulationOutcome
 
     private(set) var best: SimulationOutcome
@@ -21,7 +23,7 @@ struct Shrinker {
         kind = Self.kind(of: failed)
     }
 
-    /// What a failure is about, without the numbers in it.
+    /// The subject of a failure, without the numbers in it.
     private static func kind(of outcome: SimulationOutcome) -> String {
         String(
             (outcome.failure?.reason ?? "").prefix { $0 != "\n" }.filter { !$0.isNumber && !$0.isPunctuation }.prefix(
@@ -64,7 +66,7 @@ struct Shrinker {
         let outcome = await attempt(shorter)
         guard outcome.failure != nil, Self.kind(of: outcome) == kind else { return false }
         best = outcome
-        // What the run did not come to is not missed.
+        // Choices that the run did not come to are not needed.
         list = outcome.made
         return true
     }

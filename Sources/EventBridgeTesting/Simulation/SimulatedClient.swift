@@ -4,11 +4,11 @@ import BridgeTransport
 public import DomainEvents
 import Locks
 
-/// A process of a world that has attached to its host: an event bridge's client, which no host has started.
+/// A process of a world that attaches to its host: a client of the bridge, which the host has not started.
 public final class SimulatedClient: @unchecked Sendable {
-    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
 
-    /// The client's own: what is published on it goes to the host.
+    /// The client's own publisher; its events go to the host.
     public let publisher: EventPublisher
     private let life: SimulatedProcess
     private let core: WorldCore
@@ -17,7 +17,7 @@ public final class SimulatedClient: @unchecked Sendable {
     private var isSettled = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
-    /// How long a client waits until it tries to attach again that has never been attached.
+    /// The pause before a client that has never been attached tries again.
     private static let pause = Duration.milliseconds(100)
 
     init(_ name: String, in core: WorldCore) {
@@ -31,10 +31,10 @@ public final class SimulatedClient: @unchecked Sendable {
     /// Whether the host has accepted this client and the link lives.
     public var isAttached: Bool { !life.hasEnded && client?.isAttached == true }
 
-    /// Whether its process has ended.
+    /// Whether the client's process has ended.
     public var hasEnded: Bool { life.hasEnded }
 
-    /// Lets what is on its way arrive, says goodbye and ends the process.
+    /// Lets events on their way arrive, says goodbye and ends the process.
     public func close() async {
         guard !life.hasEnded else { return }
         await client?.close()
@@ -43,7 +43,7 @@ public final class SimulatedClient: @unchecked Sendable {
 
     // MARK: - The process
 
-    /// Begins, and returns when the client has attached or its process has ended.
+    /// Starts the client, and returns when it has attached or its process has ended.
     func begin(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async {
         core.tell("\(life.name) \(life.number) starts")
         life.decideFate("client:\(life.name)", UInt64(life.number) << 8)
@@ -78,7 +78,7 @@ public final class SimulatedClient: @unchecked Sendable {
                     gapTap: nil
                 )
             } catch {
-                // A host that was killed, or is being started.
+                // The host was killed, or is being started.
                 core.tell("\(life.name) is not attached: \(error)")
                 try await Simulation.thread?.sleep(for: Self.pause)
             }
@@ -91,7 +91,7 @@ public final class SimulatedClient: @unchecked Sendable {
         waiters = []
     }
 
-    /// Waits for the process's end and closes what it had open; on a thread of the system's.
+    /// Waits for the process's end and closes what it had open; runs on a thread of the system's.
     private func reap() {
         core.scheduler.waitForDeath(of: life.process)
         guard life.hasEnded else { return }
@@ -103,7 +103,7 @@ public final class SimulatedClient: @unchecked Sendable {
         settle()
     }
 
-    /// To the host that lets clients in now.
+    /// The way to the host that lets clients in at the moment.
     private struct Way: WayToHost {
         let core: WorldCore
         let life: SimulatedProcess

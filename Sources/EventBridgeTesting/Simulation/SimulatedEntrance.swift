@@ -2,17 +2,17 @@ import BridgePlatform
 import BridgeTransport
 import Locks
 
-/// Where the clients of a world attach to its host: what a control socket is outside.
+/// Lets the clients of a world attach to its host, as a control socket does outside.
 ///
-/// There is one in a world. It opens with the host that is started last, and closes with it.
+/// A world has one entrance. It opens with the host that was started last, and closes with that host.
 final class SimulatedEntrance: Entrance, @unchecked Sendable {
-    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
     private let world: WorldCore
     private let poller: Poller
     private let arrived: @Sendable (Arrival) -> Void
     private var isOpen = false
     private var lastConnection: UInt64 = 0
-    /// The host's ends of the streams that may live.
+    /// The host's ends of streams that may still be open.
     private var streams: [FaultyStream] = []
 
     init(poller: Poller, arrived: @escaping @Sendable (Arrival) -> Void, in world: WorldCore) {
@@ -31,11 +31,11 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         if world.entrance === self { world.entrance = nil }
     }
 
-    // Who connects says hello at once, and there are few.
+    // A client says hello as soon as it has connected, and there are few clients.
     func settle(_ input: ArrivalStateMachine.Input) {}
     func note(_ matter: SocketReport.Matter) {}
 
-    /// Connects a client, on a thread of its own; nil if the host lets no client in any more.
+    /// Connects a client, on a thread of its own; nil if the host lets no clients in.
     func connect(_ client: SimulatedProcess, poller clientPoller: Poller) -> FaultyStream? {
         guard isOpen else { return nil }
         lastConnection += 1
@@ -71,7 +71,7 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         return toClient
     }
 
-    /// The host's process has been killed; on a thread of the system's.
+    /// Closes the entrance after its host's process was killed; runs on a thread of the system's.
     func hostWasKilled() {
         stop()
         for stream in streams { stream.close() }

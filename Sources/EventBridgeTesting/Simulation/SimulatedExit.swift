@@ -2,9 +2,9 @@ import Supervision
 
 /// How a simulated process ends.
 public enum SimulatedExit: Sendable, Hashable {
-    /// By itself, with this status.
+    /// The process ends by itself, with this status.
     case status(Int32)
-    /// By a signal of this number, as a crash or the kernel ends it.
+    /// A signal of this number ends the process, as a crash or the kernel does.
     case signal(Int32)
 
     var reason: ExitReason {

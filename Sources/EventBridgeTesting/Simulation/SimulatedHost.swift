@@ -2,17 +2,17 @@ import DomainEvents
 public import EventBridge
 import Locks
 
-/// A host's program in a process of its own, which can be killed at any step and is then started again, as a service
-/// manager does it.
+/// A host's program in a process of its own; a kill can end it at any step.
 ///
-/// What outlives the host is what outlives it outside: nothing that it held. Its threads never run again, its streams
-/// end, its workers end with it or within 800 ms, and its clients attach to the next one.
+/// It is then started again, as a service manager does it. The host's holdings do not outlive it, as outside a
+/// simulation: its threads never run again and its streams end. Its workers end with it or within 800 ms, and its
+/// clients attach to the next host.
 public final class SimulatedHost: @unchecked Sendable {
-    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
 
     typealias Program = @Sendable (EventPublisher, BridgeHost) async throws -> [Subscription]
 
-    /// The bridge of the present process; nil while there is none.
+    /// The bridge of the present process; nil while there is no process.
     public private(set) var bridge: BridgeHost?
     /// How often the program was started.
     public private(set) var starts = 0
@@ -21,14 +21,14 @@ public final class SimulatedHost: @unchecked Sendable {
     private let description: HostDescription
     private let program: Program
     private var life: SimulatedProcess?
-    /// What the present process has made, or the last one.
+    /// The host that the present process has made, or the last process.
     private var made: WorldCore.Host?
     private var isRunning = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
-    /// By hand: after what time it is started again, in nanoseconds.
+    /// The pause in nanoseconds that a kill by hand sets before the next start.
     private var pause: UInt64?
 
-    /// How many of a world's starts a seed ends at most: the last one comes to what it is to do.
+    /// How many starts in a world a seed ends at most; the start after them gets to the end of its program.
     private static let mostKills = 3
 
     init(
@@ -41,7 +41,7 @@ public final class SimulatedHost: @unchecked Sendable {
         self.program = program
     }
 
-    /// Kills the process now, where it stands; it is started again after that time.
+    /// Kills the process now, wherever it stands; it is started again after the given time.
     public func kill(startingAgainAfter time: Duration = .milliseconds(100)) {
         guard let life, !life.hasEnded else { return }
         pause = time.simulatedNanoseconds
@@ -55,7 +55,7 @@ public final class SimulatedHost: @unchecked Sendable {
 
     // MARK: - Its processes
 
-    /// Starts the program, and returns when it has once come to its end without being killed.
+    /// Starts the program, and returns when a process has come to the end of it without being killed.
     func begin() async {
         _ = core.scheduler.start(name: "system", in: core.system) { [self] in
             while !core.isSealed { runOnce() }
@@ -63,14 +63,15 @@ public final class SimulatedHost: @unchecked Sendable {
         await waitUntilRunning()
     }
 
-    /// Returns when the program of the present process has come to its end: the host runs, and nothing more begins by
-    /// itself.
+    /// Returns when the present process has come to the end of the program.
+    ///
+    /// Then the host runs, and nothing more begins by itself.
     func waitUntilRunning() async {
         if isRunning { return }
         await withCheckedContinuation { waiters.append($0) }
     }
 
-    /// One process from its start to its end; on a thread of the system's.
+    /// Runs one process from its start to its end; runs on a thread of the system's.
     private func runOnce() {
         starts += 1
         let scheduler = core.scheduler
@@ -116,7 +117,7 @@ public final class SimulatedHost: @unchecked Sendable {
         waiters = []
     }
 
-    /// What a process keeps.
+    /// The subscriptions that a process keeps.
     private final class Kept: @unchecked Sendable {
         // Sendable: as its owner.
         var subscriptions: [Subscription] = []

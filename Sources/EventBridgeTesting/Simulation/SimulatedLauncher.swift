@@ -7,12 +7,12 @@ import Supervision
 
 /// Starts workers as processes of a world.
 final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
-    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
     private let world: WorldCore
     private var bodies: [String: @Sendable (EventPublisher) async throws -> [Subscription]] = [:]
-    /// How much is kept for each.
+    /// The limits of each worker.
     private(set) var limits: [String: WorkerLimits] = [:]
-    /// Those that may live.
+    /// The workers that may be alive.
     private var workers: [SimulatedWorker] = []
 
     init(_ workers: [InMemoryWorker], in world: WorldCore) {
@@ -20,7 +20,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         add(workers)
     }
 
-    /// From now on workers of these names do what these do.
+    /// From now on, workers of these names do what these workers do.
     func add(_ workers: [InMemoryWorker]) {
         for worker in workers {
             for name in worker.names {
@@ -38,7 +38,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
             completion(.failure(LaunchFailure(reason: .spawnFailed("started outside its simulation", errno: nil))))
             return
         }
-        // As `posix_spawn` has a thread of its own; it stays to wait for the process's end.
+        // A thread of its own, as `posix_spawn` has one; it stays to wait for the process's end.
         _ = world.scheduler.start(name: "spawner", in: thread.process) { [self] in spawn(order, completion: completion)
         }
     }
@@ -57,7 +57,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         }
         if delay > 0 { world.wasMet("late start") }
         scheduler.sleep(nanoseconds: delay)
-        // While what is left of a host that was killed is buried.
+        // A sealed world is burying what is left of a killed host.
         guard !world.isSealed, let body = bodies[name] else {
             completion(.failure(LaunchFailure(reason: .spawnFailed("no worker has the name \"\(name)\"", errno: nil))))
             return
@@ -102,13 +102,14 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
     private func keep(_ worker: SimulatedWorker) {
         workers.removeAll { $0.life.hasEnded }
         let others = workers.filter { $0.life.name == worker.life.name }
-        // One that is to take the place of another comes up beside it.
+        // A worker's replacement comes up beside the worker.
         if others.count > 1 { world.fail("\(worker.life.name) is started a third time beside two that live") }
         workers.append(worker)
     }
 
-    /// An event has come to a process, which is the worker's present one from here on: what does not hold if another
-    /// present one lives.
+    /// Takes note of an event in a process, which becomes the worker's present process.
+    ///
+    /// - Returns: The broken rule, if another present process of the worker lives.
     private func hasTwo(_ life: SimulatedProcess?) -> String? {
         guard let worker = workers.first(where: { $0.life === life }) else { return nil }
         worker.isPresent = true
@@ -117,7 +118,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         return other.map { "\(name) \(worker.life.number) gets events while \($0.life.number) lives" }
     }
 
-    /// The host's process has been killed; on a thread of the system's.
+    /// Ends the workers after the host's process was killed; runs on a thread of the system's.
     func hostWasKilled() {
         for worker in workers where !worker.life.hasEnded { worker.orphaned() }
     }

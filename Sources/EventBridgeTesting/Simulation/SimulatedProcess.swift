@@ -1,20 +1,20 @@
 import Locks
 
-/// The life of a process in a world, whatever it runs: it stands still and ends at any step.
+/// The life of a process in a world, whatever it runs; it may stand still or end at any step.
 final class SimulatedProcess: @unchecked Sendable {
-    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
 
     let name: String
-    /// Which of those of this name it is.
+    /// The number of this process among those with its name.
     let number: Int
     let process: WorldProcess
-    /// Its end of a stream, which the system closes for it; nil as long as it has none.
+    /// The process's end of a stream, which the system closes; nil as long as it has none.
     var stream: FaultyStream?
     private(set) var exit: SimulatedExit?
     private let world: WorldCore
-    /// Called once when it ends.
+    /// Called once when the process ends.
     var whenEnded: (@Sendable () -> Void)?
-    /// Ends what it has begun, on a thread of its own, so that it leaves no memory behind.
+    /// Ends the work of the process on a thread of its own, so that it leaves no memory behind.
     private var burial: (@Sendable () -> Void)?
 
     init(name: String, number: Int, process: WorldProcess, in world: WorldCore) {
@@ -31,7 +31,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     // MARK: - What becomes of it
 
-    /// Ends it where it stands.
+    /// Ends the process where it stands.
     func end(_ exit: SimulatedExit, because reason: String) {
         guard self.exit == nil else { return }
         self.exit = exit
@@ -40,7 +40,7 @@ final class SimulatedProcess: @unchecked Sendable {
         world.scheduler.kill(process)
     }
 
-    /// Lets it stand still, as SIGSTOP does.
+    /// Lets the process stand still, as SIGSTOP does.
     func standStill(for nanoseconds: UInt64) {
         let process = process
         world.wasMet("stop")
@@ -49,12 +49,12 @@ final class SimulatedProcess: @unchecked Sendable {
         world.scheduler.at(world.scheduler.now + nanoseconds) { process.isStopped = false }
     }
 
-    /// From now on it reads so many bytes a second; 0 for as many as there are.
+    /// Limits how many bytes the process reads in a second, from now on; 0 for no limit.
     func slow(to rate: UInt64) { stream?.slow(to: rate) }
 
     // MARK: - What a seed decides about it
 
-    /// How its stream works, from the place `first` on.
+    /// The faults of a stream, chosen from the place `first` on.
     static func faults(of matter: String, _ first: UInt64, in world: WorldCore) -> StreamFaults {
         StreamFaults(
             pieces: world.choose(.splits, matter, first, below: 4_096) { $0.nextOfAnySize(upTo: 4_095) },
@@ -63,7 +63,7 @@ final class SimulatedProcess: @unchecked Sendable {
         )
     }
 
-    /// How many bytes a second a process that has so much time for it reads; 0 for as many as there are.
+    /// How many bytes the process reads in a second; 0 for no limit.
     static func rate(of name: String, _ number: Int, in world: WorldCore) -> UInt64 {
         let exponent = world.choose(.slowReaders, "slow:\(name)", UInt64(number), below: 13) { numbers in
             numbers.next(below: 2) == 0 ? 0 : numbers.next(below: 12) + 1
@@ -71,13 +71,13 @@ final class SimulatedProcess: @unchecked Sendable {
         return exponent == 0 ? 0 : 128 << exponent
     }
 
-    /// How much a stream holds.
+    /// How many bytes a stream holds.
     static func capacity(of matter: String, _ index: UInt64, in world: WorldCore) -> Int {
         let narrow = world.choose(.narrowStreams, matter, index, below: 16) { $0.next(below: 16) }
         return narrow == 0 ? 200 << 10 : 64 << narrow
     }
 
-    /// When it ends or stands still by itself, if it does: at how many of its steps.
+    /// Chooses whether the process ends or stands still by itself, and at which of its steps.
     func decideFate(_ matter: String, _ first: UInt64) {
         let crash = point(.crashes, matter, first + 2, oneIn: 3)
         let stop = point(.stops, matter, first + 3, oneIn: 2)
@@ -99,7 +99,7 @@ final class SimulatedProcess: @unchecked Sendable {
         meet(stop) { [self] in standStill(for: length) }
     }
 
-    /// At which of its steps something of this kind is done to it; 0 for never, as for one of so many.
+    /// Chooses the step at which a fault of this kind happens; 0 for never, which is the choice in one of `tame` cases.
     func point(_ kind: SimulationFaults, _ matter: String, _ index: UInt64, oneIn tame: UInt64) -> UInt64 {
         world.choose(kind, matter, index, below: 1 << 14) { numbers in
             numbers.next(below: tame) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)
@@ -112,12 +112,12 @@ final class SimulatedProcess: @unchecked Sendable {
 
     // MARK: - Afterwards
 
-    /// Says how what it has begun is ended when it is buried.
+    /// Sets how the work of the process is ended when the process is buried.
     func buried(by burial: @escaping @Sendable () -> Void) { self.burial = burial }
 
-    /// When the world is at its end: lets the threads of a process that has ended come to theirs.
+    /// Lets the threads of an ended process come to their end, when the world is at its end.
     func bury() {
-        // It holds what holds this.
+        // The burial holds the owner of this process.
         guard let burial = burial.take(), exit != nil else { return }
         world.scheduler.revive(process)
         _ = world.scheduler.start(name: "undertaker", in: process, burial)

@@ -7,15 +7,16 @@ import EventRouting
 import Locks
 import Supervision
 
-/// A worker's process in a world: threads of its own, a poller of its own, and an end at any step.
+/// A worker's process in a world, with its own threads and poller; it may end at any step.
 final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
-    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
 
     let life: SimulatedProcess
-    /// Whether events may come to it while no other present one lives: one that is to replace another becomes that with
-    /// its first event, however late or early it was started.
+    /// Whether it is a process that may get events while no other such process of the worker lives.
+    ///
+    /// A replacement becomes one with its first event, however late or early it was started.
     var isPresent: Bool
-    /// The host's end of the stream between the two.
+    /// The host's end of the stream between host and worker.
     let hostStream: FaultyStream
     private let world: WorldCore
     private let hostPoller: Poller
@@ -64,18 +65,18 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
                 }
                 life.end(.status(0), because: "has finished")
             } catch {
-                // As BridgeWorker.main ends a process: EX_SOFTWARE.
+                // `BridgeWorker.main` ends a process like this: EX_SOFTWARE.
                 life.end(.status(70), because: "ends: \(error)")
             }
         }
     }
 
-    /// Ahead of the worker's own subscriptions, so that no handler of the worker's has begun.
+    /// Subscribes ahead of the worker's own subscriptions, so no handler of the worker has begun.
     private func watch(_ publisher: EventPublisher) {
         for doom in world.doomed.removeValue(forKey: life.name) ?? [] {
             let subscription = doom.subscribe(publisher) { [self] in
                 life.end(doom.exit, because: "ends in a handler of \(doom.event)")
-                // Its next step is its last.
+                // The next step of this process is its last.
                 world.scheduler.yieldIfDead()
             }
             dooms.append(subscription)
@@ -95,7 +96,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
 
     // MARK: - What the system does
 
-    /// Waits for the process's end, closes what it had open and tells the host; on a thread of the host's.
+    /// Waits for the process's end, closes what it had open and tells the host; runs on a thread of the host's.
     func reap() {
         world.scheduler.waitForDeath(of: life.process)
         let matter = "worker \(life.name)"
@@ -125,10 +126,10 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
         hostPoller.perform { handler(exit.reason) }
     }
 
-    /// The host's process has been killed: the stream ends, and the worker with it.
+    /// Ends the stream and the worker after the host's process was killed.
     ///
-    /// Where the kernel ends what a dead process has started, at once; elsewhere when the worker sees that the stream
-    /// has ended, within 800 ms, for which handlers may go on. On a thread of the system's.
+    /// Where the kernel ends the children of a dead process, the worker ends at once. Elsewhere it ends when it sees
+    /// the end of the stream, within 800 ms, and its handlers may go on until then. Runs on a thread of the system's.
     func orphaned() {
         let last = world.choose(.hostKills, "orphan:\(life.name)", UInt64(life.number), below: 800_000_000) { numbers in
             numbers.next(below: 2) == 0 ? 0 : numbers.nextOfAnySize(upTo: 800_000_000)

@@ -8,15 +8,15 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     public let story: [String]
     /// The run's choices that were not the tame ones, as `EVENT_BRIDGE_CHOICES` takes them.
     public let choices: String
-    /// How many these are.
+    /// How many choices there are.
     public let choiceCount: Int
-    /// How many there were before those were left out that the failure does not need.
+    /// How many choices there were before those that the failure does not need were left out.
     public internal(set) var choicesBefore: Int
     /// How long the run had lasted in its own time.
     public var time: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }
     let nanoseconds: UInt64
 
-    /// Where the run lies as a timeline, or why it does not; nil if none was asked for (``BridgeSimulation/timeline``).
+    /// The path of the run's timeline, or why there is none; nil if none was asked for (``BridgeSimulation/timeline``).
     public internal(set) var timeline: String?
 
     init(reason: String, world: WorldCore, nanoseconds: UInt64) {
@@ -33,7 +33,7 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What failed and how, line by line, and how to repeat it.
+    /// The failure with its story, line by line, and the way to repeat it.
     public var description: String {
         let lines = story.suffix(60).map { "  " + $0 }.joined(separator: "\n")
         let end = timeline.map { "\ntimeline: \($0)" } ?? ""

@@ -1,7 +1,7 @@
 /// What may go wrong in a simulation.
 ///
-/// Each seed leaves some of these kinds out altogether: what never happens together in the mean happens alone in some
-/// runs.
+/// Each seed leaves out some of these kinds altogether. Kinds that would otherwise come mixed with others therefore
+/// come alone in some runs.
 public struct SimulationFaults: OptionSet, Sendable, Hashable {
     /// One bit for each kind.
     public let rawValue: Int
@@ -17,7 +17,7 @@ public struct SimulationFaults: OptionSet, Sendable, Hashable {
     public static let crashes = SimulationFaults(rawValue: 1 << 1)
     /// Processes stand still for up to ten seconds, and go on.
     public static let stops = SimulationFaults(rawValue: 1 << 2)
-    /// That a process has ended is noticed late: by its exit, by the end of its stream, or by both.
+    /// The end of a process is noticed late: by its exit, by the end of its stream, or by both.
     public static let lateExits = SimulationFaults(rawValue: 1 << 3)
     /// Streams carry a few bytes at a time, so that frames come in pieces.
     public static let splits = SimulationFaults(rawValue: 1 << 4)
@@ -37,7 +37,7 @@ public struct SimulationFaults: OptionSet, Sendable, Hashable {
 
     /// Everything works as it should.
     public static let none: SimulationFaults = []
-    /// All that there is.
+    /// All kinds of faults.
     public static let all: SimulationFaults = [
         .lateStarts, .crashes, .stops, .lateExits, .splits, .delays, .narrowStreams, .hostKills, .slowReaders,
         .clockJumps, .exits,

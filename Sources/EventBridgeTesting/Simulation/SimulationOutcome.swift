@@ -2,7 +2,7 @@
 struct SimulationOutcome: Sendable {
     let seed: UInt64
     var failure: SimulationFailure?
-    /// Of everything up to the end of the body and of the hosts that it had started.
+    /// The digest of everything up to the end of the body and of the hosts that it had started.
     let digest: UInt64
     let steps: UInt64
     let switches: UInt64
@@ -13,9 +13,9 @@ struct SimulationOutcome: Sendable {
     let made: Choices.List
     let unmet: Int
     let trace: [Trace.Entry]
-    /// Threads that did not come to their end.
+    /// How many threads did not come to their end.
     let leftThreads: Int
-    /// Where something left the world.
+    /// The places where work left the world.
     let escapes: [String]
 
     init(_ world: SimulationWorld, _ end: Scheduler.End) {

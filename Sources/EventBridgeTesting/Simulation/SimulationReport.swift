@@ -1,19 +1,20 @@
-/// What the runs of a simulation came to.
+/// The totals of a simulation's runs.
 public struct SimulationReport: Sendable {
     /// How many worlds there were.
     public private(set) var runs = 0
-    /// How much time has passed in all of them together.
+    /// How much time has passed in all worlds together.
     public private(set) var simulatedTime: Duration = .zero
-    /// How many steps they took.
+    /// How many steps the worlds took.
     public private(set) var steps = 0
     /// What went wrong, and how often.
     public private(set) var faults: [String: Int] = [:]
-    /// Where tasks were started that no seed decides about, as with `Task.detached`: such runs may differ from one
-    /// another.
+    /// The places where tasks were started that no seed decides about, as with `Task.detached`.
+    ///
+    /// Such runs may differ from one another.
     public private(set) var escapes: Set<String> = []
-    /// In how many runs nothing went wrong although it might have: they have tested no more than a run without faults.
+    /// In how many runs nothing went wrong although it might have; they tested no more than a run without faults.
     public private(set) var untested = 0
-    /// What was to hold at some moment, and in how many runs it did.
+    /// In how many runs each condition of ``SimulationWorld/sometimes(_:_:)`` held.
     public private(set) var reached: [String: Int] = [:]
 
     mutating func add(_ outcome: SimulationOutcome) {
@@ -26,7 +27,7 @@ public struct SimulationReport: Sendable {
         reached.merge(outcome.reached.mapValues { $0 ? 1 : 0 }) { $0 + $1 }
     }
 
-    /// Throws if so many runs have not tested what they were to test.
+    /// Throws if the runs have not tested what they were to test.
     func check(_ simulation: BridgeSimulation) throws {
         for (name, times) in reached.sorted(by: { $0.key < $1.key }) where times == 0 {
             throw SimulationError("in \(runs) runs it never came about that \(name)")

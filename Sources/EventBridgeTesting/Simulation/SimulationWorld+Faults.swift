@@ -4,15 +4,14 @@ import Locks
 
 /// Faults by hand.
 extension SimulationWorld {
-    /// Ends the process of a worker or client now, where it stands.
+    /// Ends the process of a worker or client now, wherever it stands.
     public func crash(_ name: String, _ exit: SimulatedExit = .signal(9)) {
         guard let process = living(name) else { return }
         core.wasMet("crash")
         process.end(exit, because: "is ended: \(exit)")
     }
 
-    /// Ends the simulated process whose code calls this, at once: what `exit` and `fatalError` do in a process of its
-    /// own.
+    /// Ends at once the simulated process whose code calls this, as `exit` and `fatalError` do in a real process.
     public func exitHere(_ exit: SimulatedExit) {
         let process = core.scheduler.current()?.process
         guard let found = core.processes.last(where: { $0.process === process }) else { return }
@@ -21,8 +20,7 @@ extension SimulationWorld {
         core.scheduler.yieldIfDead()
     }
 
-    /// Ends the worker's process when a handler of its next start is called with an event of this type, in the place of
-    /// that handler.
+    /// Ends the process of the worker's next start at an event of this type, in the place of a handler call.
     public func crash<E: DomainEvent>(
         _ worker: String,
         whenHandling type: E.Type,
@@ -44,13 +42,13 @@ extension SimulationWorld {
         living(name)?.standStill(for: duration.simulatedNanoseconds)
     }
 
-    /// Lets a worker or client read no more than so many bytes a second; 0 for as many as there are.
+    /// Limits how many bytes a worker or client reads in a second; 0 for no limit.
     public func slow(_ name: String, bytesPerSecond: Int) {
         core.tell("\(name) reads \(bytesPerSecond) bytes a second")
         living(name)?.slow(to: UInt64(max(0, bytesPerSecond)))
     }
 
-    /// Lets a worker's or client's next bytes be none that the protocol knows.
+    /// Makes the next bytes of a worker or client break the protocol.
     public func breakProtocol(_ name: String) {
         guard let process = living(name) else { return }
         core.wasMet("broken protocol")
@@ -59,14 +57,13 @@ extension SimulationWorld {
         process.stream?.garble()
     }
 
-    /// Sets the clock that people read, forth or back.
+    /// Sets the wall clock forth or back.
     public func setWallClock(by duration: Duration) {
         let (seconds, attoseconds) = duration.components
         core.setWallClock(by: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
-    /// Lets nothing at all run for that long, as a virtual machine that is held: what becomes due meanwhile is due at
-    /// once.
+    /// Lets nothing run for that long, as when a virtual machine is held; what becomes due meanwhile is due at once.
     public func standStill(for duration: Duration) { core.standStill(for: duration.simulatedNanoseconds) }
 
     private func living(_ name: String) -> SimulatedProcess? {
@@ -75,7 +72,7 @@ extension SimulationWorld {
 }
 
 extension Duration {
-    /// In nanoseconds, 0 at least.
+    /// The duration in nanoseconds, 0 at least.
     var simulatedNanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         return UInt64(clamping: seconds) &* 1_000_000_000 &+ UInt64(max(0, attoseconds)) / 1_000_000_000

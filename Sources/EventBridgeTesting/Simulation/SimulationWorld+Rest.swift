@@ -1,10 +1,10 @@
 import EventBridge
 
-/// What has to hold when nothing goes wrong any more.
+/// Checks what has to hold when nothing goes wrong any more.
 extension SimulationWorld {
     /// Ends all faults, and returns when everything that was accepted has been handled and nothing moves any more.
     ///
-    /// - Throws: ``SimulationError`` if that takes longer, or if what is at rest is not as it should be.
+    /// - Throws: ``SimulationError`` if that takes longer, or if the world at rest is not as it should be.
     public func rest(within limit: Duration) async throws {
         core.calm()
         try await wait(limit) { [self] in for program in programs { await program.waitUntilRunning() } }

@@ -4,20 +4,19 @@ public import EventBridge
 import Locks
 public import Supervision
 
-/// One simulated world: a host, its workers and what becomes of them, all decided by a seed.
+/// One simulated world: a host, its workers and all that happens to them, decided by a seed.
 ///
-/// It is there for the body of ``BridgeSimulation/run(_:)`` and for what that starts. Its time passes only when nothing
-/// can go on.
+/// It exists for the body of ``BridgeSimulation/run(_:)`` and for the work that the body starts. Its time passes only
+/// when nothing can go on.
 public final class SimulationWorld: @unchecked Sendable {
-    // Sendable: everything mutable belongs to whichever thread has the world's baton, or is read when the world has
-    // ended.
+    // Sendable: everything mutable belongs to the thread that has the world's baton, or is read after the world's end.
     let core: WorldCore
     private(set) var programs: [SimulatedHost] = []
     private var clients: [SimulatedClient] = []
     private(set) var sealed: Seal?
     private var drawn: UInt64 = 0
 
-    /// What a run has come to.
+    /// The result of a run.
     struct Seal: Sendable {
         let digest: UInt64
         let steps: UInt64
@@ -34,7 +33,7 @@ public final class SimulationWorld: @unchecked Sendable {
         self.core = core
     }
 
-    /// What decides this world.
+    /// The seed that decides this world.
     public var seed: UInt64 { core.scheduler.choices.seed }
 
     /// The time since the world's beginning.
@@ -44,7 +43,7 @@ public final class SimulationWorld: @unchecked Sendable {
 
     /// Runs `body` as the world's first task, then ends what it has left.
     ///
-    /// Outside the world, before that begins.
+    /// The caller is outside the world, before the world begins.
     func begin(_ body: @escaping @Sendable (SimulationWorld) async throws -> Void) {
         Task(executorPreference: core.scheduler.host.executor) { [self] in
             do {
@@ -71,7 +70,8 @@ public final class SimulationWorld: @unchecked Sendable {
 
     /// Starts a host whose workers are processes of this world, and returns when they are ready.
     ///
-    /// `control` lets clients of the world attach; its path stands for nothing. Everything else is as for `BridgeHost`.
+    /// With `control`, clients of the world can attach; its path has no meaning. Everything else is as for
+    /// `BridgeHost`.
     /// - Throws: `BridgeError` if a worker does not become ready.
     @discardableResult
     public func start(
@@ -98,12 +98,12 @@ public final class SimulationWorld: @unchecked Sendable {
         return host
     }
 
-    /// Starts a host in a process of its own, which can be killed at any step and is then started again, and returns
-    /// when `program` has returned in one of these processes.
+    /// Starts a host in a process of its own, and returns when `program` has returned in one of the host's processes.
     ///
-    /// `program` is what the process does, anew in each: it subscribes, calls `start` on the bridge, and publishes.
-    /// What it returns is kept for as long as the process lives. What it throws fails the run. Everything else is as
-    /// for ``start(_:workers:strategy:intensity:automaticShutdown:startOrder:deadLetters:control:)``.
+    /// A kill can end the process at any step; it is then started again. Each process runs `program` anew: it
+    /// subscribes, calls `start` on the bridge, and publishes. The value that it returns is kept for as long as the
+    /// process lives. An error that it throws fails the run. Everything else is as for
+    /// ``start(_:workers:strategy:intensity:automaticShutdown:startOrder:deadLetters:control:)``.
     @discardableResult
     public func startHost(
         workers: [InMemoryWorker],
@@ -130,12 +130,11 @@ public final class SimulationWorld: @unchecked Sendable {
         return made
     }
 
-    /// Starts a process that attaches to the world's host, and returns when it has, or has ended.
+    /// Starts a process that attaches to the world's host, and returns when it has attached or has ended.
     ///
     /// - Parameters:
     ///   - name: what the client calls itself.
-    ///   - body: what the client's program does before it attaches; what it returns is kept for as long as the process
-    ///     lives.
+    ///   - body: the client's program before it attaches; its subscriptions are kept for as long as the process lives.
     @discardableResult
     public func attach(
         _ name: String = "client",
@@ -147,7 +146,7 @@ public final class SimulationWorld: @unchecked Sendable {
         return client
     }
 
-    /// Lets a host of this world have these workers from now on, as `BridgeHost.apply` does.
+    /// Replaces the workers of a host of this world by these from now on, as `BridgeHost.apply` does.
     @discardableResult
     public func apply(
         _ workers: [InMemoryWorker],
@@ -158,10 +157,10 @@ public final class SimulationWorld: @unchecked Sendable {
         return try await host.apply(workers.map(\.specification), finishingWithin: limit)
     }
 
-    /// Starts a task of the simulated process whose code calls this; what it throws but for a cancellation fails the
-    /// run.
+    /// Starts a task of the simulated process whose code calls this.
     ///
-    /// - Returns: The task, to wait for its end. In a process that ends it never does.
+    /// An error of the task other than a cancellation fails the run.
+    /// - Returns: The task, to wait for its end. In a process that ends, the task never ends.
     @discardableResult
     public func task(_ body: @escaping @Sendable () async throws -> Void) -> Task<Void, Never> {
         let core = core
@@ -175,7 +174,7 @@ public final class SimulationWorld: @unchecked Sendable {
         }
     }
 
-    /// A number that the seed decides, for what the test itself leaves to chance.
+    /// A number that the seed decides, for choices that the test itself leaves to chance.
     public func number(below bound: Int) -> Int {
         drawn += 1
         let bound = UInt64(max(1, bound))
@@ -185,10 +184,10 @@ public final class SimulationWorld: @unchecked Sendable {
     /// What has gone wrong in this run so far, and how often.
     public var faultsMet: [String: Int] { core.met }
 
-    /// Something does not hold: the run has failed.
+    /// Fails the run, as something does not hold.
     public func fail(_ reason: String) { core.fail(reason) }
 
-    /// Adds a line to the story that a failure tells.
+    /// Adds a line to the story of a failure.
     public func note(_ text: String) { core.tell(text) }
 
     /// Suspends the calling task for that long in the world's time.
@@ -200,17 +199,18 @@ public final class SimulationWorld: @unchecked Sendable {
 
     // MARK: - What has to hold
 
-    /// Says what holds at every moment: looked at whenever an event has arrived anywhere, and at the end.
+    /// Adds a condition that holds at every moment; it is checked after each arrival of an event, and at the end.
     ///
     /// - Parameters:
-    ///   - name: what a failure calls it.
-    ///   - holds: called on any thread of the world; short, and waits for nothing but locks.
+    ///   - name: the condition's name in a failure.
+    ///   - holds: called on any thread of the world; it is short, and waits for nothing but locks.
     public func always(_ name: String, _ holds: @escaping @Sendable () -> Bool) { core.always(name, holds) }
 
-    /// Says what holds at some moment of some run: a simulation in which it never did has not tested it, and fails.
+    /// Adds a condition that holds at some moment of some run; if it never did, the simulation has not tested it, and
+    /// fails.
     ///
     /// - Parameters:
-    ///   - name: what a failure calls it.
+    ///   - name: the condition's name in a failure.
     ///   - holds: as for ``always(_:_:)``.
     public func sometimes(_ name: String, _ holds: @escaping @Sendable () -> Bool) { core.sometimes(name, holds) }
 }

@@ -2,29 +2,29 @@ import BridgePlatform
 import BridgeTransport
 import Locks
 
-/// What one end of a stream does to what is read and written there.
+/// The faults of reads and writes at one end of a stream.
 struct StreamFaults: Sendable {
     /// How many bytes a read or write moves at most; 0 for as many as there are.
     var pieces: UInt64 = 0
     /// How long bytes take at most before they can be read, in nanoseconds.
     var delay: UInt64 = 0
-    /// How many bytes are read a second; 0 for as many as there are.
+    /// How many bytes are read in a second; 0 for no limit.
     var rate: UInt64 = 0
-    /// What the lengths of pieces and delays follow from.
+    /// The seed for the lengths of pieces and delays.
     var seed: UInt64 = 0
 
-    /// Whether reading is as it would be without them.
+    /// Whether the faults leave reading as it is.
     var leaveReadingAlone: Bool { delay == 0 && pieces == 0 && rate == 0 }
 }
 
-/// One end of a stream in a world: splits, delays and slows what the stream under it carries whole and at once.
+/// One end of a stream in a world: it splits, delays and slows what the stream under it carries whole and at once.
 final class FaultyStream: ByteStream, @unchecked Sendable {
-    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
     private let inner: any ByteStream
     private let world: WorldCore
     private var faults: StreamFaults
     private var numbers: SeededNumbers
-    /// By hand: the next write is none of the protocol.
+    /// Whether the next write breaks the protocol, as the test has asked by hand.
     private var isGarbled = false
 
     init(_ inner: any ByteStream, _ faults: StreamFaults, in world: WorldCore) {
@@ -38,7 +38,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     var shelf: MemoryFile? { inner.shelf }
     var finding: StreamFinding? { inner.finding }
 
-    /// From now on so many bytes are read a second; 0 for as many as there are.
+    /// Limits how many bytes are read in a second, from now on; 0 for no limit.
     func slow(to rate: UInt64) { faults.rate = rate }
 
     /// Breaks the protocol with the next write.
@@ -46,7 +46,8 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
         guard !faults.leaveReadingAlone, !world.isCalm else { return inner.read(into: buffer) }
-        // At the rate for some milliseconds: an end that comes meanwhile is not seen too late.
+        // As many bytes as the rate allows in some milliseconds, so that an end that comes meanwhile is not seen too
+        // late.
         let atOnce = faults.rate == 0 ? Int.max : Int(faults.rate / 20) + 1
         let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(min(size, atOnce)))
         let outcome = inner.read(into: part)
@@ -80,7 +81,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
         return outcome
     }
 
-    /// What moved exactly as much as it was allowed to was most likely cut.
+    /// A transfer of exactly the allowed number of bytes was most likely cut.
     private func noteSplit(_ outcome: IOOutcome, _ limit: Int) {
         if faults.pieces > 0, outcome == .transferred(limit) { world.wasMet("split") }
     }

@@ -1,6 +1,6 @@
 import Locks
 
-/// Tasks that have come to a world from outside, such as the one that the test is.
+/// Tasks that come to a world from outside, such as the test's own task.
 final class TaskInbox: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
@@ -17,7 +17,7 @@ final class TaskInbox: @unchecked Sendable {
         }
     }
 
-    /// The world decides nothing about this lock.
+    /// Takes the lock outside the world, which decides nothing about it.
     private func outside<R>(_ body: () -> R) -> R {
         lock.lockReally()
         defer { lock.unlockReally() }

@@ -1,6 +1,7 @@
-/// What a thread runs, and lets go of while it still belongs to its world: what is released then may take locks.
+/// The body of a thread; the thread lets go of it while it still belongs to its world, since that release may take
+/// locks.
 final class ThreadBody: @unchecked Sendable {
-    // Sendable: touched by the thread's maker and then by the thread only.
+    // Sendable: touched by the thread's maker first, and then only by the thread.
     private var body: (@Sendable () -> Void)?
 
     init(_ body: @escaping @Sendable () -> Void) {

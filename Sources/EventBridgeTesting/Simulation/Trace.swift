@@ -1,4 +1,4 @@
-/// What a world's scheduler has seen, step by step: two runs that are the same have the same trace.
+/// The steps that a world's scheduler has seen; two equal runs have equal traces.
 struct Trace: Sendable {
     enum Kind: UInt8, Sendable {
         case start, run, point, yield, wait, end
@@ -23,7 +23,7 @@ struct Trace: Sendable {
         var end: UInt64
     }
 
-    /// Of all entries.
+    /// The digest of all entries.
     private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
     private(set) var count: UInt64 = 0
     var keepsEntries = false
@@ -43,7 +43,7 @@ struct Trace: Sendable {
 
     private mutating func noteTurn(_ kind: Kind, _ thread: WorldThread, _ time: UInt64) {
         switch kind {
-        // That is another thread's doing.
+        // Another thread does this.
         case .start: return
         case .run: begin(thread, time)
         case .point where hasPaused: begin(thread, time)

@@ -1,11 +1,11 @@
-/// What time it is in a world, and what becomes due.
+/// The time in a world, and the alarms that become due.
 struct WorldClock {
-    /// On the monotonic clock, in nanoseconds.
+    /// The time of the monotonic clock, in nanoseconds.
     private(set) var now: UInt64
-    /// What the wall clock shows beyond the monotonic one: it begins in the year 2030.
+    /// How far the wall clock is ahead of the monotonic one; it begins in the year 2030.
     var wallOffset: UInt64
     var alarms = AlarmClock()
-    /// What the lengths of steps follow from.
+    /// The numbers for the lengths of steps.
     private var numbers: SeededNumbers
 
     init(from beginning: UInt64, seed: UInt64) {
@@ -14,13 +14,13 @@ struct WorldClock {
         numbers = SeededNumbers(seed: seed, name: "time")
     }
 
-    /// A thread has come from one point to the next.
+    /// Lets the time of a step pass: a thread has come from one point to the next.
     mutating func step() { now += 40 + numbers.next() & 63 }
 
-    /// Another thread has the baton.
+    /// Lets the time of a switch pass: another thread has the baton.
     mutating func threadChanged() { now += 1_500 + numbers.next() & 2_047 }
 
-    /// A thread looks what time it is.
+    /// Lets the time of a look at the clock pass, and returns what it shows.
     mutating func read() -> UInt64 {
         now += 20
         return now
@@ -28,6 +28,6 @@ struct WorldClock {
 
     mutating func pass(_ nanoseconds: UInt64) { now += nanoseconds }
 
-    /// Nothing happens until then.
+    /// Moves the time on to `time`, as nothing happens until then.
     mutating func jump(to time: UInt64) { now = max(now, time) }
 }

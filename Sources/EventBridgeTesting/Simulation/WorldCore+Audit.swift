@@ -1,20 +1,22 @@
 import EventBridge
 import Supervision
 
-/// What is looked at without being asked, in the books of each host.
+/// Checks on the books of each host, without being asked.
 extension WorldCore {
-    /// Holds what the host keeps for each worker against the memory that docs/reference/delivery.md allows, and looks
-    /// that no worker was found to break the protocol: a sender that goes beyond the receiver's window is.
+    /// Checks the host's memory for each worker against docs/reference/delivery.md, and that no worker broke the
+    /// protocol.
+    ///
+    /// A sender that goes beyond the receiver's window breaks the protocol.
     func audit(_ host: Host) -> String? {
         let all = host.bridge.statistics
-        // The window of each other one that publishes for it.
+        // The windows of the other workers, which publish for this one.
         let windows = max(0, all.count - 1) << 20
         for worker in all {
             if worker.violations > 0, !mayViolate.contains(worker.worker) {
                 return "\(worker.worker) was found to break the protocol"
             }
             guard let limits = host.launcher.limits[worker.worker] else { continue }
-            // What a dead worker has left may come on top where its takeover does not wait.
+            // Events that a dead worker has left may come on top, if their takeover does not wait.
             let left = met["crash", default: 0] + met["exit", default: 0] + met["stop", default: 0]
             let bound = 2 * limits.outboxHardLimit + windows + left * Self.largestOutbox
             if worker.sent.waitingBytes > bound {
@@ -25,11 +27,12 @@ extension WorldCore {
         return nil
     }
 
-    /// What a worker can leave at most when it dies.
+    /// The most that a worker can leave when it dies.
     private static let largestOutbox = 64 << 20
 
-    /// The same, and what holds of a host that is at rest: all books balance, what was settled has come, and nothing
-    /// waits at a gate.
+    /// Checks the same, and what holds of a host at rest.
+    ///
+    /// All books balance, the settled events have arrived, and nothing waits at a gate.
     func auditRest(of host: Host) -> String? {
         for worker in host.bridge.statistics {
             let name = worker.worker

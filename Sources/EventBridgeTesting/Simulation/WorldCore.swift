@@ -3,43 +3,43 @@ import EventBridge
 import EventRouting
 import Locks
 
-/// What the parts of one world share: its scheduler, its faults, and what was met of them.
+/// The shared state of one world: its scheduler, its faults, and how often they happened.
 final class WorldCore: @unchecked Sendable {
-    // Sendable: everything mutable belongs to whichever thread has the world's baton.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
 
     let scheduler: Scheduler
     /// The kinds of faults that this seed has.
     let faults: SimulationFaults
-    /// No fault begins any more.
+    /// Whether no fault begins any more.
     private(set) var isCalm = false
     /// How often something went wrong.
     private(set) var met: [String: Int] = [:]
     private(set) var story: [StoryLine] = []
-    /// What has passed the router of a process; only if it is kept.
+    /// The events that passed the router of a process, if passages are kept.
     private(set) var passages: [WorldTimeline.Passage] = []
     private let keepsPassages: Bool
-    /// All that there were.
+    /// All processes that there have been.
     var processes: [SimulatedProcess] = []
-    /// Where clients attach; nil while there is no host that lets them.
+    /// The entrance for clients; nil while no host lets them in.
     var entrance: SimulatedEntrance?
-    /// What the operating system does.
+    /// The process of the operating system's own threads.
     private(set) lazy var system = scheduler.makeProcess(name: "system")
     private var numbers: [String: Int] = [:]
-    /// By hand: the next start of a worker ends there.
+    /// The faults, set by hand, that end the next process of a worker.
     var doomed: [String: [Doom]] = [:]
 
-    /// The run is over: what processes that have ended do while they are buried counts for nothing.
+    /// Whether the run is over; what ended processes do while they are buried then counts for nothing.
     var isSealed = false
     private(set) var record = ArrivalRecord()
-    /// Those that live, and those in which something goes on yet.
+    /// The hosts that live, and those in which something still goes on.
     var hosts: [Host] = []
-    /// Workers that break the protocol by hand.
+    /// The workers that break the protocol because the test asked for it.
     var mayViolate: Set<String> = []
-    /// What did not hold, first of all.
+    /// The first rule that was broken.
     private(set) var broken: String?
     private var always: [(name: String, holds: @Sendable () -> Bool)] = []
     private var sometimes: [(name: String, holds: @Sendable () -> Bool)] = []
-    /// What was to hold at some time, and whether it ever did.
+    /// Whether each condition that is to hold at some moment ever did.
     private(set) var reached: [String: Bool] = [:]
 
     struct Host: Sendable {
@@ -66,7 +66,7 @@ final class WorldCore: @unchecked Sendable {
         }
     }
 
-    /// What is to be done to a worker when something happens in it.
+    /// The planned end of a worker's process, at an event.
     struct Doom: Sendable {
         let event: String
         let exit: SimulatedExit
@@ -78,7 +78,7 @@ final class WorldCore: @unchecked Sendable {
         self.keepsPassages = keepsPassages
         var faults = allowed
         for kind in 0..<SimulationFaults.kinds {
-            // Of each kind two seeds in three have some.
+            // Two seeds in three have faults of each kind.
             let isOut =
                 scheduler.choices.choose("swarm", UInt64(kind), below: 2) { $0.next(below: 3) == 0 ? 0 : 1 } == 0
             if isOut { faults.remove(SimulationFaults(rawValue: 1 << kind)) }
@@ -108,16 +108,16 @@ final class WorldCore: @unchecked Sendable {
         story.append(StoryLine(time: scheduler.now, what: .text(text)))
     }
 
-    /// Something does not hold; the first counts.
+    /// Fails the run, as something does not hold; the first failure counts.
     func fail(_ reason: String) {
         guard broken == nil, !isSealed else { return }
         broken = reason
         tell(reason)
     }
 
-    /// Told of what passes the router of a process.
+    /// The observer of events that pass the router of a process.
     ///
-    /// - Parameter mistake: says what does not hold when an event arrives there.
+    /// - Parameter mistake: called when an event arrives there; returns the rule that is broken, if any.
     func tap(
         of process: String,
         _ mistake: @escaping @Sendable () -> String? = { nil }
@@ -152,7 +152,7 @@ final class WorldCore: @unchecked Sendable {
         )
     }
 
-    /// How many events have arrived anywhere.
+    /// How many events have arrived in all processes.
     var arrivals: Int { record.count }
 
     func always(_ name: String, _ holds: @escaping @Sendable () -> Bool) {
@@ -166,7 +166,7 @@ final class WorldCore: @unchecked Sendable {
         check()
     }
 
-    /// Looks whether what is always to hold does, and what is to hold at some time.
+    /// Checks the conditions that hold always, and notes those that hold at this moment.
     func check() {
         if isSealed { return }
         for (name, holds) in always where !holds() { fail("it does not hold that \(name)") }
@@ -175,7 +175,7 @@ final class WorldCore: @unchecked Sendable {
 
     func wasMet(_ fault: String) { if !isSealed { met[fault, default: 0] += 1 } }
 
-    /// A value that is 0 unless this seed has faults of this kind.
+    /// Chooses a value, which is 0 unless this seed has faults of this kind.
     func choose(
         _ kind: SimulationFaults,
         _ matter: String,
@@ -204,25 +204,24 @@ final class WorldCore: @unchecked Sendable {
         }
     }
 
-    /// Sets the clock that people read.
+    /// Sets the wall clock.
     func setWallClock(by nanoseconds: Int64) {
         wasMet("wall clock")
         tell("the wall clock is set by \(nanoseconds / 1_000_000) ms")
         scheduler.clock.wallOffset &+= UInt64(bitPattern: nanoseconds)
     }
 
-    /// Lets nothing at all run for a while, as a virtual machine that is held: what becomes due meanwhile is due at
-    /// once.
+    /// Lets nothing run for a while, as when a virtual machine is held; what becomes due meanwhile is due at once.
     func standStill(for nanoseconds: UInt64) {
         wasMet("standstill")
         tell("everything stands still for \(nanoseconds / 1_000) us")
         scheduler.clock.pass(nanoseconds)
     }
 
-    /// Throws if the run is over: what goes on in the processes that are buried then ends.
+    /// Throws if the run is over, which ends the work in processes that are being buried.
     func checkOpen() throws { if isSealed { throw CancellationError() } }
 
-    /// From now on everything works as it should: what is stopped goes on, and nothing ends or stops any more.
+    /// Ends all faults from now on: stopped processes go on, and no process ends or stops any more.
     func calm() {
         guard !isCalm else { return }
         isCalm = true
@@ -236,7 +235,7 @@ final class WorldCore: @unchecked Sendable {
 }
 
 extension SeededNumbers {
-    /// A number up to `bound`, small ones as likely as large ones.
+    /// A number up to `bound`; small numbers are as likely as large ones.
     mutating func nextOfAnySize(upTo bound: UInt64) -> UInt64 {
         let bits = UInt64(64 - bound.leadingZeroBitCount)
         let size = next(below: bits) + 1

@@ -2,19 +2,19 @@ import Locks
 
 /// A simulated process: threads that begin, stand still and end together, and the executor of their tasks.
 final class WorldProcess: @unchecked Sendable {
-    // Sendable: everything mutable is the one's that has the baton.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
 
     let number: Int
     let name: String
     let executor: WorldExecutor
 
-    /// Nothing of it runs any more.
+    /// Whether the process is dead, so none of its threads runs any more.
     var isDead = false
-    /// Nothing of it runs for now.
+    /// Whether the process is stopped, so none of its threads runs for now.
     var isStopped = false
     /// How many points its threads have passed.
     var points: UInt64 = 0
-    /// At which of them something is done to it, the first one last.
+    /// The points at which something happens to the process, the first one last.
     @exclusivity(unchecked) private(set) var fates: [(point: UInt64, act: @Sendable () -> Void)] = []
 
     init(number: Int, name: String, scheduler: Scheduler) {
@@ -23,16 +23,16 @@ final class WorldProcess: @unchecked Sendable {
         executor = WorldExecutor(scheduler, process: number)
     }
 
-    /// Above every number that a real process has.
+    /// A number above those of all real processes.
     var identifier: Int32 { 1 << 30 + Int32(clamping: number) }
 
-    /// Has something done to it at this point, or the next one if that has passed.
+    /// Calls `act` when the process has come to this point, or at the next point if this one has passed.
     func meet(_ point: UInt64, _ act: @escaping @Sendable () -> Void) {
         let index = fates.firstIndex { $0.point <= point } ?? fates.endIndex
         fates.insert((point, act), at: index)
     }
 
-    /// What is to be done to it at the present point.
+    /// The call that is due at the present point, if any.
     func takeFate() -> (@Sendable () -> Void)? {
         guard let next = fates.last, points >= next.point else { return nil }
         return fates.removeLast().act
@@ -59,7 +59,7 @@ final class WorldExecutor: TaskExecutor, @unchecked Sendable {
     /// The number of the process.
     private let process: Int
     var work: [Work] = []
-    /// Threads that have nothing to do.
+    /// The threads that have nothing to do.
     var idle: [WorldThread] = []
     var threads = 0
 

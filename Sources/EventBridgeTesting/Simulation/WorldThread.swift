@@ -2,7 +2,7 @@ import Locks
 
 /// A thread of a world: a real one, which runs only while it has the baton.
 final class WorldThread: SimulatedThread, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by the world's lock, or touched by the thread itself only.
+    // Sendable: everything mutable is guarded by the world's lock, or is touched only by the thread itself.
 
     enum State: Equatable {
         case runs
@@ -21,7 +21,7 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
         case death(of: Int)
     }
 
-    /// Outlives all of its threads.
+    /// The scheduler, which outlives all of its threads.
     unowned(unsafe) let scheduler: Scheduler
     let number: Int
     let name: String
@@ -30,14 +30,14 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
     /// The simulated process whose code it runs.
     var process: WorldProcess
     var state = State.ready
-    /// Counts its waits: what would wake it from an earlier one is too late.
+    /// Counts the thread's waits: a wake-up for an earlier wait comes too late.
     var waits: UInt64 = 0
-    /// When its wait ends at the latest; nil if only something that happens ends it.
+    /// When the wait ends at the latest; nil if it has no such time.
     var deadline: UInt64?
-    /// Whether its wait has ended by its deadline.
+    /// Whether the wait has ended by its deadline.
     var isOverdue = false
     var hasBegun = false
-    /// Where it stands, when the world has asked.
+    /// Where the thread stands, filled in when the world asks.
     var place = ""
     /// The locks that it holds.
     var held: [ObjectIdentifier] = []
@@ -54,7 +54,7 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
     func lock(_ lock: Lock) {
         if held.isEmpty { scheduler.point(self) }
         while !lock.tryLockReally() {
-            // Held by a thread that waits for something else meanwhile, or for a moment by one outside this world.
+            // The holder is a thread that waits for something else, or for a moment a thread outside this world.
             if !scheduler.waitForLock(lock, self) {
                 lock.lockReally()
                 break
@@ -95,7 +95,7 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
     }
 
     func undivided(_ body: () -> Void) {
-        // As one that holds a lock goes on until it has given it back.
+        // As a thread that holds a lock: it goes on until it has given the lock back.
         let mark = ObjectIdentifier(self)
         held.append(mark)
         body()

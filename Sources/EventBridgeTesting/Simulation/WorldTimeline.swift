@@ -4,18 +4,19 @@ import JSONText
 
 /// A run of a world in the JSON of Chrome's trace viewer, which Perfetto reads; its times are the world's own.
 ///
-/// Each process that was started has a track for each of its threads: when that had the baton, and in there the events
-/// that it published and those that arrived on it. Arrows lead from where an event was published to where it arrived,
-/// and from there to what it has caused. The lines of the story, faults among them, are instants that cross all tracks.
+/// Each started process has a track for each of its threads. The track shows when the thread had the baton, and in
+/// there the events that it published and those that arrived on it. Arrows lead from where an event was published to
+/// where it arrived, and from there to its effects. The lines of the story, faults among them, are instants across all
+/// tracks.
 struct WorldTimeline {
-    /// An event passes the router of a process: it is published there, or it arrives.
+    /// An event passes the router of a process: the process publishes it, or it arrives.
     struct Passage: Sendable {
         let time: UInt64
         let thread: Int
         let process: Int
         let name: String
         let context: EventContext
-        /// Nil if it is published.
+        /// The sender of an arriving event; nil for a published one.
         let sender: String?
     }
 
@@ -31,7 +32,7 @@ struct WorldTimeline {
     private let seed: UInt64
 
     init(_ world: WorldCore, _ failure: SimulationFailure) {
-        // Behind its end a world lets those come to theirs who have been killed.
+        // After the end of its run a world lets the threads of killed processes come to theirs.
         let end = Scheduler.beginning + failure.nanoseconds
         turns = world.scheduler.trace.turns.filter { $0.begin <= end }
         passages = world.passages
@@ -40,7 +41,7 @@ struct WorldTimeline {
         self.failure = failure
     }
 
-    /// - Returns: Where it lies, or why it does not.
+    /// - Returns: The path of the timeline, or why there is none.
     func write(to path: String) -> String {
         do throws(SystemFileError) {
             try SystemFile.create(path).append(text)
@@ -54,7 +55,7 @@ struct WorldTimeline {
         var text = TraceText([("clock", "the world's own"), ("seed", "\(seed)"), ("choices", failure.choices)])
         for entry in names { text.append(entry) }
         let timed = turnEntries + passageEntries + flowEntries + storyEntries
-        // Of those that begin together the longer one is around the other.
+        // Of turns and events that begin together, the longer one encloses the other.
         let ordered = timed.indices.sorted { left, right in
             let (one, other) = (timed[left], timed[right])
             return (one.time ?? 0, other.duration ?? 0, left) < (other.time ?? 0, one.duration ?? 0, right)
@@ -66,7 +67,7 @@ struct WorldTimeline {
 
     // MARK: - Tracks
 
-    /// As in the status of a simulated worker.
+    /// The number of a process, as in the status of a simulated worker.
     private static func identifier(of process: Int) -> Int32 { 1_000 + Int32(clamping: process) }
 
     /// The names of processes and threads; a worker's second start has its number.
@@ -186,7 +187,7 @@ struct WorldTimeline {
             guard case .text(let text) = line.what else { continue }
             lines.append((line.time, text, text == failure.reason ? "failure" : "story"))
         }
-        // What is found when nothing can go on is in no story.
+        // The story has no line for a failure that is found when nothing can go on.
         if !lines.contains(where: { $0.category == "failure" }) {
             lines.append((Scheduler.beginning + failure.nanoseconds, failure.reason, "failure"))
         }

@@ -4,7 +4,7 @@ import CAllocationCounter
 import CBOR
 import FoundationEssentials
 
-/// What it takes to turn the small event into bytes and back, with coders and buffers that are used again.
+/// Measures how the small event is turned into bytes and back, with coders and buffers that are used again.
 enum CodecWork {
     static func run(count: Int64) throws {
         let coder = PayloadCoder<BenchmarkLaidOutEvent>()
@@ -30,7 +30,7 @@ enum CodecWork {
         try measureFoundation(max(1, count / 10))
     }
 
-    /// What everybody has.
+    /// Measures Foundation's coders, which every program has.
     private static func measureFoundation(_ count: Int64) throws {
         let encoder = JSONEncoder()
         let decoder = JSONDecoder()
@@ -42,7 +42,7 @@ enum CodecWork {
         }
     }
 
-    /// Times `body`, after a tenth of it to warm up, and then counts the allocations of a thousand more.
+    /// Times `body` after a tenth of the count as a warm-up, then counts the allocations of a thousand further calls.
     private static func measure(_ work: String, _ peer: String, _ count: Int64, _ body: (Int64) throws -> Void) throws {
         for id in 0..<max(1, count / 10) { try body(id) }
         let begin = MonotonicClock.now()

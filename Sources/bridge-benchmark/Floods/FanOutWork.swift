@@ -1,7 +1,7 @@
 import DomainEvents
 import Locks
 
-/// W2 the other way: from the host to so many workers, each of which gets and checks every event.
+/// W2 the other way: from the host to several workers, each of which gets and checks every event.
 enum FanOutWork {
     static func run(_ name: String, workers: Int, count: Int64) async throws {
         var design = BenchmarkBridge()
@@ -19,7 +19,7 @@ enum FanOutWork {
         Report.flood(name, .codable, count * Int64(workers), nanoseconds: reports.nanoseconds)
     }
 
-    /// What the workers have said.
+    /// The reports of the workers.
     private final class Reports: @unchecked Sendable {
         // Sendable: guarded by `lock`.
         let all = Finish()
@@ -32,7 +32,7 @@ enum FanOutWork {
             remaining = workers
         }
 
-        /// From the first event in any worker to the last in all.
+        /// The time from the first event in any worker to the last event in all.
         var nanoseconds: UInt64 { lock.withLock { last - first } }
 
         func add(_ report: BenchmarkReceived) {

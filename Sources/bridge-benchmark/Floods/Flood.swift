@@ -2,12 +2,13 @@ import BridgePlatform
 import Locks
 import Synchronization
 
-/// The arrival of a flood: the events of each lane in order and all of them, and when the first and the last came.
+/// The arrival of a flood: checks that each lane's events come in order and completely, and notes the first and last
+/// time.
 ///
-/// A lane is what one thread of one process sends. Event n of a lane has the number n × lanes + lane.
+/// A lane is the events that one thread of one process sends. Event n of a lane has the number n × lanes + lane.
 final class Flood: @unchecked Sendable {
-    // Sendable: a lane is touched by one thread at a time, that which reads the link that it comes over, and read by
-    // others when `remaining` says that it has ended.
+    // Sendable: one thread at a time touches a lane, the one that reads the lane's link. Other threads read the lane
+    // when `remaining` says that it has ended.
 
     private struct Lane {
         var next: Int64 = 0
@@ -16,7 +17,7 @@ final class Flood: @unchecked Sendable {
         var last: UInt64 = 0
     }
 
-    /// Each on cache lines of its own.
+    /// The lanes, each on cache lines of its own.
     private let lanes: [UnsafeMutablePointer<Lane>]
     /// The number of lanes is a power of two, so that nothing is divided for each event.
     private let shift: Int64
@@ -42,7 +43,7 @@ final class Flood: @unchecked Sendable {
 
     var count: Int64 { countInLane << shift }
 
-    /// When the first event of all came, and when the last.
+    /// The times of the first event of all, and of the last.
     var interval: ClosedRange<UInt64> {
         let first = lanes.map(\.pointee.first).min() ?? 0
         return first...max(first, lanes.map(\.pointee.last).max() ?? 0)

@@ -1,13 +1,13 @@
-/// What there is in a flood beside one worker that sends and one subscriber that receives.
+/// The parts of a flood beyond one worker that sends and one subscriber that receives.
 struct FloodPlan {
-    /// The name that the measurement is printed under.
+    /// The name of the printed measurement.
     var name = "W2"
     var form = EventForm.codable
     /// How many workers send at once; a power of two.
     var workers = 1
-    /// From how many threads each of them publishes; a power of two.
+    /// How many threads of each worker publish; a power of two.
     ///
-    /// If it is one, a task sends.
+    /// With one, a task sends.
     var threads = 1
     var subscribers = 1
     var hasSlowLink = false
@@ -18,13 +18,13 @@ struct FloodPlan {
     /// How many threads publish in all.
     var lanes: Int { workers * threads }
 
-    /// What a worker is told to do its part.
+    /// The arguments for a worker's part.
     func arguments(worker: Int) -> [String] {
         ["W2", form.rawValue, "\(worker)", "\(threads)", "\(lanes)", "\(knownTypes)"]
     }
 }
 
-/// What one worker does in a flood, as its arguments say.
+/// One worker's part in a flood, read from its arguments.
 struct FloodPart {
     let form: EventForm
     let worker: Int

@@ -1,9 +1,9 @@
 import BridgePlatform
 import DomainEvents
 
-/// W2: from workers to the host, as fast as they can; acknowledged, and nothing lost.
+/// W2: events from workers to the host, as fast as they can; all are acknowledged, and none is lost.
 enum FloodWork {
-    /// What was measured.
+    /// The measured figures.
     struct Outcome {
         let count: Int64
         let nanoseconds: UInt64
@@ -17,7 +17,7 @@ enum FloodWork {
         Report.flood(plan.name, plan.form, outcome.count, nanoseconds: outcome.nanoseconds)
     }
 
-    /// The same, printed as what an event costs.
+    /// Does the same work, and prints what an event costs.
     static func runForCost(_ plan: FloodPlan, count: Int64) async throws {
         let outcome = try await measure(plan, count: count, idlesFirst: true)
         Report.cost(

@@ -15,7 +15,7 @@ enum FloodWorker {
         ]
     }
 
-    /// Off the handler: inside one nothing waits for room.
+    /// Sends outside the handler, as nothing waits for room inside one.
     private static func begin<Event: TitledEvent>(
         _ part: FloodPart,
         _ event: Event.Type,
@@ -43,7 +43,7 @@ enum FloodWorker {
         }
     }
 
-    /// Publishes, and waits for room once in a while: far less than the outbox's hard limit lies between.
+    /// Publishes, and waits for room so often that the events in between are far below the outbox's hard limit.
     private static func publish<Event: TitledEvent>(
         _ event: Event.Type,
         _ numbers: StrideTo<Int64>,
@@ -70,7 +70,7 @@ enum FloodWorker {
         }
     }
 
-    /// Receives what the host sends, and reports when all has come.
+    /// Receives the host's events, and reports when all have come.
     static func receive(_ count: Int64, _ publisher: EventPublisher) -> [Subscription] {
         let flood = Flood(count: count)
         return [

@@ -3,10 +3,9 @@ import CBOR
 import DomainEvents
 import Locks
 
-/// Growth with what was sent: one worker sends ever more over one link, and the host's memory is looked at after each
-/// step.
+/// Measures growth: one worker sends ever more over one link, and each step ends with a look at the host's memory.
 enum LongFloodWork {
-    /// - Parameter megabytes: how much payload is sent in the last step; each step is ten times the one before.
+    /// - Parameter megabytes: the payload of the last step; each step sends ten times as much as the one before.
     static func run(megabytes: Int64) async throws {
         var design = BenchmarkBridge()
         design.add("benchmark", FloodPlan().arguments(worker: 0), subscribes: [BenchmarkStarted.self])
@@ -35,9 +34,10 @@ enum LongFloodWork {
         subscription.cancel()
     }
 
-    /// The flood that is on its way.
+    /// The flood that is under way.
     private final class Arrival: @unchecked Sendable {
-        // Sendable: changed before the worker is told to send, and used by the thread that reads its link from then on.
+        // Sendable: changed before the worker is told to send; from then on the thread that reads the worker's link
+        // uses it.
         private var flood = Flood(count: 1)
         private var done = Finish()
 

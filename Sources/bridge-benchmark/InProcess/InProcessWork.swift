@@ -6,19 +6,19 @@ import Synchronization
 
 /// W5: in one process, without a bridge.
 ///
-/// Every handler compares the event's title with the expected one, as the peers' do, and the sum of the numbers is
-/// checked at the end.
+/// Every handler compares the event's title with the expected one, as the peers' handlers do. At the end the sum of the
+/// numbers is checked.
 enum InProcessWork {
-    /// Not on the main actor: there every wake-up passes through the main queue, whatever is measured.
+    /// Runs off the main actor, where every wake-up would pass through the main queue, whatever is measured.
     ///
-    /// - Parameter posts: how many events are published to handlers on the publishing thread; elsewhere it is a quarter
-    ///   of that.
+    /// - Parameter posts: how many events are published to handlers on the publishing thread; handlers elsewhere get a
+    ///   quarter of them.
     @concurrent
     static func run(_ posts: Int64) async {
         memory()
         for observers in [1, 10, 100] { inline(observers, posts) }
         manyTypes(1_000, posts)
-        // Fewer pairs say nothing about the worst of them.
+        // Fewer pairs than twenty say nothing about the worst of them.
         twoThreads(pairs: posts < 1_000_000 ? 2 : 20, posts / 4)
         let elsewhere = max(1_000, posts / 4_000 * 1_000)
         await queue(elsewhere)
@@ -31,8 +31,8 @@ enum InProcessWork {
 
     /// Adds up the numbers of the events that it is given.
     private final class Sum: @unchecked Sendable {
-        // Sendable: handlers of one subscription run one at a time, each seeing what the one before did; it is read
-        // when they are done.
+        // Sendable: handlers of one subscription run one at a time, and each sees the changes of the one before. The
+        // sum is read when they are done.
         private(set) var value: Int64 = 0
         private(set) var count: Int64 = 0
 
@@ -86,7 +86,7 @@ enum InProcessWork {
         return time
     }
 
-    /// One subscriber, with so many event types in use beside its own.
+    /// Measures one subscriber, with so many event types in use beside its own.
     private static func manyTypes(_ count: Int, _ posts: Int64) {
         let publisher = EventPublisher()
         let tags = EventType.all
@@ -104,17 +104,18 @@ enum InProcessWork {
 
     // MARK: - Two publishing threads
 
-    /// Two threads that publish events of two types, beside one that publishes alone: the worst of random pairs.
+    /// Compares two threads that publish events of two types with one that publishes alone, and shows the worst of
+    /// random pairs.
     ///
-    /// Between the pairs two threads do the same to memory of their own: what that costs more than one alone is the
-    /// machine's doing.
+    /// Between the pairs, two threads do the same to memory of their own. The extra time of these two over one thread
+    /// alone is the machine's doing.
     private static func twoThreads(pairs: Int, _ posts: Int64) {
         var ratios: [Double] = []
         var controls: [Double] = []
         var slowest: UInt64 = 0
         for _ in 0..<pairs {
             let publisher = EventPublisher()
-            // Neighbours in memory, too: subscribed one after the other, in random order.
+            // Neighbours in memory, too: the types are subscribed one after the other, in random order.
             let types = EventType.all.shuffled()
             let publishing = types.map { $0.subscribe(publisher) }
             let pair = [publishing[0], publishing[1]].map { publish in { @Sendable in publish(posts) } }
@@ -138,7 +139,7 @@ enum InProcessWork {
         return (Double(together) / Double(alone), together)
     }
 
-    /// As many atomic exchanges as publishing takes, on memory that no other thread knows.
+    /// Does as many atomic exchanges as publishing needs, on memory that no other thread knows.
     private static func exchange(_ posts: Int64) {
         let own = allocateAlone(Atomic<UInt64>.self)
         own.initialize(to: Atomic(0))
@@ -157,7 +158,7 @@ enum InProcessWork {
         return MonotonicClock.now() - begin
     }
 
-    /// Runs all on threads of their own, begun together; returns the longest time.
+    /// Runs all bodies at once, each on a thread of its own; returns the longest time.
     private static func atOnce(_ bodies: [@Sendable () -> Void]) -> UInt64 {
         let ready = Atomic<Int>(0)
         let longest = Atomic<UInt64>(0)
@@ -171,7 +172,7 @@ enum InProcessWork {
 
     // MARK: - Handlers elsewhere
 
-    /// From the first `publish` to the end of the last handler.
+    /// Measures from the first `publish` to the end of the last handler.
     private static func queue(_ elsewhere: Int64) async {
         let publisher = EventPublisher()
         let sum = Sum()
@@ -193,7 +194,7 @@ enum InProcessWork {
         withExtendedLifetime(subscription) {}
     }
 
-    /// In bursts, each of which is waited for: what is measured is work, not how fast a thread is woken.
+    /// Publishes in bursts and waits for each, so that work is measured and not the speed of waking a thread.
     private static func timeElsewhere(
         _ name: String,
         _ elsewhere: Int64,
@@ -206,7 +207,7 @@ enum InProcessWork {
             for id in first..<first + burst - 1 { publisher.publish(BenchmarkEvent(id: id, title: Title.of(id))) }
             let last = first + burst - 1
             do {
-                // Handled when it returns, and with it all that came before.
+                // When it returns, this event and all earlier ones have been handled.
                 try await publisher.deliver(BenchmarkEvent(id: last, title: Title.of(last)), within: .seconds(60))
             } catch {
                 Report.fail("\(name): \(error)")
@@ -223,7 +224,7 @@ enum InProcessWork {
         let begin = MonotonicClock.now()
         let producer = Task.detached {
             for id in 0..<elsewhere {
-                // `send` waits for the consumer now and then; its own cost is not what is measured.
+                // `send` waits for the consumer now and then; its own cost is not to be measured.
                 let event = BenchmarkEvent(id: id, title: Title.of(id))
                 if id.isMultiple(of: 1_000) { try await publisher.send(event) } else { publisher.publish(event) }
             }
@@ -243,7 +244,7 @@ enum InProcessWork {
         Report.deliveries("sequence", count: elsewhere, nanoseconds: time)
     }
 
-    /// What the language brings, for comparison: one consumer, no subscription, no context, no limit.
+    /// Measures the language's own stream for comparison: one consumer, no subscription, no context, no limit.
     private static func standardStream(_ elsewhere: Int64) async {
         let (events, continuation) = AsyncStream<BenchmarkEvent>.makeStream()
         let begin = MonotonicClock.now()
@@ -263,7 +264,7 @@ enum InProcessWork {
 
     // MARK: - Memory
 
-    /// First of all, as what is seen is the growth of the most memory ever used.
+    /// Runs first of all, since it sees only growth of the most memory ever used.
     private static func memory() {
         let count = 20_000
         let publisher = EventPublisher()
@@ -281,7 +282,7 @@ enum InProcessWork {
 
 /// An event type for each tag.
 ///
-/// Without a title: threads that count references to the same sixteen strings would wait for each other there.
+/// It has no title: threads that count references to the same sixteen strings would wait for each other there.
 private struct TaggedEvent<Tag: Sendable>: DomainEvent {
     let id: Int64
 
@@ -291,22 +292,22 @@ private struct TaggedEvent<Tag: Sendable>: DomainEvent {
 /// An event type for each pair of tags.
 private enum Pair<First, Second> {}
 
-/// One of the event types, with what is done with it.
+/// One of the event types, with its operations.
 ///
-/// Closures, which the compiler makes for each type: as with a user's own types, nothing is looked up while publishing.
+/// They are closures, which the compiler makes for each type: as with a user's own types, publishing looks nothing up.
 private struct EventType: Sendable {
-    /// Subscribes to the events of this type; what it returns publishes so many.
+    /// Subscribes to the events of this type; the returned closure publishes the given number of them.
     let subscribe: @Sendable (_ publisher: EventPublisher) -> @Sendable (_ posts: Int64) -> Void
     /// Subscribes to the events of this type and does nothing with them.
     let idle: @Sendable (_ publisher: EventPublisher) -> Subscription
-    /// Subscribes to an event type that is made of this one and another.
+    /// Subscribes to an event type that is made from this one and another.
     let pair: @Sendable (_ other: EventType, _ publisher: EventPublisher) -> Subscription
     private let tag: any Sendable.Type
 
     init<Tag: Sendable>(_ tag: Tag.Type) {
         self.tag = tag
         subscribe = { publisher in
-            // Written by the handlers of one publishing thread at a time.
+            // The handlers of one publishing thread at a time write it.
             let sum = allocateAlone(Int64.self)
             sum.initialize(to: 0)
             nonisolated(unsafe) let total = sum
@@ -329,7 +330,7 @@ private struct EventType: Sendable {
         }
     }
 
-    /// Forty types that the language brings: what counts is that they are different.
+    /// Forty types that the language brings; they only have to differ.
     static let all = [
         EventType(Int.self), EventType(Int8.self), EventType(Int16.self), EventType(Int32.self),
         EventType(Int64.self), EventType(UInt.self), EventType(UInt8.self), EventType(UInt16.self),

@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// The child's half of the raw works, over the socket that it was started with.
+/// The child's half of the raw works, over the socket that the child was started with.
 enum RawPeer {
     static func run(_ arguments: ArraySlice<String>) -> Never {
         let socket = RawSocket(descriptor: 3)

@@ -4,11 +4,11 @@ import Glibc
 import Darwin
 #endif
 
-/// A blocking socket, read and written by system calls and nothing else: the limit that the bridge is compared with.
+/// A blocking socket with system calls and nothing else: the limit with which the bridge is compared.
 struct RawSocket {
     let descriptor: CInt
 
-    /// Writes all of it, however long that takes.
+    /// Writes all bytes, however long that takes.
     @inline(__always)
     func write(_ bytes: UnsafeMutableRawPointer, _ count: Int) {
         var done = 0
@@ -22,7 +22,7 @@ struct RawSocket {
         }
     }
 
-    /// Reads what there is, waiting for the first byte.
+    /// Reads the bytes that there are, and waits for the first one.
     ///
     /// - Returns: 0 at the end.
     @inline(__always)
@@ -34,9 +34,9 @@ struct RawSocket {
         }
     }
 
-    /// Reads so many bytes.
+    /// Reads exactly `count` bytes.
     ///
-    /// - Returns: Whether there were so many before the end.
+    /// - Returns: Whether the bytes came before the end.
     @inline(__always)
     func read(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         var done = 0
@@ -49,7 +49,7 @@ struct RawSocket {
     }
 }
 
-// Under their own names the calls are hidden by the methods that make them.
+// The methods above hide the system calls of the same names.
 @inline(__always)
 private func systemRead(_ descriptor: CInt, _ bytes: UnsafeMutableRawPointer, _ count: Int) -> Int {
     read(descriptor, bytes, count)

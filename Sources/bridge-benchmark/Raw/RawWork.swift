@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// The works done with nothing but a pair of blocking sockets: what the machine allows.
+/// The works over nothing but a pair of blocking sockets, which shows what the machine allows.
 enum RawWork {
     static let argument = "raw-peer"
     private static let peer = "raw-socket"
@@ -28,7 +28,7 @@ enum RawWork {
         Report.roundTrips("W1", peer: peer, trips.nanoseconds, total: trips.total)
     }
 
-    /// W2: one way, an event for each call or as many as 64 KiB hold.
+    /// W2: one way, with one event in each call, or as many as 64 KiB hold.
     static func flood(_ count: Int64, isBatched: Bool) throws {
         let flood = Flood(count: count)
         try with(["W2", "\(count)", isBatched ? "batched" : "single"]) { socket in
@@ -73,7 +73,7 @@ enum RawWork {
         Report.blobs(peer, bytes, count, nanoseconds: flood.nanoseconds)
     }
 
-    /// Does one half of a work with a child that does the other.
+    /// Does one half of a work, with a child that does the other half.
     private static func with(_ arguments: [String], _ body: (RawSocket) -> Void) throws {
         let sockets = try UnixSocket.pair()
         let child = try OwnProgram([argument] + arguments, socket: sockets.second.rawValue)

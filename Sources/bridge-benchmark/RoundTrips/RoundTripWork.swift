@@ -5,7 +5,7 @@ import DomainEvents
 enum RoundTripWork {
     private static let warmUp: Int64 = 2_000
 
-    /// - Parameter isCrowded: with three subscribers at either end, and another worker that is slow.
+    /// - Parameter isCrowded: whether each end has three subscribers, and another worker is slow.
     static func run(_ name: String, _ form: EventForm, isCrowded: Bool = false, count: Int64) async throws {
         let trips = Trips(count: Int(count), warmUp: warmUp)
         switch form {

@@ -1,6 +1,6 @@
-/// The times of round trips, of which one is under way at a time.
+/// The times of round trips; one trip is under way at a time.
 final class Trips: @unchecked Sendable {
-    // Sendable: one event is in flight, so one thread is here at a time, handed over through the link's locks.
+    // Sendable: with one event in flight, one thread at a time is here; the link's locks hand the state over.
     private(set) var nanoseconds: [UInt64] = []
     private let count: Int
     private let warmUp: Int64
@@ -9,21 +9,21 @@ final class Trips: @unchecked Sendable {
     private var last: UInt64 = 0
     private var expected: Int64 = 0
 
-    /// - Parameter warmUp: how many trips come before those that count.
+    /// - Parameter warmUp: how many trips come before the counted ones.
     init(count: Int, warmUp: Int64) {
         self.count = count
         self.warmUp = warmUp
         nanoseconds.reserveCapacity(count)
     }
 
-    /// From the beginning of the first trip that counts to the end of the last.
+    /// The time from the beginning of the first counted trip to the end of the last.
     var total: UInt64 { last - first }
 
     func begin(_ now: UInt64) {
         begun = now
     }
 
-    /// - Returns: Whether it was the last.
+    /// - Returns: Whether the trip was the last.
     func returned(_ id: Int64, at now: UInt64) -> Bool {
         guard id == expected else { Report.fail("reply \(id) came where \(expected) was expected") }
         expected += 1

@@ -1,19 +1,19 @@
 import BridgePlatform
 
-/// A program that does nothing: what a start costs before a bridge has any part in it.
+/// A program that does nothing, which shows the cost of a start without the bridge.
 ///
-/// It is this program, so that it has the same libraries; it ends before it touches them.
+/// It is this program, and so has the same libraries; it ends before it touches them.
 enum EmptyProgram {
     static let argument = "empty"
 
-    /// The child's half: one byte says that it runs, a line says how much memory it has.
+    /// The child's half: a byte says that it runs, and a line says how much memory it has.
     static func run() -> Never {
         CurrentProcess.writeAll(".", to: 1)
         CurrentProcess.writeAll("\(CurrentProcess.residentBytes() ?? 0)\n", to: 1)
         CurrentProcess.exitImmediately(0)
     }
 
-    /// Starts it so many times.
+    /// Starts the program so many times.
     static func measure(count: Int) throws {
         var times: [UInt64] = []
         var sizes: [Int] = []

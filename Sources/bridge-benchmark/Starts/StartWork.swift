@@ -2,7 +2,7 @@ import BridgePlatform
 import DomainEvents
 import Locks
 
-/// W4: from the start of a worker to its first event, and the memory that it then has.
+/// W4: the time from the start of a worker to its first event, and the worker's memory then.
 enum StartWork {
     static func run(count: Int) async throws {
         var times: [UInt64] = []
@@ -23,7 +23,7 @@ enum StartWork {
         Report.residents("event-bridge", sizes)
     }
 
-    /// The first event of a new worker, and when it came.
+    /// The first event of a new worker, and the time when it came.
     private static func first<Event: DomainEvent>(_ work: String) async throws -> (UInt64, Event) {
         var design = BenchmarkBridge()
         design.add("benchmark", [work], subscribes: [])

@@ -1,13 +1,13 @@
-/// How the work `stopped` is to be done, in bytes and seconds.
+/// The options of the work `stopped`, in bytes and seconds.
 struct StoppedOptions {
-    /// How long the producer publishes as fast as it can, all rounds together.
+    /// How long the producer publishes as fast as it can, in all rounds together.
     var seconds: Int64 = 60
     var outbox = 4 << 20
     var hardLimit = 64 << 20
-    /// What an event carries.
+    /// The payload of an event.
     var bytes = 1_000
 
-    /// What the design allows the host to take: the outbox, and a little for everything else.
+    /// The memory that the design allows the host: the outbox, and a little for everything else.
     var memoryAim: Int { hardLimit + 8 << 20 }
 
     /// Nil if the arguments are not understood.

@@ -6,22 +6,21 @@ import Locks
 import Supervision
 import Synchronization
 
-/// What a worker that has stopped costs its host and another worker, while the host publishes to it as fast as it can.
+/// Measures what a stopped worker costs its host and another worker, while the host publishes to it as fast as it can.
 ///
-/// The producer changes what it does each second, so that whatever else the machine is doing hits all of it alike.
+/// The producer changes its activity each second, so other work of the machine hits all activities alike.
 final class StoppedWork: Sendable {
-    /// What the producer does.
+    /// The activities of the producer.
     enum Producer: String, CaseIterable {
-        /// It waits in `send`: what everything else is compared with.
+        /// It waits in `send`; all other activities are compared with this one.
         case waits
         /// It publishes without a pause.
         case floods
-        /// It keeps a processor busy and has nothing to do with the bridge: what flooding costs anybody on this
-        /// machine.
+        /// It keeps a processor busy without the bridge, which shows what flooding costs any program on this machine.
         case burns
     }
 
-    /// What was measured.
+    /// The measured figures.
     struct Outcome {
         let options: StoppedOptions
         var rounds = 0
@@ -33,13 +32,13 @@ final class StoppedWork: Sendable {
         var memoryGrowth = 0
         /// The medians of the rounds.
         var trips: [(producer: Producer, p50: UInt64, p99: UInt64, count: Int)] = []
-        /// The median over the rounds of how a round's figures relate to those of the rounds beside it.
+        /// The medians, over the rounds, of a round's figures relative to those of the rounds beside it.
         var ratios: [(name: String, p50: Double, p99: Double)] = []
     }
 
-    /// One round's trips.
+    /// The trips of one round.
     ///
-    /// The single times are not kept: over a minute they would take more memory than the bridge may.
+    /// The single times are not kept: over a minute they would take more memory than the bridge may take.
     private struct Round {
         let p50: UInt64
         let p99: UInt64
@@ -73,17 +72,17 @@ final class StoppedWork: Sendable {
         }
         try await bridge.start()
         publisher.publish(BenchmarkStopped())
-        // Meanwhile it stops.
+        // The worker stops during these trips.
         _ = await trips.run(nanoseconds: Self.roundNanoseconds)
         let memoryBefore = Self.memory()
-        // Full from here on: `send` waits, and `publish` drops.
+        // The outbox is full from here on: `send` waits, and `publish` drops.
         while sent(bridge).rejected == 0 { publish() }
         var outcome = Outcome(options: options)
         var rounds: [Producer: [Round]] = [:]
         var mostMemory = Self.memory()
         published.store(0, ordering: .relaxed)
         while outcome.rounds < Int(options.seconds) {
-            // Each comes first, in the middle and last equally often.
+            // Each activity comes first, in the middle and last equally often.
             let order = (0..<3).map { Producer.allCases[($0 + outcome.rounds) % 3] }
             for producer in order {
                 let started = MonotonicClock.now()
@@ -127,7 +126,7 @@ final class StoppedWork: Sendable {
             executable: .beside("bridge-benchmark"),
             arguments: ["worker", "stopped"],
             subscribes: [BenchmarkStopped.self, BenchmarkLoad.self],
-            // It is to stay as it is.
+            // The stopped worker is to stay as it is.
             heartbeat: Heartbeat(every: .seconds(3_600)),
             shutdown: .killing,
             limits: WorkerLimits(outbox: options.outbox, outboxHardLimit: options.hardLimit)
@@ -157,7 +156,7 @@ final class StoppedWork: Sendable {
         publisher.publish(BenchmarkLoad(id: Int64(clamping: id), filler: filler))
     }
 
-    /// - Returns: What ends it.
+    /// - Returns: A closure that ends the activity.
     private func begin(_ producer: Producer) throws -> () async throws -> Void {
         let isDone = Flag()
         switch producer {
@@ -209,7 +208,7 @@ final class StoppedWork: Sendable {
 
 /// Round trips to the other worker for a given time, one after the other.
 private final class PacedTrips: @unchecked Sendable {
-    // Sendable: guarded by `lock`; one event is in flight, so no thread waits for the lock.
+    // Sendable: guarded by `lock`; only one event is in flight, so no thread waits for the lock.
     private let publisher: EventPublisher
     private let lock = Lock()
     private var nanoseconds: [UInt64] = []

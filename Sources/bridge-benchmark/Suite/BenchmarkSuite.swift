@@ -1,10 +1,11 @@
 import BridgePlatform
 
-/// Does works in rounds, each in a process of its own, and shows what came of it.
+/// Does works in rounds, each in a process of its own, and shows the results.
 ///
-/// Every other round goes from the last work to the first: a machine that gets slower, or busy, does so for all alike.
+/// Every other round goes from the last work to the first, so a machine that gets slower or busy affects all works
+/// alike.
 struct BenchmarkSuite {
-    /// Far more than a work takes that comes to its end.
+    /// Far more time than a work takes that comes to its end.
     private static let limit: Duration = .seconds(300)
 
     private let options: SuiteOptions
@@ -89,9 +90,9 @@ struct BenchmarkSuite {
     }
 }
 
-/// Why a run of many works has not gone well.
+/// Why a run of many works has failed.
 enum SuiteError: Error, CustomStringConvertible {
-    /// A file cannot be read or is not what it should be.
+    /// A file cannot be read, or has other content than expected.
     case badInput(String)
     case failed(String)
 

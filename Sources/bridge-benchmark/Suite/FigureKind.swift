@@ -1,10 +1,10 @@
-/// What a figure of a measurement says, for people.
+/// The meaning of a measurement's figure, for people.
 struct FigureKind {
-    /// Its name in the JSON lines.
+    /// The figure's name in the JSON lines.
     let name: String
     let label: String
 
-    /// Those that a table shows, in its order.
+    /// The figures that a table shows, in its order.
     static let all = [
         FigureKind(name: "p50_us", label: "µs, median"),
         FigureKind(name: "p99_us", label: "µs, 99 %"),
@@ -24,8 +24,7 @@ struct FigureKind {
         FigureKind(name: "idle_us_per_s", label: "µs/s of host idle"),
     ]
 
-    /// What the figures of a work are divided by: the peer and the work whose figures stand for 1; nil if there is
-    /// none.
+    /// The peer and the work whose figures stand for 1: a work's figures are divided by them; nil if there are none.
     static func base(of work: String) -> (peer: String, work: String)? {
         switch work {
         case _ where work.hasPrefix("W1"): ("raw-socket", "W1")

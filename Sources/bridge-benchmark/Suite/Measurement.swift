@@ -1,11 +1,11 @@
 import CBOR
 import JSONText
 
-/// One line that a work has printed: who did what, and figures.
+/// One printed line of a work: the peer, the work, and figures.
 struct Measurement: Equatable {
     let peer: String
     let work: String
-    /// In the order of the line.
+    /// The figures in the order of the line.
     let figures: [Figure]
     /// The line itself.
     let text: String
@@ -17,7 +17,7 @@ struct Measurement: Equatable {
 
     /// Reads a JSON line.
     ///
-    /// - Throws: What was found and what was expected, without the place of the line.
+    /// - Throws: A sentence with what was found and what was expected, without the place of the line.
     init(line: String) throws(MeasurementError) {
         let node: JSONNode
         do throws(JSONError) {

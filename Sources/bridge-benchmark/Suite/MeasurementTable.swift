@@ -7,7 +7,7 @@ struct MeasurementTable {
     }
 
     private var values: [Key: [Double]] = [:]
-    /// In the order in which they came, and the peers of each.
+    /// The works in the order in which they came, with the peers of each.
     private var works: [(work: String, peers: [String])] = []
 
     init(_ measurements: [Measurement]) {
@@ -20,7 +20,7 @@ struct MeasurementTable {
         }
     }
 
-    /// The table as text, without an end of line; with columns for an earlier run if there is one.
+    /// The table as text, without a final newline; it has columns for an earlier run if there is one.
     func text(comparedWith before: MeasurementTable?) -> String {
         var rows = [["work", "by", "figure", "median", "least", "most", "x base"]]
         if before != nil { rows[0] += ["before", "x before"] }
@@ -69,7 +69,7 @@ struct MeasurementTable {
         return decimal(value / base, places: 2)
     }
 
-    /// Four digits or so, and all of those before the point, in groups.
+    /// The number with about four digits; digits before the point are all kept, in groups.
     private static func text(_ value: Double) -> String {
         let places =
             switch abs(value) {

@@ -1,22 +1,22 @@
 import JSONText
 
-/// How many works are to be done.
+/// The options of a run of many works.
 struct SuiteOptions: Equatable {
     /// Where the measurements are written.
     enum Output: Equatable {
-        /// Nowhere: there is a table.
+        /// The measurements are not written: there is a table.
         case none
-        /// To standard output, instead of the table.
+        /// The measurements go to standard output, instead of the table.
         case standardOutput
         case file(String)
     }
 
     var rounds = 3
-    /// Names, or the first of their words, that lie between hyphens; all works if there are none.
+    /// Names of works, or the first of their words between hyphens; all works if there are none.
     var only: [String] = []
     var isQuick = false
     var json = Output.none
-    /// The file of an earlier run.
+    /// The path of an earlier run's file.
     var comparison: String?
 
     private static let known = ["--rounds", "--only", "--quick", "--json", "--compare"]
@@ -58,7 +58,7 @@ struct SuiteOptions: Equatable {
         }
     }
 
-    /// The works that are asked for.
+    /// The requested works.
     var works: [BenchmarkWork] {
         only.isEmpty ? BenchmarkWork.all : BenchmarkWork.all.filter { only.contains(where: $0.isNamed) }
     }

@@ -10,14 +10,14 @@ import Glibc
 import Darwin
 #endif
 
-/// What supervision costs: how soon a death is noticed and made good, and what idle workers cost their host.
+/// Measures supervision: how soon a death is noticed and the worker replaced, and what idle workers cost their host.
 enum SupervisionWork {
-    /// Long enough for a hundred; a few only show that the work can be done.
+    /// Five seconds are long enough for a hundred workers; a few workers only show that the work can be done.
     private static func idleSeconds(_ workers: Int) -> Int { workers < 10 ? 1 : 5 }
 
-    /// Kills a worker so many times, each when its replacement is ready.
+    /// Kills a worker so many times, each time when its replacement is ready.
     ///
-    /// There is no back-off but the shortest, a millisecond, which is in the time to the replacement.
+    /// The back-off is the shortest one, a millisecond, which is part of the time to the replacement.
     static func run(kills: Int) async throws {
         let publisher = EventPublisher()
         let reports = Reports(publisher)
@@ -47,7 +47,7 @@ enum SupervisionWork {
         Report.deaths(noticed: noticed, replaced: replaced)
     }
 
-    /// Leaves workers alone.
+    /// Leaves workers idle, and measures their cost.
     static func runIdle(workers idleWorkers: Int) async throws {
         let before = CurrentProcess.residentBytes() ?? 0
         var design = BenchmarkBridge()
@@ -66,7 +66,7 @@ enum SupervisionWork {
         )
     }
 
-    /// When the bridge said what.
+    /// The times of the bridge's reports.
     private final class Reports: @unchecked Sendable {
         // Sendable: everything mutable is guarded by `lock`.
         private let lock = Lock()
@@ -83,7 +83,7 @@ enum SupervisionWork {
             ]
         }
 
-        /// The times of the last exit and of this start, when it is ready.
+        /// The times of the last exit, and of the readiness of this start.
         func ready(_ start: Int) async -> (exited: UInt64, ready: UInt64) {
             await withCheckedContinuation { continuation in
                 let isReady = lock.withLock {

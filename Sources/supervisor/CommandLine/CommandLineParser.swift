@@ -5,7 +5,7 @@ import Supervision
 enum CommandLineParser {
     private static let subcommands = Subcommand.Name.allCases.map(\.rawValue)
 
-    /// What stands in place of a subcommand, and what it means.
+    /// Options that can stand in place of a subcommand.
     private static let options = ["--help", "-h", "--version"]
 
     /// Understands the arguments that follow the program's name.

@@ -65,13 +65,13 @@ extension CompletionScript {
     }
 
     private static func bashOption(_ option: Subcommand.Option) -> String? {
-        // What may be left out is offered nothing; what may follow is.
+        // Nothing is offered for a value that may be left out; the words that may follow it are offered.
         option.value.flatMap { value in
             value.usual == nil ? "                    \(option.name)) after=1; \(bashValues(value.values)) ;;" : nil
         }
     }
 
-    /// No subcommand has two operands that a shell could know.
+    /// A subcommand has at most one operand with values that a shell could know.
     private static func bashOperands(of subcommand: Subcommand) -> String {
         bashValues(subcommand.operands.map(\.values).first { $0 != .text } ?? .text)
     }
@@ -133,7 +133,7 @@ extension CompletionScript {
         }
     }
 
-    /// Brackets and colons end an explanation.
+    /// Escapes brackets and colons, which end an explanation.
     private static func zshText(_ text: String) -> String {
         String(text.flatMap { "[]:\\".contains($0) ? ["\\", $0] : [$0] })
     }
@@ -173,7 +173,7 @@ extension CompletionScript {
         }
     }
 
-    /// As one word, for both shells.
+    /// The text as one word, for both shells.
     private static func quoted(_ text: String) -> String {
         "'\(text.replacing("'", with: "'\\''"))'"
     }

@@ -1,6 +1,6 @@
 /// What the program says about itself.
 enum HelpText {
-    /// About the program as a whole, or about a subcommand.
+    /// The help on a subcommand, or on the program as a whole.
     static func text(_ topic: Subcommand.Name?) -> String {
         guard let topic else { return program }
         let subcommand = Subcommand.named(topic)
@@ -15,7 +15,7 @@ enum HelpText {
         return parts.joined(separator: "\n\n")
     }
 
-    /// How the command is written, in a line.
+    /// The usage of the command, in a line.
     static func usage(_ topic: Subcommand.Name?) -> String {
         guard let topic else { return "supervisor SUBCOMMAND ..., or supervisor help [SUBCOMMAND]" }
         return Subcommand.named(topic).usage
@@ -35,10 +35,10 @@ enum HelpText {
             """
     }
 
-    /// How long a line may be.
+    /// The greatest length of a line.
     private static let width = 120
 
-    /// Where the explanations begin.
+    /// The column at which the explanations begin.
     private static let column = 23
 
     private static func usageLines(of subcommand: Subcommand) -> String {
@@ -53,7 +53,7 @@ enum HelpText {
     private static func lines(of option: Subcommand.Option) -> String {
         let head = "  \(option.name)\(option.value.map { " \($0.usage)" } ?? "")"
         let indent = String(repeating: " ", count: column)
-        // A name that leaves no room has a line of its own.
+        // A name that leaves no room gets a line of its own.
         let first = head.count < column ? padded(head, to: column) : "\(head)\n\(indent)"
         return ([first + option.summary] + option.details.map { indent + $0 }).joined(separator: "\n")
     }

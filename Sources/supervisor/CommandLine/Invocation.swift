@@ -7,7 +7,7 @@ enum Invocation: Sendable, Hashable {
     case graph(configuration: String, GraphFormat)
     case status(StatusOptions)
     case start(worker: String, control: String?)
-    /// Of a worker, or of everything.
+    /// Stops a worker, or everything.
     case stop(worker: String?, control: String?)
     case restart(worker: String, control: String?)
     case signal(worker: String, SignalNumber, control: String?)
@@ -21,14 +21,14 @@ enum Invocation: Sendable, Hashable {
     case events(EventsOptions)
     case trace(TraceOptions)
     case completion(CompletionScript.Shell)
-    /// About the program as a whole, or about a subcommand.
+    /// The help on a subcommand, or on the program as a whole.
     case help(Subcommand.Name?)
-    /// The same as a page of the manual.
+    /// The same text as a page of the manual.
     case manual(Subcommand.Name?)
     case version
 }
 
-/// What `supervisor run` was told.
+/// The options of `supervisor run`.
 struct RunOptions: Sendable, Hashable {
     /// How events are printed.
     enum Format: String, Sendable, Hashable, CaseIterable {
@@ -36,12 +36,12 @@ struct RunOptions: Sendable, Hashable {
         case json
     }
 
-    /// Where events to publish are read from.
+    /// The source of the events to publish.
     enum Input: Sendable, Hashable {
         case standardInput
         case file(String)
 
-        /// As it is called in front of a line's number.
+        /// The name that stands in front of a line's number.
         var name: String {
             switch self {
             case .standardInput: "standard input"
@@ -55,25 +55,25 @@ struct RunOptions: Sendable, Hashable {
     var format = Format.text
     var exitsWhenIdle = false
     var isStrict = false
-    /// Where others attach; nil for what the configuration says.
+    /// The socket at which others attach; nil for the configuration's.
     var control: String?
-    /// The port of the dashboard, 0 for any that is free; nil to do without.
+    /// The port of the dashboard, 0 for any free one; nil for no dashboard.
     var dashboard: UInt16?
 }
 
-/// What `supervisor status` was told.
+/// The options of `supervisor status`.
 struct StatusOptions: Sendable, Hashable {
-    /// Where the supervisor is; nil for where it usually is.
+    /// The supervisor's control socket; nil for the usual one.
     var control: String?
     var isJSON = false
     var isWatching = false
-    /// Whether workers are left out that are as they should be.
+    /// Whether workers that are as they should be are left out.
     var isOnlyBad = false
 }
 
 /// Why a command line was not understood, as a sentence.
 struct UsageError: Error, Sendable, Hashable, CustomStringConvertible {
     let description: String
-    /// Whose help answers it; nil for that of the program.
+    /// The subcommand whose help answers the mistake; nil for the program's help.
     let topic: Subcommand.Name?
 }

@@ -1,14 +1,14 @@
 import BridgeProtocol
 
-/// The manual's pages, about the program as a whole and about each subcommand, for man(1): what the help says, in roff.
+/// The manual's pages for man(1), on the program and on each subcommand: the text of the help, in roff.
 enum ManualPage {
-    /// About the program as a whole, or about a subcommand.
+    /// The page of a subcommand, or of the program as a whole.
     static func text(_ topic: Subcommand.Name?) -> String {
         let sections = topic.map { page(of: .named($0)) } ?? program
         return ([heading(topic)] + sections.map { ".SH \($0.title)\n\($0.text)" }).joined(separator: "\n")
     }
 
-    /// What a page is called, without its section.
+    /// The name of a page, without its section.
     static func name(_ topic: Subcommand.Name?) -> String { topic.map { "supervisor-\($0.rawValue)" } ?? "supervisor" }
 
     private static func heading(_ topic: Subcommand.Name?) -> String {
@@ -56,7 +56,7 @@ enum ManualPage {
         return "\(bold("supervisor \(subcommand.name.rawValue)"))\(escaped(String(rest)))"
     }
 
-    /// Lines that are indented keep their form; the others are filled.
+    /// A paragraph in which indented lines keep their form and the others are filled.
     private static func paragraph(_ text: String) -> String {
         var isFilled = true
         var lines: [String] = []
@@ -79,7 +79,7 @@ enum ManualPage {
 
     private static func italic(_ text: String) -> String { "\\fI\(escaped(text))\\fR" }
 
-    /// A text as it stands: what roff would take for a request, an escape, or a sign that looks nicer.
+    /// Escapes what roff would take for a request, for an escape, or for a nicer sign.
     private static func escaped(_ text: String) -> String {
         var result = ""
         for character in text {

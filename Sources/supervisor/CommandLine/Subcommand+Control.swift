@@ -1,5 +1,5 @@
 extension Subcommand {
-    /// Of each subcommand that speaks to a running supervisor.
+    /// The option of each subcommand that speaks to a running supervisor.
     static let control = Option(
         name: "--control",
         value: Option.Value(placeholder: "PATH", expected: "the path of a socket", values: .file),
@@ -7,10 +7,10 @@ extension Subcommand {
         details: ["or \(ControlPath.usual)"]
     )
 
-    /// Of each subcommand that waits for something.
+    /// The option of each subcommand that waits for something.
     ///
     /// - Parameters:
-    ///   - time: how long it waits if nothing is said.
+    ///   - time: how long the subcommand waits without the option.
     ///   - summary: what the time is.
     static func within(usually time: String, _ summary: String) -> Option {
         Option(
@@ -24,7 +24,7 @@ extension Subcommand {
         )
     }
 
-    /// Of each subcommand about a worker.
+    /// The operand of each subcommand about a worker.
     static let worker = Operand(
         placeholder: "WORKER",
         noun: "worker",
@@ -32,7 +32,7 @@ extension Subcommand {
         values: .text
     )
 
-    /// The exit statuses that come of attaching.
+    /// The exit statuses of an attempt to attach.
     static let attachingStatuses: [(status: ProgramStatus, lines: [String])] = [
         (.usage, ["the command line is wrong"]),
         (.workerUnavailable, ["no supervisor answers at the control socket"]),

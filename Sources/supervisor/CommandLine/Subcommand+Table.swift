@@ -1,4 +1,4 @@
-/// The subcommands that there are.
+/// All subcommands.
 extension Subcommand {
     static let all: [Subcommand] = [
         run, check, status, tail, publish, request, start, restart, stop, signal, reload, deadLetters, logs,

@@ -1,6 +1,6 @@
 /// A subcommand as a person types it: what it takes, and what it says about itself.
 ///
-/// The parser, the help, the manual and the completion scripts are all made of this, so that they cannot differ.
+/// The parser, the help, the manual and the completion scripts are all made from it, so they cannot differ.
 struct Subcommand: Sendable {
     enum Name: String, Sendable, Hashable, CaseIterable {
         case run
@@ -28,23 +28,23 @@ struct Subcommand: Sendable {
     enum Values: Sendable, Hashable {
         case file
         case choice([String])
-        /// Nothing that a shell could know.
+        /// Values that a shell cannot know.
         case text
     }
 
-    /// A word that is no option.
+    /// A word that is not an option.
     struct Operand: Sendable, Hashable {
-        /// As it stands in the usage.
+        /// The word for it in the usage.
         let placeholder: String
-        /// What it is called in a sentence, and what is expected there.
+        /// The word for it in a sentence, and the description of what is expected.
         let noun: String
         let expected: String
         let values: Values
         var isOptional = false
-        /// Whether it may be given any number of times; then it is the last one.
+        /// Whether it may be given any number of times; it is the last operand then.
         var isRepeated = false
 
-        /// As it stands in the usage, with its brackets.
+        /// The operand in the usage, with its brackets.
         var usage: String {
             let word = isRepeated ? "\(placeholder) ..." : placeholder
             return isOptional ? "[\(word)]" : word
@@ -56,33 +56,33 @@ struct Subcommand: Sendable {
             let placeholder: String
             let expected: String
             let values: Values
-            /// What it is where it is left out; nil if it may not be.
+            /// The value if none is given; nil if one must be given.
             ///
-            /// Only a number that follows is taken for it then.
+            /// Only a number that follows the option is then taken for its value.
             var usual: String?
 
-            /// As it stands in the usage, with its brackets.
+            /// The value in the usage, with its brackets.
             var usage: String { usual == nil ? placeholder : "[\(placeholder)]" }
         }
 
-        /// With its two dashes.
+        /// The name with its two dashes.
         let name: String
-        /// What has to follow it, if anything has.
+        /// The value that has to follow the option, if any.
         var value: Value?
-        /// In a few words, without an end.
+        /// A few words without a full stop.
         let summary: String
-        /// Whether nothing goes without it.
+        /// Whether the subcommand needs it.
         var isRequired = false
         /// Further lines of the help.
         var details: [String] = []
     }
 
     let name: Name
-    /// In a few words, without an end.
+    /// A few words without a full stop.
     let summary: String
-    /// In sentences.
+    /// The explanation, in sentences.
     let purpose: String
-    /// In their order; those that may be left out are the last ones.
+    /// The operands in their order; the optional ones are last.
     var operands: [Operand] = []
     var options: [Option] = []
     /// Paragraphs of the help behind the options.
@@ -90,10 +90,10 @@ struct Subcommand: Sendable {
     /// Each exit status with the lines that explain it.
     var statuses: [(status: ProgramStatus, lines: [String])] = []
 
-    /// How it is written, in a line.
+    /// The usage, in a line.
     var usage: String { usageWords.joined(separator: " ") }
 
-    /// What its usage may be broken between.
+    /// The pieces of the usage, between which it may be broken.
     var usageWords: [String] {
         var words = ["supervisor \(name.rawValue)"]
         words += operands.map(\.usage)

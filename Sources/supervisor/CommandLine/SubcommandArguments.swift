@@ -1,12 +1,12 @@
 import JSONText
 
-/// The words behind a subcommand, taken apart by what it says that it takes.
+/// The words behind a subcommand, taken apart by the subcommand's description.
 struct SubcommandArguments: Sendable {
-    /// What follows each option that was given and takes a value; the last one counts.
+    /// The value of each given option that takes one; the last one counts.
     private(set) var values: [String: String] = [:]
-    /// The options that were given and take none.
+    /// The given options that take no value.
     private(set) var flags: Set<String> = []
-    /// Those that may be left out and were are missing at the end.
+    /// The given operands; optional ones may be missing at the end.
     private(set) var operands: [String] = []
     private(set) var asksForHelp = false
 
@@ -38,7 +38,7 @@ struct SubcommandArguments: Sendable {
 
     /// The time behind an option.
     ///
-    /// - Parameter usual: what counts if the option was not given.
+    /// - Parameter usual: the time if the option was not given.
     func duration(_ option: String, usually usual: String) throws(UsageError) -> Duration {
         let text = values[option] ?? usual
         switch DurationText.parse(text) {

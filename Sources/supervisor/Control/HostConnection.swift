@@ -5,18 +5,19 @@ import BridgeProtocol
 import DomainEvents
 import EventRouting
 
-/// How a subcommand attaches to a running supervisor, and what it says if it cannot.
+/// Attaches a subcommand to a running supervisor, and reports why an attempt has failed.
 enum HostConnection {
-    /// Attaches; where so many want to at once that this one is turned away, it tries again for some seconds.
+    /// Attaches; if the supervisor turns the client away because too many attach at once, it tries again for some
+    /// seconds.
     ///
     /// - Parameters:
-    ///   - path: the control socket's.
-    ///   - name: of the subcommand, by which the supervisor's user finds it among the clients.
-    ///   - publisher: whose events are carried.
-    ///   - wantsEverything: whether every event is asked for that is no report of a process about itself.
-    ///   - watchedNames: events that are asked for besides, reports among them.
+    ///   - path: the control socket's path.
+    ///   - name: the subcommand's name, by which the supervisor's user finds it among the clients.
+    ///   - publisher: the publisher whose events are carried.
+    ///   - wantsEverything: whether the client asks for every event except the reports of processes about themselves.
+    ///   - watchedNames: further events that the client asks for, reports among them.
     ///   - tap: sees every event that passes.
-    ///   - gapTap: is told of events that did not come, in their place.
+    ///   - gapTap: is told of missing events, in their place.
     static func attach(
         to path: String,
         as name: Subcommand.Name,
@@ -43,10 +44,10 @@ enum HostConnection {
         }
     }
 
-    /// Attaches, asks how everything is, and leaves.
+    /// Attaches, asks for the report, and leaves.
     ///
-    /// A supervisor of another version cannot be asked. It has said how it is when it refused the client, and that is
-    /// told on standard error.
+    /// A supervisor of another version cannot be asked. It has reported its state when it refused the client; standard
+    /// error says so.
     static func status(at path: String, as name: Subcommand.Name) async throws(RunFailure) -> BridgeReport {
         let client: BridgeClient
         do {
@@ -71,7 +72,7 @@ enum HostConnection {
 
     private static func title(of name: Subcommand.Name) -> String { "supervisor \(name.rawValue)" }
 
-    /// Connects, if need be again and again.
+    /// Connects, and tries again if the supervisor is crowded.
     private static func patiently(_ connect: () async throws -> BridgeClient) async throws -> BridgeClient {
         let end = MonotonicClock.now() + patience
         while true {
@@ -80,15 +81,15 @@ enum HostConnection {
             } catch {
                 guard isCrowded(error), MonotonicClock.now() < end else { throw error }
             }
-            // So that those who were turned away together do not come back together.
+            // A random pause, so that clients that were turned away together do not come back together.
             try? await Task.sleep(for: .milliseconds(.random(in: 20...150)))
         }
     }
 
-    /// A hundred that come at once are through in a second or two.
+    /// A hundred clients that come at once are through in a second or two.
     private static let patience: UInt64 = 15_000_000_000
 
-    /// Whether there may be room later: it was told so, or was cut off before anybody had spoken to it.
+    /// Whether there may be room later: the supervisor said so, or cut the client off before it had spoken to it.
     private static func isCrowded(_ error: any Error) -> Bool {
         switch (error as? BridgeClientError)?.code {
         case .crowded, .linkEnded: true
@@ -98,7 +99,7 @@ enum HostConnection {
 }
 
 extension RunFailure {
-    /// - Parameter path: of the socket, if no supervisor has answered there; nil if the failure came later.
+    /// - Parameter path: the socket's path, if no supervisor has answered there; nil if the failure came later.
     init(_ error: any Error, at path: String? = nil) {
         let code = (error as? BridgeClientError)?.code
         let status: ProgramStatus =

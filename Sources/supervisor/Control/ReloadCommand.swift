@@ -3,9 +3,9 @@ import BridgeControl
 import BridgePlatform
 import DomainEvents
 
-/// What `supervisor reload` was told.
+/// The options of `supervisor reload`.
 struct ReloadOptions: Sendable, Hashable {
-    /// The workers that go and come may each take a while.
+    /// A long time, as each worker that is stopped or started may take a while.
     static let usualTime = "10m"
 
     /// The control socket's path, if it was given.
@@ -22,7 +22,7 @@ struct ReloadOptions: Sendable, Hashable {
     }
 }
 
-/// `supervisor reload`: returns when the workers of a running supervisor go by its configuration as it is now.
+/// `supervisor reload`: returns when the workers of a running supervisor follow the configuration as it is now.
 struct ReloadCommand {
     let options: ReloadOptions
 
@@ -47,7 +47,7 @@ struct ReloadCommand {
         throw RunFailure(status: ReloadText.status(outcome), description: TerminalText.harmlessLines(failure))
     }
 
-    /// The command is not taken back: that it takes longer is no word on the supervisor.
+    /// The failure; after a timeout the command still stands, and the delay says nothing about the supervisor.
     private static func failure(_ error: any Error) -> RunFailure {
         let failure = RunFailure(error)
         guard (error as? BridgeClientError)?.code == .timedOut else { return failure }

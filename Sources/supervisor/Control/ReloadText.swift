@@ -1,8 +1,8 @@
 import BridgeControl
 
-/// What became of a configuration that was read again, as it is printed.
+/// The printed outcome of a configuration that was read again.
 enum ReloadText {
-    /// What was done, in a line.
+    /// The changes, in a line.
     static func taken(_ outcome: ReloadOutcome) -> String {
         let parts = [
             ("started", outcome.started), ("stopped", outcome.stopped), ("replaced", outcome.replaced),
@@ -16,9 +16,9 @@ enum ReloadText {
         return "the configuration was read again: \(hasChanged ? said.joined(separator: "; ") : "nothing has changed")"
     }
 
-    /// What has failed, a line each; nil if nothing has.
+    /// The failures, a line each; nil if there are none.
     ///
-    /// Of a configuration with mistakes the lines are those of `supervisor check`.
+    /// For a configuration with mistakes the lines are those of `supervisor check`.
     static func failure(_ outcome: ReloadOutcome) -> String? {
         let sentences = outcome.sentences
         switch outcome.kind {
@@ -28,7 +28,7 @@ enum ReloadText {
         }
     }
 
-    /// What the program ends with.
+    /// The exit status of the program.
     static func status(_ outcome: ReloadOutcome) -> ProgramStatus {
         switch outcome.kind {
         case .taken: outcome.sentences.isEmpty ? .success : .workerUnavailable

@@ -1,7 +1,7 @@
 import CBOR
 import JSONText
 
-/// How a report is written for programs: one JSON object, in a line.
+/// Writes a report for programs: one JSON object, in a line.
 enum ReportJSON {
     static func text(_ report: some Encodable) -> String { text(value(report)) }
 
@@ -9,7 +9,7 @@ enum ReportJSON {
 
     static func value(_ report: some Encodable) -> CBORValue {
         let buffer = CBORBuffer()
-        // A report has no value that CBOR cannot say.
+        // CBOR can represent every value of a report.
         guard (try? CBOREncoder().encode(report, into: buffer)) != nil,
             let value = Array(buffer.bytes).withUnsafeBytes({ try? CBORValue(decoding: $0) })
         else { return .map([]) }

@@ -13,7 +13,7 @@ struct StopCommand {
         )
         var failure: RunFailure?
         do {
-            // It ends by itself; its workers' graces say how long that takes.
+            // The supervisor ends by itself, and its workers' graces decide how long that takes.
             try await client.stopHost(within: .seconds(366 * 24 * 3600))
         } catch {
             failure = RunFailure(error)

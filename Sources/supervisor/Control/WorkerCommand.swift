@@ -5,9 +5,9 @@ import DomainEvents
 import JSONText
 import Supervision
 
-/// A subcommand about one worker: returns when it is done.
+/// A subcommand about one worker: returns when the action is done.
 struct WorkerCommand {
-    /// What is done to the worker.
+    /// The action on the worker.
     enum Action: Sendable, Hashable {
         case start
         case stop
@@ -28,7 +28,7 @@ struct WorkerCommand {
         }
     }
 
-    /// - Returns: What the supervisor has to say of it, if anything.
+    /// - Returns: What the supervisor says about it, if anything.
     func run() async throws(RunFailure) -> String? {
         let client = try await HostConnection.attach(
             to: ControlPath.find(control),
@@ -58,7 +58,7 @@ struct WorkerCommand {
 }
 
 extension RunFailure {
-    /// No worker, pool or member of one has this name.
+    /// A failure for a name that no worker, pool or pool member has.
     init(unknownWorker worker: String, among known: [String]) {
         let question = NearestName.question(for: worker, among: known)
         let list = known.map { ShownValue.text($0) }.joined(separator: ", ")

@@ -4,16 +4,16 @@ import SupervisorConfiguration
 
 /// The worker that `supervisor run --dashboard` adds to those of the configuration: a live page of the run.
 ///
-/// It only looks on. What it misses leaves nothing undone, and a run that has no other worker left ends.
+/// It only looks on. What it misses leaves nothing undone. A run in which no other worker is left ends.
 struct Dashboard: Sendable {
     static let name = "dashboard"
 
-    /// Where it is if no port is given.
+    /// The port if none is given.
     static let usualPort: UInt16 = 8_765
 
     static let expectedPort = "a port from 0 to \(UInt16.max)"
 
-    /// With which the page takes commands; of the supervisor's own environment.
+    /// The variable with the token for the page's commands; it is in the supervisor's own environment.
     private static let tokenVariable = "DASHBOARD_TOKEN"
 
     private static let program = "dashboard-worker/worker.py"
@@ -24,7 +24,7 @@ struct Dashboard: Sendable {
     private let token: String?
 
     /// - Parameters:
-    ///   - port: of this machine; 0 for any that is free.
+    ///   - port: a port of this machine; 0 for any free one.
     ///   - control: the path of the run's control socket.
     init(port: UInt16, control: String) throws(RunFailure) {
         self.port = port
@@ -33,14 +33,15 @@ struct Dashboard: Sendable {
         token = CurrentProcess.environment(Self.tokenVariable)
     }
 
-    /// Finds the program beside the supervisor, in what is installed with it, or in the checkout that it was built in.
+    /// Finds the program beside the supervisor, among what is installed with it, or in the checkout where it was built.
     private static func executable(supervisorDirectory directory: String) throws(RunFailure) -> String {
         let parents = directory.split(separator: "/", omittingEmptySubsequences: true)
         func path(_ levels: Int, _ rest: String) -> String {
             (parents.dropLast(levels).map(String.init) + [rest]).map { "/\($0)" }.joined()
         }
         var candidates = [path(0, program), path(1, "share/event-bridge/\(program)")]
-        // As `.build/x86_64-unknown-linux-gnu/debug`. Elsewhere a directory that far up may be anyone's.
+        // A path such as `.build/x86_64-unknown-linux-gnu/debug`. Elsewhere a directory that far up may belong to
+        // anyone.
         if parents.count >= 3, parents[parents.count - 3].hasPrefix(".build") {
             candidates.append(path(3, "Fixtures/\(program)"))
         }
@@ -53,7 +54,7 @@ struct Dashboard: Sendable {
         )
     }
 
-    /// Why it cannot be added to this configuration, as a sentence; nil if it can.
+    /// Why the dashboard cannot be added to this configuration, as a sentence; nil if it can.
     func mistake(in configuration: SupervisorConfiguration) -> String? {
         guard configuration.workers.contains(where: { $0.name == Self.name }) else { return nil }
         return """
@@ -62,7 +63,7 @@ struct Dashboard: Sendable {
             """
     }
 
-    /// The configuration with this worker behind its own.
+    /// The configuration with this worker behind its own workers.
     func added(to configuration: SupervisorConfiguration) -> SupervisorConfiguration {
         var configuration = configuration
         configuration.workers.append(worker(of: configuration.strategy))
@@ -75,11 +76,11 @@ struct Dashboard: Sendable {
         worker.allowsControl = true
         worker.publishes = token == nil ? [] : nil
         worker.environment = token.map { [Self.tokenVariable: $0] } ?? [:]
-        // A page that is slower than the events misses some, and slows no publisher.
+        // A page that is slower than the events misses some of them, and slows no publisher.
         worker.limits.overflow = ["*": .dropOldest]
-        // A machine that is busy is no reason to do without the page.
+        // A busy machine is no reason to do without the page.
         worker.handshake = .seconds(60)
-        // Its end would be that of all others.
+        // Otherwise the end of the page would end all other workers.
         if strategy == .oneForAll { worker.restart = .temporary }
         return worker
     }

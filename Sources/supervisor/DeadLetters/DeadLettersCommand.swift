@@ -3,11 +3,11 @@ import BridgeControl
 import BridgePlatform
 import DomainEvents
 
-/// `supervisor dead-letters`: lists, shows, redelivers and discards what a running supervisor has put aside.
+/// `supervisor dead-letters`: lists, shows, redelivers and discards the dead letters of a running supervisor.
 struct DeadLettersCommand {
     let options: DeadLettersOptions
 
-    /// Prints what each letter came to as soon as it is known: what is done stays done if a later one fails.
+    /// Prints the outcome of each letter as soon as it is known; an action stays done if a later one fails.
     ///
     /// - Parameter printing: prints lines.
     /// - Returns: The status of the first letter that failed; success if none has.

@@ -1,8 +1,8 @@
 import JSONText
 
-/// What `supervisor dead-letters` was told.
+/// The options of `supervisor dead-letters`.
 struct DeadLettersOptions: Sendable, Hashable {
-    /// What is done, to the letters of these numbers.
+    /// The action, and the numbers of its letters.
     enum Action: Sendable, Hashable {
         case list(event: String?, worker: String?)
         case show([UInt64])
@@ -10,7 +10,7 @@ struct DeadLettersOptions: Sendable, Hashable {
         case discard([UInt64])
     }
 
-    /// As it is written.
+    /// The word for an action on the command line.
     enum ActionName: String, CaseIterable {
         case list
         case show

@@ -5,13 +5,13 @@ import CBOR
 import DomainEvents
 import JSONText
 
-/// Dead letters and what became of them, as they are printed.
+/// The printed form of dead letters and of what became of them.
 enum DeadLettersText {
     // MARK: - For people
 
     /// A line for each letter, below the titles.
     ///
-    /// - Parameter width: beyond which nothing is shown; nil for any.
+    /// - Parameter width: the width at which lines are cut; nil for no limit.
     static func list(_ letters: [DeadLetterReport], isColoured: Bool = false, width: Int? = nil) -> String {
         guard !letters.isEmpty else { return "no dead letters" }
         let table = TextTable<DeadLetterReport>(
@@ -28,7 +28,7 @@ enum DeadLettersText {
         return table.lines(width: width).map { $0.text(isColoured: isColoured, width: width) }.joined(separator: "\n")
     }
 
-    /// All that is known of one letter, a line for each thing.
+    /// Everything known of one letter, a line for each thing.
     static func shown(_ letter: DeadLetterReport) -> String {
         let time = DateText.rfc3339(nanosecondsSinceEpoch: letter.nanosecondsSinceEpoch)
         var lines = [
@@ -61,7 +61,7 @@ enum DeadLettersText {
 
     // MARK: - For programs
 
-    /// One letter as a JSON object in a line, its payload as `data`, as in a printed event.
+    /// One letter as a JSON object in a line; its payload is `data`, as in a printed event.
     static func json(_ letter: DeadLetterReport) -> String {
         var head = letter
         head.payload = nil

@@ -4,15 +4,15 @@ import DomainEvents
 import EventRouting
 import Locks
 
-/// Counts the events that pass, by their names.
+/// Counts the events that pass, by name.
 final class EventTally: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// Of further names it is only counted how many events there were.
+    /// Of events with further names only the total is counted.
     static let mostNames = 4_096
-    /// As many publishers are told of each name.
+    /// At most so many publishers are kept for each name.
     static let mostPublishers = 100
-    /// A payload is looked into up to this size: each name's last one is kept until the end.
+    /// The largest payload that is looked into: the last payload of each name is kept until the end.
     static let mostPayloadBytes = 4_096
     static let mostFields = 32
 
@@ -22,7 +22,7 @@ final class EventTally: @unchecked Sendable {
         var publishers: Set<String> = []
         fileprivate(set) var payload: [UInt8] = []
 
-        /// The keys of the last payload in their order; none of one that has no such form or is too large.
+        /// The keys of the last payload in their order; empty for a payload that has no keys or is too large.
         var fields: [String] {
             let limits = CBORLimits(maximumItems: EventTally.mostPayloadBytes)
             let value = payload.withUnsafeBytes { try? CBORValue(decoding: $0, limits: limits) }
@@ -35,15 +35,15 @@ final class EventTally: @unchecked Sendable {
 
     private let lock = Lock()
     private var entries: [EventName: Entry] = [:]
-    /// How many events came of names beyond the bound, and how many did not come at all.
+    /// The number of events with names beyond the bound, and the number that did not come at all.
     private var others: (left: UInt64, missed: UInt64) = (0, 0)
 
     var counted: [EventName: Entry] { lock.withLock { entries } }
 
-    /// How many events are not counted by their name.
+    /// The number of events that are not counted by name.
     var left: UInt64 { lock.withLock { others.left } }
 
-    /// How many events are counted that came faster than they were read.
+    /// The number of missing events that came faster than they were read.
     var missed: UInt64 { lock.withLock { others.missed } }
 
     @Sendable
@@ -61,7 +61,7 @@ final class EventTally: @unchecked Sendable {
         }
     }
 
-    /// A gap says how many there were, and a supervisor may say anything.
+    /// Takes the number of missing events from a gap, with an upper bound: a supervisor may claim any number.
     @Sendable
     func take(_ gap: Gap) {
         let count = min(gap.count.asWritten, 1 << 32)

@@ -3,9 +3,10 @@ import BridgeControl
 import BridgePlatform
 import DomainEvents
 
-/// `supervisor events`: counts for a while which events pass, and tells who publishes and who wants them.
+/// `supervisor events`: counts for a while which events pass, and lists their publishers and the workers that want
+/// them.
 ///
-/// It watches as `supervisor tail` does, so that nothing is counted in the supervisor while nothing is asked.
+/// It watches as `supervisor tail` does, so the supervisor counts nothing while no client asks.
 struct EventsCommand {
     let options: EventsOptions
 
@@ -44,7 +45,7 @@ struct EventsCommand {
             poller.schedule(after: options.duration.nanoseconds) { endings.continuation.yield(.timeIsOver) }
             if let failure = await failure(endings.stream) { throw failure }
             let seconds = Double(MonotonicClock.now() - began) / 1e9
-            // The answers come behind all events that the supervisor had sent before.
+            // The answers come behind all events that the supervisor had sent before them.
             let (report, known) = (try await client.status(), try await client.eventNames())
             result = .success(text(EventsText.rows(known, tally.counted, report, seconds: seconds), seconds))
         } catch let failure as RunFailure {

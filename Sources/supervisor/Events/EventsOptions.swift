@@ -1,6 +1,6 @@
 import JSONText
 
-/// What `supervisor events` was told.
+/// The options of `supervisor events`.
 struct EventsOptions: Sendable, Hashable {
     static let usualTime = "5s"
 

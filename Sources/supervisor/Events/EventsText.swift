@@ -1,24 +1,24 @@
 import BridgeControl
 import DomainEvents
 
-/// Which events pass, as it is printed: what the supervisor's books say and what was counted, by names.
+/// The printed table of events by name: the supervisor's books, and the counts of what has passed.
 enum EventsText {
     struct Row: Sendable, Hashable, Encodable {
         let event: String
         let publishedBy: [String]
         let wantedBy: [String]
         let count: UInt64
-        /// How many in a second, of the time that was counted.
+        /// Events per second of the counted time.
         let perSecond: Double
         let bytes: UInt64
         let fields: [String]
     }
 
     /// - Parameters:
-    ///   - known: what the supervisor has said.
-    ///   - counted: what has passed.
-    ///   - report: which workers belong to which pool.
-    ///   - seconds: for how long it was counted.
+    ///   - known: what the supervisor has reported.
+    ///   - counted: the events that have passed.
+    ///   - report: tells which workers belong to which pool.
+    ///   - seconds: how long the events were counted.
     static func rows(
         _ known: [EventNameReport],
         _ counted: [EventName: EventTally.Entry],
@@ -46,7 +46,7 @@ enum EventsText {
 
     /// A line for each name, below the titles.
     ///
-    /// - Parameter width: beyond which nothing is shown; nil for any.
+    /// - Parameter width: the width at which lines are cut; nil for no limit.
     static func table(_ rows: [Row], seconds: Double, isColoured: Bool = false, width: Int? = nil) -> String {
         guard !rows.isEmpty else { return "no events" }
         let table = TextTable<Row>(

@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// The languages in which a graph is written.
+/// The languages for a drawn graph.
 enum GraphFormat: String, Sendable, Hashable, CaseIterable {
     case mermaid
     case dot
@@ -14,12 +14,12 @@ extension EventGraph {
         }
     }
 
-    /// As a flow chart of Mermaid.
+    /// The graph as a Mermaid flow chart.
     private var mermaid: String {
         var lines = ["flowchart LR"]
         for (index, node) in nodes.enumerated() {
             let label = Self.mermaidText(([node.name] + node.remarks))
-            // The supervisor is round, workers have corners.
+            // The supervisor's box is round, workers' boxes have corners.
             lines.append("    n\(index)\(index == 0 ? "([\"\(label)\"])" : "[\"\(label)\"]")")
         }
         for edge in edges {
@@ -32,7 +32,7 @@ extension EventGraph {
         lines.map { line in
             line.unicodeScalars.map { scalar in
                 switch scalar {
-                // What Mermaid takes for its own, it knows by number as well.
+                // Mermaid also takes its own special characters by number.
                 case "\"", "#", "<", ">", "&", "`", "|": "#\(scalar.value);"
                 default: TerminalText.harmless(String(scalar))
                 }
@@ -40,7 +40,7 @@ extension EventGraph {
         }.joined(separator: "<br/>")
     }
 
-    /// In the language of Graphviz.
+    /// The graph in the language of Graphviz.
     private var dot: String {
         var lines = ["digraph events {", "    rankdir=LR;", "    node [shape=box];"]
         for (index, node) in nodes.enumerated() {
@@ -56,7 +56,7 @@ extension EventGraph {
 
     private static func dotText(_ lines: [String]) -> String {
         lines.map { line in
-            // Not by characters: of a quote with an accent the quote still ends the text.
+            // By scalars, not characters: a quote with an accent would be one character, and it still ends the text.
             TerminalText.harmless(line).unicodeScalars.map { scalar in
                 switch scalar {
                 case "\\", "\"": "\\\(scalar)"

@@ -1,26 +1,26 @@
 import SupervisorConfiguration
 
-/// Who publishes what to whom, as a configuration declares it.
+/// The publishers, the subscribers and their events, as a configuration declares them.
 struct EventGraph: Sendable, Hashable {
-    /// A worker, or the supervisor with the program that embeds it.
+    /// A worker, or the supervisor together with the program that embeds it.
     struct Node: Sendable, Hashable {
         let name: String
-        /// What else is to be said about it, each in a few words.
+        /// Further remarks about the node, a few words each.
         let remarks: [String]
     }
 
-    /// What goes from one to another.
+    /// The events that go from one node to another.
     struct Edge: Sendable, Hashable {
-        /// Places in ``EventGraph/nodes``.
+        /// Indices in ``EventGraph/nodes``.
         let from: Int
         let to: Int
-        /// In the order of their names.
+        /// The events, sorted by name.
         let events: [String]
     }
 
     /// The supervisor first, then the workers in the order of the configuration.
     let nodes: [Node]
-    /// In the order of their nodes.
+    /// The edges in the order of their nodes.
     let edges: [Edge]
 
     private static let supervisor = 0

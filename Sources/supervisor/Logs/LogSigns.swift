@@ -3,13 +3,13 @@ import DomainEvents
 import EventBridge
 import Locks
 
-/// Tells when to ask for further lines of a worker, and when not to any more.
+/// Tells when to ask for further lines of a worker, and when to stop asking.
 final class LogSigns: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     /// Why lines are no longer followed.
     enum Ending: Sendable, Hashable {
-        /// What was printed has no reader any more.
+        /// The output has no reader any more.
         case readerGone
         case hostLost(String)
     }
@@ -22,10 +22,10 @@ final class LogSigns: @unchecked Sendable {
     /// - Parameter worker: a worker, a pool, or a member of one.
     init(of worker: String) { self.worker = worker }
 
-    /// Before a client attaches, so that the host is asked for these reports.
+    /// Subscribes before a client attaches, so that the client asks the host for these reports.
     ///
-    /// Each is but a sign that there are lines: what is shown are the numbered ones that the host has kept, of which
-    /// none is shown twice.
+    /// A report is only a sign that there are lines. The shown lines are the numbered ones that the host has kept; none
+    /// of them is shown twice.
     func subscribe(to publisher: EventPublisher) -> [Subscription] {
         [
             publisher.subscribe(to: WorkerOutput.self) { [self] in noteLines(of: $0.worker) },
@@ -41,7 +41,7 @@ final class LogSigns: @unchecked Sendable {
 
     /// Returns when there may be further lines.
     ///
-    /// - Returns: Why there are none to be shown any more; nil otherwise.
+    /// - Returns: Why no further lines are shown; nil if there may be some.
     func next() async -> Ending? {
         for await _ in signs.stream { return lock.withLock { ending } }
         return .readerGone

@@ -3,7 +3,7 @@ import BridgeControl
 import BridgePlatform
 import DomainEvents
 
-/// `supervisor logs`: shows the last lines that a worker has printed, and those that it prints.
+/// `supervisor logs`: shows a worker's last lines, and its further lines as it prints them.
 struct LogsCommand {
     let options: LogsOptions
 
@@ -14,7 +14,7 @@ struct LogsCommand {
         let subscriptions = options.follows ? signs.subscribe(to: publisher) : []
         let poller = try Poller(name: "logs")
         defer { poller.stop() }
-        // There is nothing to finish: the supervisor keeps nothing for this client.
+        // There is nothing to finish, as the supervisor keeps nothing for this client.
         let signals =
             try options.follows
             ? SignalSource.install(StopRequests.signals, on: poller) { _ in

@@ -1,9 +1,9 @@
 import BridgeControl
 import BridgePlatform
 
-/// What a worker has printed, as it is shown.
+/// The shown form of the lines that a worker has printed.
 struct LogsText: Sendable {
-    /// Whether each line says which worker has printed it.
+    /// Whether each line names the worker that has printed it.
     let namesWorkers: Bool
     let secondsAheadOfUTC: @Sendable (_ second: Int) -> Int
 

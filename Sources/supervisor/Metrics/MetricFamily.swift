@@ -1,11 +1,11 @@
 import BridgeControl
 import DomainEvents
 
-/// Samples of one name.
+/// The samples of one name.
 struct MetricFamily: Sendable {
-    /// One number, with the labels that tell it from the others of its family.
+    /// One number, with the labels that distinguish it within its family.
     struct Sample: Sendable {
-        /// What of a histogram it is.
+        /// The part of a histogram that the sample is.
         var suffix = ""
         let value: String
         var labels: [(name: String, value: String)] = []
@@ -49,7 +49,7 @@ struct MetricFamily: Sendable {
         _ samples: @escaping @Sendable (BridgeReport) -> [Sample]
     ) -> MetricFamily { MetricFamily(name, "counter", help, samples) }
 
-    /// Of each worker that has one.
+    /// A histogram of each worker that has one.
     static func histogram(
         _ name: String,
         _ help: String,
@@ -62,8 +62,7 @@ struct MetricFamily: Sendable {
         }
     }
 
-    /// The bounds of the buckets, in microseconds: what a person asks after, from a tenth of a millisecond to ten
-    /// seconds.
+    /// The bounds of the buckets in microseconds, chosen for people: from a tenth of a millisecond to ten seconds.
     private static let bounds: [(microseconds: Int64, seconds: String)] = [
         (100, "0.0001"), (250, "0.00025"), (500, "0.0005"), (1_000, "0.001"), (2_500, "0.0025"), (5_000, "0.005"),
         (10_000, "0.01"), (25_000, "0.025"), (50_000, "0.05"), (100_000, "0.1"), (250_000, "0.25"), (500_000, "0.5"),

@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// `supervisor metrics`: what Prometheus reads, once.
+/// `supervisor metrics`: prints the text that Prometheus reads, once.
 struct MetricsCommand {
     let control: String?
 

@@ -1,6 +1,6 @@
 import BridgeControl
 
-/// A report in the text format of Prometheus: families of samples, each with what it counts and of which kind it is.
+/// A report in the text format of Prometheus: families of samples, each with its help text and its type.
 ///
 /// https://prometheus.io/docs/instrumenting/exposition_formats
 enum MetricsText {
@@ -51,7 +51,7 @@ enum MetricsText {
         ),
     ]
 
-    /// To each worker, and from it.
+    /// Counts of events to each worker, and from it.
     private static let ofEvents: [MetricFamily] = [
         .events("offered", "Events that were to be sent.", \.offered),
         .events("rejected", "Events that were not taken.", \.rejected),

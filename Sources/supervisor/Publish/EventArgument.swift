@@ -3,15 +3,15 @@ import DomainEvents
 import JSONText
 import SupervisorConfiguration
 
-/// The event that a command line gives: its name, and its fields as JSON or on standard input.
+/// The event on a command line: its name, and its fields as JSON or on standard input.
 struct EventArgument {
     let name: String
     /// The fields, or `-` for standard input.
     let json: String
-    /// Whose command line it is.
+    /// The subcommand that it belongs to.
     let command: Subcommand.Name
 
-    /// The event, if it can be published.
+    /// Reads the event, if it can be published.
     func read() async throws(RunFailure) -> InputEvent {
         try checkName()
         let isPiped = json == "-"

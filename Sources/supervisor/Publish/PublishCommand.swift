@@ -4,24 +4,24 @@ import DomainEvents
 import JSONText
 import SupervisorConfiguration
 
-/// What `supervisor publish` was told.
+/// The options of `supervisor publish`.
 struct PublishOptions: Sendable, Hashable {
     /// The control socket's path, if it was given.
     var control: String?
     var name: String
     /// The event's fields, or `-` for standard input.
     var json: String
-    /// How long it waits, as it was written; nil for the usual time.
+    /// The waiting time as it was written; nil for the usual one.
     var within: String?
 }
 
-/// `supervisor publish`: publishes one event and waits for what becomes of it.
+/// `supervisor publish`: publishes one event and waits for its outcome.
 struct PublishCommand {
     static let usualTime = "30s"
 
     let options: PublishOptions
 
-    /// - Returns: Nothing: what became of the event is told before the client leaves.
+    /// - Returns: Nothing: the outcome of the event is printed before the client leaves.
     func run() async throws(RunFailure) -> String? {
         let limit = try timeLimit()
         let event = try await EventArgument(name: options.name, json: options.json, command: .publish).read()
@@ -32,10 +32,10 @@ struct PublishCommand {
         )
         do {
             let receipt = try await client.deliver(name: event.name, payload: event.payload, within: limit)
-            // Others know the event by the name that the host has given this client.
+            // Other processes know the event by the name that the host has given this client.
             let id = client.idElsewhere(of: receipt.id) ?? receipt.id
             let workers = receipt.handlers.keys.sorted().joined(separator: ", ")
-            // It was handled, whether this is read or not.
+            // The event was handled, whether this line is read or not.
             _ = SystemFile.standardOutput.write(
                 Array("\(TerminalText.harmless("\(event.name) \(id) was handled by \(workers)"))\n".utf8)
             )

@@ -8,9 +8,9 @@ struct PublishFailure: Sendable, Hashable {
     let sentence: String
 
     /// - Parameters:
-    ///   - error: what a delivery has thrown.
-    ///   - known: the names that the host wants, of which one may have been meant.
-    ///   - idElsewhere: how all but this process know an event.
+    ///   - error: the error that a delivery has thrown.
+    ///   - known: the names that the host wants; one of them may have been meant.
+    ///   - idElsewhere: the name of an event in all other processes.
     init(_ error: any Error, of name: String, among known: [String], idElsewhere: (EventID) -> EventID?) {
         guard let error = error as? DeliveryError else {
             (status, sentence) = (.unhandledEvents, "\(name): \(error)")

@@ -3,21 +3,22 @@ import DomainEvents
 import EventRouting
 import Locks
 
-/// Finds the answer to one event among all that pass: the first one that was caused by it, through any number of steps.
+/// Finds the answer to one event: the first event of the answer's names that it has caused, through any number of
+/// steps.
 final class AnswerWatch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     struct Answer {
         let event: PrintedEvent
-        /// Whether it is the event that stands for a failure.
+        /// Whether the answer is the event that means failure.
         let isFailure: Bool
     }
 
-    /// What else has passed that bears on an answer.
+    /// Other observations that bear on an answer.
     struct Omens: Sendable, Hashable {
-        /// How many events of the answer's names came that nothing had caused.
+        /// How many events of the answer's names came without a cause.
         var uncaused = 0
-        /// Whether some of the answer's names were dropped on the way.
+        /// Whether events of the answer's names were dropped on the way.
         var hasMissed = false
     }
 
@@ -30,20 +31,20 @@ final class AnswerWatch: @unchecked Sendable {
     private var noted = Omens()
 
     /// - Parameters:
-    ///   - answer: the event that is the answer.
-    ///   - failure: the event that is the answer if the request has failed.
+    ///   - answer: the name of the event that answers.
+    ///   - failure: the name of the event that answers if the request has failed.
     ///   - found: called once, on the thread that brings the answer.
     init(for answer: String, or failure: String?, found: @escaping @Sendable (Answer) -> Void) {
         (self.answer, self.failure) = (EventName(answer), failure.map { EventName($0) })
         self.found = found
     }
 
-    /// The names that have to be asked for.
+    /// The names that the client has to ask for.
     var names: Set<EventName> { Set([answer]).union(failure.map { [$0] } ?? []) }
 
     var omens: Omens { lock.withLock { noted } }
 
-    /// From here on the answer to this event is looked for.
+    /// Looks for the answer to this event from here on.
     func begin(for request: EventID) { lock.withLock { self.request = request } }
 
     @Sendable

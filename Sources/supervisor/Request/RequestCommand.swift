@@ -6,8 +6,8 @@ import SupervisorConfiguration
 
 /// `supervisor request`: publishes one event and waits for the event that it causes.
 ///
-/// It watches what passes, as `supervisor tail` does, and picks the answer by its causes: the types of the events are
-/// the workers' own.
+/// It watches the passing events, as `supervisor tail` does, and finds the answer by its causes. It cannot know the
+/// types of the events, which are the workers' own.
 struct RequestCommand {
     let options: RequestOptions
 
@@ -61,14 +61,14 @@ struct RequestCommand {
         return status == .success ? printed : status
     }
 
-    /// - Returns: The answer's line and the status that it stands for.
+    /// - Returns: The answer's line, and the exit status.
     private func outcome(
         _ steps: AsyncStream<Step>,
         _ client: BridgeClient,
         _ request: EventID,
         _ watch: AnswerWatch
     ) async -> Result<(line: String, status: ProgramStatus), RunFailure> {
-        // Others know the event by the name that the host has given this client.
+        // Other processes know the event by the name that the host has given this client.
         let id = client.idElsewhere(of: request) ?? request
         var fate = UnansweredRequest.Fate.unknown
         var isTimeOver = false
@@ -84,7 +84,7 @@ struct RequestCommand {
                 case .timedOut:
                     isTimeOver = true
                     fate = (error as? DeliveryError)?.progress.map { .underWay($0) } ?? .unsent
-                // One that does not say what it handles may answer all the same.
+                // A worker that does not say what it handles may answer all the same.
                 case .nobodySubscribed where known.contains { $0.hasBytes(of: options.name) }: fate = .unconfirmed
                 default:
                     let failure = PublishFailure(
@@ -100,7 +100,7 @@ struct RequestCommand {
                 return .failure(failure(.workerUnavailable, sentence))
             case .timeIsOver:
                 isTimeOver = true
-                // The delivery has the same time, and says at its end how far it has come.
+                // The delivery has the same time limit, and at its end it says how far it has come.
                 if fate == .unknown { continue }
             }
             if isTimeOver {
@@ -128,7 +128,7 @@ struct RequestCommand {
 }
 
 extension PrintedEvent {
-    /// The same, where another name stands for one of its causes.
+    /// The same event, with another name in place of one of its causes.
     fileprivate func withCauses(_ cause: EventID, as other: EventID) -> PrintedEvent {
         let context = EventContext(
             id: context.id,

@@ -1,7 +1,7 @@
 import DomainEvents
 import JSONText
 
-/// What `supervisor request` was told.
+/// The options of `supervisor request`.
 struct RequestOptions: Sendable, Hashable {
     static let usualTime = "30s"
 
@@ -10,9 +10,9 @@ struct RequestOptions: Sendable, Hashable {
     let name: String
     /// The event's fields, or `-` for standard input.
     let json: String
-    /// The event that is the answer.
+    /// The name of the event that answers.
     let answer: String
-    /// The event that is the answer if the request has failed, if there is one.
+    /// The name of the event that answers if the request has failed; nil if there is none.
     let failure: String?
     let limit: Duration
     let isJSON: Bool

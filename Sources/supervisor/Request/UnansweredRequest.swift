@@ -2,23 +2,23 @@ import BridgePlatform
 import DomainEvents
 import JSONText
 
-/// A request without an answer in time: what became of its event, as a sentence.
+/// A request without an answer in time, and what became of its event, as a sentence.
 struct UnansweredRequest: Sendable, Hashable {
-    /// What is known of the event.
+    /// What is known of the request's event.
     enum Fate: Sendable, Hashable {
         /// Every worker that wants it has handled it.
         case handled(by: [String])
-        /// It has left, and not every worker has said something of it.
+        /// The event has left, and not every worker has reported on it.
         case underWay(DeliveryProgress)
-        /// Those who want it never say what they have handled.
+        /// The workers that want it never say what they have handled.
         case unconfirmed
-        /// It found no room here, and will not leave any more.
+        /// The event found no room here, and will not leave any more.
         case unsent
         case unknown
     }
 
     let name: String
-    /// As all others call the event.
+    /// The event's name in all other processes.
     let id: String
     let answers: [String]
     let limit: Duration
@@ -45,13 +45,13 @@ struct UnansweredRequest: Sendable, Hashable {
         case .unknown: return ["it is not known whether it was handled"]
         case .underWay(let progress):
             let handled = progress.handled.isEmpty ? [] : ["it was handled by \(list(progress.handled))"]
-            // The supervisor has not said who gets it.
+            // The supervisor has not said which workers get the event.
             guard progress.unheard != [Self.host] else { return handled + ["it may still be handled"] }
             return handled + ["it was not handled yet by \(list(progress.unheard)), and may still be"]
         }
     }
 
-    /// What a host calls itself.
+    /// The name that a host calls itself by.
     private static let host = "host"
 
     private func list(_ workers: [String]) -> String { workers.joined(separator: ", ") }

@@ -1,8 +1,8 @@
 import BridgePlatform
 
-/// How a line on standard error tells the journal of systemd how grave it is: by `<4>` in front, sd-daemon(3).
+/// Tells systemd's journal the level of a line on standard error, by `<4>` in front of the line: sd-daemon(3).
 enum JournalStream {
-    /// The levels of syslog(3) that there is a use for.
+    /// The levels of syslog(3) that are used here.
     enum Level: Int, Sendable {
         case error = 3
         case warning = 4
@@ -10,7 +10,7 @@ enum JournalStream {
         case information = 6
     }
 
-    /// Whether standard error is what the journal reads, and not a file that was put in its place.
+    /// Whether the journal reads standard error, and no file was put in its place.
     ///
     /// - Parameter variable: the value of `JOURNAL_STREAM`, `DEVICE:INODE`.
     static func isAttached(_ variable: String?, to file: FileStatus.Identity?) -> Bool {

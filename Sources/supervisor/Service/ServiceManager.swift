@@ -1,20 +1,20 @@
 import BridgePlatform
 import Locks
 
-/// Tells systemd, or another manager that speaks its protocol, that the bridge is ready, how it is, that it is alive,
-/// and that it stops.
+/// Tells systemd, or another manager with its protocol, that the bridge is ready, how it is, that it lives and that it
+/// stops.
 ///
-/// One thread tells everything, so that no other thread waits for a manager that is slow, and so that signs of life
-/// come from a thread that has just asked the bridge for its state: where that hangs, they stay out, and the manager
-/// acts on it. Of states that come faster than they can be told, the last one counts.
+/// One thread tells everything, so no other thread waits for a slow manager. Before each sign of life this thread asks
+/// the bridge for its state. If the bridge hangs, no signs come, and the manager acts on it. If states come faster than
+/// they can be told, the last one counts.
 final class ServiceManager: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// How the bridge is, in a line that `systemctl status` shows.
+    /// Describes the bridge's state in a line that `systemctl status` shows.
     typealias Look = @Sendable () -> String
 
     private let socket: ServiceSocket
-    /// Between two signs of life, in nanoseconds; nil if the manager waits for none.
+    /// The time between two signs of life, in nanoseconds; nil if the manager expects none.
     private let watchdogInterval: UInt64?
     private let look: Look
     private let onFailure: @Sendable (SystemError) -> Void
@@ -24,15 +24,15 @@ final class ServiceManager: @unchecked Sendable {
     private var hasNewState = false
     private var isReady = false
     private var isStopping = false
-    /// What is said in front of the state.
+    /// The text in front of the state.
     private var note: String?
     private var isTelling = false
     private var isEnded = false
 
     /// - Parameters:
-    ///   - environment: reads a variable: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` count.
+    ///   - environment: reads a variable; it is asked for `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
     ///   - onFailure: called once if the manager cannot be told.
-    /// - Returns: nil if no manager wants to know.
+    /// - Returns: nil if no manager has asked to be told.
     init?(
         environment: (String) -> String?,
         process: Int32 = CurrentProcess.identifier,
@@ -48,33 +48,33 @@ final class ServiceManager: @unchecked Sendable {
         try PlatformThread.start(name: "service") { [self] in tellForEver() }
     }
 
-    /// Half of the time after which the manager takes this process for dead, as sd_watchdog_enabled(3) advises.
+    /// Half the time after which the manager takes this process for dead, as sd_watchdog_enabled(3) advises.
     static func watchdogInterval(_ environment: (String) -> String?, process: Int32) -> UInt64? {
         guard let text = environment("WATCHDOG_USEC"), let microseconds = UInt64(text), microseconds > 0 else {
             return nil
         }
-        // Meant for another process, such as a shell that has started this one.
+        // The watchdog was meant for another process, such as a shell that has started this one.
         if let pid = environment("WATCHDOG_PID"), Int32(pid) != process { return nil }
         let (nanoseconds, isTooLong) = microseconds.multipliedReportingOverflow(by: 500)
         return isTooLong ? nil : nanoseconds
     }
 
-    /// The bridge has come up.
+    /// Tells that the bridge has come up.
     func becameReady() {
         lock.withLock { isReady = true }
         enqueue("READY=1")
     }
 
-    /// The configuration is read again, sd_notify(3); a bridge that is still coming up is not ready all the same.
+    /// Tells that the configuration is being read again, sd_notify(3); does nothing while the bridge still comes up.
     func beganReloading() {
         guard lock.withLock({ isReady }) else { return }
-        // By it the manager tells this reload from the one before its signal.
+        // By this time the manager tells this reload from one before its signal.
         enqueue("RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now() / 1_000)")
     }
 
-    /// The bridge goes by the new configuration, or by the one before.
+    /// Tells that the bridge follows the new configuration, or still the one before.
     ///
-    /// - Parameter note: what stands in front of its state until the next reload.
+    /// - Parameter note: the text in front of the state until the next reload.
     func endedReloading(note: String?) {
         let isReady = lock.withLock {
             self.note = note
@@ -83,7 +83,7 @@ final class ServiceManager: @unchecked Sendable {
         if isReady { enqueue("READY=1") } else { stateChanged() }
     }
 
-    /// The state has changed.
+    /// Has the new state told.
     func stateChanged() {
         lock.withLock {
             hasNewState = true
@@ -91,13 +91,13 @@ final class ServiceManager: @unchecked Sendable {
         }
     }
 
-    /// The bridge stops.
+    /// Tells that the bridge stops.
     func beganStopping() {
         enqueue("STOPPING=1")
         lock.withLock { isStopping = true }
     }
 
-    /// Returns when everything has been told; nothing more is.
+    /// Returns when everything has been told; afterwards nothing more is told.
     func finish() {
         lock.withLock {
             isEnded = true
@@ -108,7 +108,7 @@ final class ServiceManager: @unchecked Sendable {
 
     private func enqueue(_ message: String) {
         lock.withLock {
-            // What has its end before it is neither ready nor reloading.
+            // A bridge that is stopping is neither ready nor reloading.
             guard !isStopping else { return }
             messages.append(message)
             hasNewState = true
@@ -121,14 +121,14 @@ final class ServiceManager: @unchecked Sendable {
     private func tellForEver() {
         var hasFailed = false
         var told = ""
-        // The first sign of life comes with the first news.
+        // The first sign of life comes one interval after the thread's start.
         var nextSign = watchdogInterval.map { MonotonicClock.now() + $0 }
         while var lines = waitForNews(until: nextSign) {
             if let watchdogInterval, let due = nextSign, due <= MonotonicClock.now() {
                 lines.append("WATCHDOG=1")
                 nextSign = MonotonicClock.now() + watchdogInterval
             }
-            // Asked for each time: it is what shows that the bridge lives.
+            // Asked for each time: the answer shows that the bridge lives.
             let note = lock.withLock { self.note }
             let state = TerminalText.harmless((note.map { "\($0); " } ?? "") + look())
             if state != told { lines.append("STATUS=\(state)") }
@@ -148,8 +148,9 @@ final class ServiceManager: @unchecked Sendable {
         }
     }
 
-    /// - Returns: The next message, or none: each goes alone, as the manager does not know an order within one. Nil at
-    ///   the end.
+    /// Waits for the next message or state.
+    ///
+    /// - Returns: The next message, if any, alone: the manager knows no order within one notification. Nil at the end.
     private func waitForNews(until deadline: UInt64?) -> [String]? {
         lock.withLock {
             while messages.isEmpty, !hasNewState, !isEnded {

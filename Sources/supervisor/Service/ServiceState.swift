@@ -1,10 +1,10 @@
 import Supervision
 
-/// How all workers are, in a line.
+/// The state of all workers, in a line.
 enum ServiceState {
-    /// `2 of 3 workers are ready; canvas: backing off`.
+    /// Text such as `2 of 3 workers are ready; canvas: backing off`.
     static func text(_ workers: [ChildStatus]) -> String {
-        // A worker that runs only while there is something to do is well without a process.
+        // An on-demand worker is well without a process.
         let isWell: (ChildStatus) -> Bool = { $0.state == .ready || $0.state == .dormant }
         let ready = workers.count { $0.state == .ready }
         let count = workers.count == 1 ? "1 worker is ready" : "\(workers.count) workers are ready"

@@ -1,6 +1,6 @@
-/// Numbers as they stand in a narrow column.
+/// Writes numbers for a narrow column.
 enum ShownQuantity {
-    /// `12s`, `3m20s`, `2h03m`, `4d02h`.
+    /// Text such as `12s`, `3m20s`, `2h03m`, `4d02h`.
     static func time(milliseconds: UInt64) -> String {
         let seconds = milliseconds / 1_000
         if seconds < 60 { return "\(seconds)s" }
@@ -9,7 +9,7 @@ enum ShownQuantity {
         return "\(seconds / 86_400)d\(twoDigits(seconds / 3_600 % 24))h"
     }
 
-    /// `12 µs`, `3.4 ms`, `1.2 s`.
+    /// Text such as `12 µs`, `3.4 ms`, `1.2 s`.
     static func duration(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         var (value, unit) = (Double(seconds) * 1e6 + Double(attoseconds) / 1e12, 0)
@@ -18,7 +18,7 @@ enum ShownQuantity {
         return "\(short(value)) \(units[unit])"
     }
 
-    /// `512 B`, `3.4 KiB`, `128 MiB`.
+    /// Text such as `512 B`, `3.4 KiB`, `128 MiB`.
     static func bytes(_ count: UInt64) -> String {
         if count < 1_024 { return "\(count) B" }
         var (value, unit) = (Double(count) / 1_024, 0)
@@ -27,12 +27,12 @@ enum ShownQuantity {
         return "\(short(value)) \(units[unit])"
     }
 
-    /// `0`, `0.4`, `9.9`, `1234`.
+    /// Text such as `0`, `0.4`, `9.9`, `1234`.
     static func rate(_ count: UInt64, in seconds: Double) -> String {
         seconds > 0 ? short(Double(count) / seconds) : "0"
     }
 
-    /// With a decimal where there would be one digit.
+    /// The number, with a decimal if it has one digit before the point.
     private static func short(_ value: Double) -> String {
         let tenths = (value * 10).rounded()
         guard tenths > 0 else { return "0" }

@@ -1,7 +1,7 @@
 import BridgeControl
 import BridgePlatform
 
-/// `supervisor status`: shows how everything is, once or each second.
+/// `supervisor status`: shows the report, once or each second.
 struct StatusCommand {
     let options: StatusOptions
 

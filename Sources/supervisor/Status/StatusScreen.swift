@@ -1,16 +1,16 @@
 import BridgeControl
 import BridgePlatform
 
-/// Where reports are shown one after the other: in place on a terminal, or one below the other.
+/// Shows reports one after the other: in the same place on a terminal, or one below the other.
 ///
-/// A reader that is slow misses some; one that goes away ends the showing.
+/// A slow reader misses some of them; a reader that goes away ends the showing.
 final class StatusScreen: Sendable {
     enum Form: Sendable, Hashable {
-        /// Each report in the place of the one before.
+        /// Each report replaces the one before.
         case inPlace(isColoured: Bool)
-        /// Each as a block of lines, with an empty line behind it.
+        /// Each report is a block of lines, with an empty line behind it.
         case blocks
-        /// Each as a JSON object in a line.
+        /// Each report is a JSON object in a line.
         case json
     }
 
@@ -19,10 +19,10 @@ final class StatusScreen: Sendable {
     private let isOnlyBad: Bool
     private let output: LineOutput
 
-    /// As much as some screens: what has not been read by then is old.
+    /// Some screens of text: a report that is not read by then is old.
     private static let capacity = 64 << 10
 
-    /// - Parameter isOnlyBad: whether workers are left out that are as they should be.
+    /// - Parameter isOnlyBad: whether workers that are as they should be are left out.
     init(_ file: SystemFile, form: Form, isOnlyBad: Bool) throws {
         self.file = file
         self.form = form
@@ -36,8 +36,8 @@ final class StatusScreen: Sendable {
     /// Whether the output may still have a reader.
     var hasReader: Bool { output.hasReader }
 
-    /// - Parameter before: the report that was shown last; nil if this is the first one, or there was none from this
-    ///   supervisor in between.
+    /// - Parameter before: the report that was shown last; nil for the first one, or if this supervisor did not answer
+    ///   in between.
     func show(_ report: BridgeReport, before: BridgeReport?) {
         switch form {
         case .inPlace: draw(table(report, before))
@@ -48,9 +48,9 @@ final class StatusScreen: Sendable {
         }
     }
 
-    /// There is nothing to show, and why; on a terminal it stands below what was shown last.
+    /// Says why there is nothing to show; on a terminal the sentence stands below the last report.
     ///
-    /// - Parameter isNews: whether that was not said before.
+    /// - Parameter isNews: whether the sentence was not shown before.
     func tell(_ sentence: String, last: BridgeReport?, isNews: Bool) {
         if case .inPlace = form {
             let below = cut(TerminalText.harmless(sentence), to: file.terminalSize?.columns)
@@ -66,7 +66,7 @@ final class StatusScreen: Sendable {
         WritingTurns.standardError.giveBack()
     }
 
-    /// Leaves the terminal as it was, but for what is shown.
+    /// Leaves the terminal as it was, except for the shown report.
     func end() {
         if case .inPlace = form { output.write(Self.showCursor, whenFull: .take) }
     }
@@ -92,7 +92,7 @@ final class StatusScreen: Sendable {
     }
 
     private func draw(_ lines: [String]) {
-        // The last row stays free: a line feed there would push up the first one.
+        // The last row stays free: a line feed there would push the first row out.
         let room = max((file.terminalSize?.rows ?? .max) - 1, 1)
         var shown = lines
         if lines.count > room { shown = lines.prefix(room - 1) + ["… and \(lines.count - room + 1) more"] }

@@ -5,13 +5,13 @@ import DomainEvents
 /// A report as tables for people: a line about the supervisor, then one for each worker and for each client.
 struct StatusTable {
     let report: BridgeReport
-    /// An earlier one, by which events are counted in a second; nil to count them from the start.
+    /// An earlier report, for rates of events per second; nil to count events from the start.
     var before: BridgeReport?
     var isColoured = false
-    /// Whether workers are left out that are as they should be.
+    /// Whether workers that are as they should be are left out.
     var isOnlyBad = false
 
-    /// - Parameter width: beyond which nothing is shown; nil for any.
+    /// - Parameter width: the width at which lines are cut; nil for no limit.
     func lines(width: Int? = nil) -> [String] {
         var head = StyledLine()
         head.append(summary)
@@ -21,12 +21,12 @@ struct StatusTable {
             .map { $0.text(isColoured: isColoured, width: width) }
     }
 
-    /// With an empty line before it; nothing without rows.
+    /// The table, with an empty line before it; nothing if there are no rows.
     private func table<Row>(_ columns: [TextTable<Row>.Column], _ rows: [Row], _ width: Int?) -> [StyledLine] {
         rows.isEmpty ? [] : [StyledLine()] + TextTable(columns: columns, rows: rows).lines(width: width)
     }
 
-    /// The clients but for the one that shows this.
+    /// The clients except the one that shows this.
     private var others: [ClientReport] { report.clients.filter { $0.pid != CurrentProcess.identifier } }
 
     // MARK: - Columns
@@ -76,7 +76,7 @@ struct StatusTable {
         )
     }
 
-    /// Of the supervisor's own clock; nil if the other report is of another supervisor.
+    /// The seconds between the reports by the supervisor's clock; nil if the other report is of another supervisor.
     private func secondsSince(_ before: BridgeReport?) -> Double? {
         guard let before, before.pid == report.pid, before.uptimeMilliseconds < report.uptimeMilliseconds else {
             return nil
@@ -84,12 +84,12 @@ struct StatusTable {
         return Double(report.uptimeMilliseconds - before.uptimeMilliseconds) / 1_000
     }
 
-    /// Of one that has come back, or has not: how the one before ended.
+    /// How the worker's previous process ended, with `before:` in front if the worker is ready again.
     private static func lastExit(of worker: WorkerReport) -> String? {
         worker.lastExit.map { worker.state == "ready" ? "before: \($0)" : $0 }
     }
 
-    /// Of one that runs in a box with parts missing: what they are.
+    /// The missing parts of a worker's box.
     private static func lacks(of worker: WorkerReport) -> String? {
         worker.missingFromBox.map { "runs without a part of its box: \($0.joined(separator: "; "))" }
     }

@@ -4,8 +4,7 @@ import BridgePlatform
 import DomainEvents
 import Locks
 
-/// `supervisor status --watch`: asks each second and shows what it is told, also when the supervisor goes away and
-/// comes back.
+/// `supervisor status --watch`: asks each second and shows the answer, also when the supervisor goes and comes back.
 final class StatusWatch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let path: String
@@ -17,7 +16,7 @@ final class StatusWatch: @unchecked Sendable {
     private let isEnding = Flag()
 
     private static let interval = Duration.seconds(1)
-    /// A supervisor that has not answered for so long is said not to answer.
+    /// After this time without an answer, the supervisor is reported as not answering.
     private static let patience = Duration.seconds(3)
 
     init(path: String, screen: StatusScreen) {
@@ -55,7 +54,7 @@ final class StatusWatch: @unchecked Sendable {
 
     // MARK: - Showing
 
-    /// Returns when a signal has asked for the end, the output has no reader any more, or going on is of no use.
+    /// Returns when a signal has asked for the end, when the output has no reader, or when going on is of no use.
     private func show(_ client: BridgeClient) async -> RunFailure? {
         var before: BridgeReport?
         var last: BridgeReport?
@@ -68,7 +67,7 @@ final class StatusWatch: @unchecked Sendable {
                 (before, last, hasTold) = (report, report, false)
             case .failure(let failure):
                 if failure.isFinal { return RunFailure(status: .workerUnavailable, description: failure.sentence) }
-                // What passed in between belongs to no second.
+                // Events that passed in between cannot be counted per second.
                 before = nil
                 screen.tell(failure.sentence, last: last, isNews: !hasTold)
                 hasTold = true
@@ -93,7 +92,7 @@ final class StatusWatch: @unchecked Sendable {
                 sentence = "\(error)"
             }
         }
-        // It may have been lost while it was asked.
+        // The link may have been lost during the request.
         guard let loss = lock.withLock({ loss }) else { return .failure(Failure(sentence: sentence)) }
         if loss.isFinal { return .failure(Failure(sentence: "supervisor: \(loss.reason)", isFinal: true)) }
         return .failure(Failure(sentence: "\(loss.reason); waiting for it to come back"))
@@ -115,9 +114,9 @@ final class StatusWatch: @unchecked Sendable {
             case 1:
                 isEnding.set()
                 wakes.continuation.yield()
-            // Nothing is waited for any more, not even a terminal that takes nothing.
+            // From now on nothing is waited for, not even a terminal that takes nothing.
             case 2: screen.abandon()
-            // What is to be said may have no way either, where both outputs lead to one pipe.
+            // The message may have no way out either, if both outputs lead to one pipe.
             default: CurrentProcess.exitImmediately(ProgramStatus.success.rawValue)
             }
         }

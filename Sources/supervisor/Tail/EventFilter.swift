@@ -3,18 +3,18 @@ import DomainEvents
 import EventRouting
 import JSONText
 
-/// Which events `supervisor tail` shows, and what it asks its host for.
+/// The events that `supervisor tail` shows, and that it asks its host for.
 struct EventFilter: Sendable, Hashable {
-    /// Whether every event is asked for that is no report of a process about itself.
+    /// Whether the client asks for every event except the reports of processes about themselves.
     let wantsEverything: Bool
-    /// What is asked for by name.
+    /// The events that the client asks for by name.
     let names: Set<EventName>
-    /// Whose events are shown; nil for everybody's.
+    /// The origin whose events are shown; nil for all.
     let origin: String?
 
     /// - Parameters:
-    ///   - events: names with commas between them, `*` for all that are no reports; nil for those.
-    ///   - origin: a worker's name, or what stands in its place for events of the supervisor's input.
+    ///   - events: names with commas between them; `*`, like nil, stands for all events that are no reports.
+    ///   - origin: a worker's name, or the name that stands in its place for events of the supervisor's input.
     init(events: String?, from origin: String?) throws(UsageError) {
         self.origin = origin
         guard let events else {
@@ -36,14 +36,14 @@ struct EventFilter: Sendable, Hashable {
     }
 
     /// - Parameters:
-    ///   - found: whose event it is.
-    ///   - host: what the host's own events are called after.
+    ///   - found: the origin of the event.
+    ///   - host: the origin of the host's own events.
     func shows(_ name: String, of found: String, host: String?) -> Bool {
         guard wantsEverything || names.contains(EventName(name)) else { return false }
         return origin == nil || isWanted(found, host: host)
     }
 
-    /// Whether some of the events that are missing are shown.
+    /// Whether some of the missing events would be shown.
     func shows(_ gap: PrintedGap, host: String) -> Bool {
         if let name = gap.name, !wantsEverything, !names.contains(EventName(name)) { return false }
         return origin == nil || gap.ranges.isEmpty || gap.ranges.contains { isWanted($0.first.origin, host: host) }

@@ -2,16 +2,16 @@ import BridgeProtocol
 import DomainEvents
 import EventRouting
 
-/// Prints what comes from a host, as far as it is to be shown.
+/// Prints the events from a host that pass the filter.
 struct EventPrinter: Sendable {
     let formatter: any EventFormatter
     let filter: EventFilter
     let events: LineOutput
 
-    /// What a host's own events are called after; a publisher that was given no name is called so.
+    /// The origin of a host's own events, which is the name of a publisher that was given none.
     private static let host = "host"
 
-    /// Waits for the reader.
+    /// Prints the event, and waits for the reader.
     @Sendable
     func print(_ event: PassingEvent) {
         guard filter.shows(event.name, of: event.context.id.origin, host: event.sender) else { return }
@@ -21,7 +21,7 @@ struct EventPrinter: Sendable {
     @Sendable
     func print(_ gap: Gap) { print(PrintedGap(gap)) }
 
-    /// Never left out, however slow the reader is: there are few, as each stands for many events.
+    /// Prints the gap, however slow the reader is: there are few gaps, as each stands for many events.
     func print(_ gap: PrintedGap) {
         guard filter.shows(gap, host: Self.host) else { return }
         events.write(formatter.line(gap), whenFull: .take)

@@ -2,12 +2,12 @@ import BridgeClient
 import DomainEvents
 import JSONText
 
-/// Tells of the link to a host: that it has ended, and that there is one again.
+/// Reports that the link to a host has ended, and that there is one again.
 struct HostReporter: Sendable {
     let diagnostics: Diagnostics
-    /// Where events of the time between are missing.
+    /// Prints the gap for the time without a link.
     let printer: EventPrinter
-    /// Called when there will be no link again.
+    /// Called when no link will come again.
     let ended: @Sendable () -> Void
 
     /// Subscribes to the reports; they come until the subscriptions are released.

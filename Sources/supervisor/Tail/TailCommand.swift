@@ -2,30 +2,29 @@ import BridgeClient
 import BridgePlatform
 import DomainEvents
 
-/// What `supervisor tail` was told.
+/// The options of `supervisor tail`.
 struct TailOptions: Sendable, Hashable {
     /// The control socket's path, if it was given.
     var control: String?
     /// Names with commas between them.
     var events: String?
-    /// Whose events are shown.
+    /// The origin whose events are shown.
     var origin: String?
     var format = RunOptions.Format.text
 }
 
 /// `supervisor tail`: prints the events that pass in a running supervisor, as far as the reader keeps up.
 ///
-/// The thread that reads the link waits for the reader; then the supervisor has no room for this client, and drops its
-/// oldest events. Signs of life come from another thread, so that a terminal which stands still keeps the client
+/// The thread that reads the link waits for the reader. Meanwhile the supervisor has no room for this client, and drops
+/// its oldest events. Signs of life come from another thread, so a terminal that stands still keeps the client
 /// attached.
 struct TailCommand {
     let options: TailOptions
 
-    /// How many bytes of lines wait for the reader here: what is older than a screen or two is of little use once that
-    /// is full.
+    /// How many bytes of lines wait for the reader here; once they fill a screen or two, older lines are of little use.
     private static let capacity = 256 << 10
 
-    /// How long what was printed may take to be read at the end, in nanoseconds.
+    /// How long the reader has at the end to read what was printed, in nanoseconds.
     private static let lastWords: UInt64 = 1_000_000_000
 
     func run() async throws -> ProgramStatus {
@@ -65,7 +64,7 @@ struct TailCommand {
             gapTap: printer.print
         )
         isAttached.set()
-        // Not before: its body is called again and again until the loop below hears of it.
+        // Not earlier: the body is called again and again until the loop below gets the ending.
         let reader = SystemFile.standardOutput.whenReaderGoes(on: poller) { endings.continuation.yield(.success) }
         var status = ProgramStatus.success
         for await ending in endings.stream {
@@ -73,7 +72,7 @@ struct TailCommand {
             break
         }
         reader?.cancel()
-        // An output that is not read keeps no thread waiting here.
+        // From here on no thread waits for an output that is not read.
         events.stopWaiting()
         let patience = poller.schedule(after: Self.lastWords) { abandon(events, diagnostics) }
         await client.close(drainingWithin: .zero)

@@ -4,14 +4,14 @@ import JSONText
 
 /// A recorded trace in the JSON of Chrome's trace viewer, which Perfetto reads: an object with `traceEvents`.
 ///
-/// What a thread was at is a complete event (`X`) on that thread. What waits, in an outbox, on the wire, for
-/// asynchronous handlers, overlaps with others of its kind, which the events of a thread must not: such spans are pairs
-/// of `b` and `e`. Flows (`s`, `f`) lead from what published an event to those who get it, and from a cause to its
-/// effect. Times are in microseconds since the first span's beginning.
+/// Work on a thread is a complete event (`X`) of that thread. Waits in an outbox, on the wire or for asynchronous
+/// handlers overlap with others of their kind, which events of a thread must not. Such spans are pairs of `b` and `e`.
+/// Flows (`s`, `f`) lead from the publishing of an event to its receivers, and from a cause to its effect. Times are in
+/// microseconds from the beginning of the first span.
 struct ChromeTrace {
     private let trace: RecordedTrace
     private let origin: UInt64
-    /// As many bytes are handed out at once, about.
+    /// The size of a piece of the text, about.
     private static let chunkBytes = 64 << 10
 
     init(_ trace: RecordedTrace) {
@@ -30,7 +30,7 @@ struct ChromeTrace {
             if text.count >= Self.chunkBytes { try output(text.take()) }
         }
         for entry in names { try append(entry) }
-        // Of those that begin together the longer one is around the other.
+        // Of spans that begin together, the longer one encloses the other.
         let ordered = trace.spans.indices.sorted { left, right in
             let (left, right) = (trace.spans[left].span, trace.spans[right].span)
             return (left.start, right.duration) < (right.start, left.duration)
@@ -75,7 +75,7 @@ struct ChromeTrace {
         var end = entry
         end.phase = "e"
         end.arguments = []
-        // Both ends lie in the trace's time; `validate()` of the event has seen to that.
+        // Both ends lie in the trace's time: the event's `validate()` has checked that.
         end.time = span.start - origin + span.duration
         return [entry, end]
     }
@@ -96,6 +96,6 @@ struct ChromeTrace {
 }
 
 extension TracedSpan {
-    /// Whether its peer is a receiver.
+    /// Whether the span's peer is a receiver.
     fileprivate var isOutward: Bool { stage == .outbox || stage == .wire }
 }

@@ -1,11 +1,11 @@
 import DomainEvents
 import Locks
 
-/// Keeps what the processes say of the ways of events, until it is written.
+/// Keeps the processes' reports on the ways of events until they are written.
 final class TraceCollector: @unchecked Sendable {
     // Sendable: guarded by `lock`.
 
-    /// As many spans are kept; about 150 MB.
+    /// The most spans that are kept; they take about 150 MB.
     static let capacity = 500_000
 
     private let lock = Lock()
@@ -25,9 +25,9 @@ final class TraceCollector: @unchecked Sendable {
         }
     }
 
-    /// Batches of spans have not come, however many spans they had.
+    /// Notes batches of spans that have not come, whatever number of spans they had.
     func missed(_ batches: Int) {
-        // A peer's word, which may be as large as a number gets.
+        // The number comes from a peer, and may be as large as a number gets.
         lock.withLock {
             let (sum, overflow) = trace.missedBatches.addingReportingOverflow(batches)
             trace.missedBatches = overflow ? .max : sum
@@ -37,9 +37,9 @@ final class TraceCollector: @unchecked Sendable {
     var recorded: RecordedTrace { lock.withLock { trace } }
 }
 
-/// The ways of events through several processes, as those have told it.
+/// The ways of events through several processes, as the processes have reported them.
 struct RecordedTrace: Sendable {
-    /// A process; two starts of one worker are two.
+    /// A process; two starts of one worker are two processes.
     struct Process: Sendable, Hashable {
         let name: String
         let pid: Int32
@@ -53,11 +53,11 @@ struct RecordedTrace: Sendable {
     private(set) var spans: [(process: Process, span: TracedSpan)] = []
     private(set) var threads: [Thread: String] = [:]
     private(set) var processes: [Process] = []
-    /// Spans that the processes have left out, and batches that have not come.
+    /// The number of spans that the processes have left out, and of batches that have not come.
     private(set) var dropped: UInt64 = 0
     var missedBatches = 0
 
-    /// - Parameter spans: how many of them there is room for.
+    /// - Parameter spans: how many spans there is room for.
     mutating func add(_ event: EventsTraced, spans room: Int = .max) {
         let process = Process(name: event.process, pid: event.pid)
         if !processes.contains(process) { processes.append(process) }

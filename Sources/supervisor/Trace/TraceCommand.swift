@@ -3,8 +3,7 @@ import BridgePlatform
 import DomainEvents
 import JSONText
 
-/// `supervisor trace`: records the ways of events through all processes of a running supervisor, and writes them for a
-/// timeline.
+/// `supervisor trace`: records the ways of events through all processes of a running supervisor, for a timeline.
 struct TraceCommand {
     let options: TraceOptions
 
@@ -16,11 +15,11 @@ struct TraceCommand {
         case hostLost(String)
     }
 
-    /// What was noted in the last moment is still on its way: for so long it is waited for.
+    /// How long the command waits for the last reports, which are still on their way at the end.
     private static let lastMoment: UInt64 = 500_000_000
 
     func run() async throws -> ProgramStatus {
-        // Before anything else: who cannot write need not record.
+        // Before anything else: a recording that cannot be written is of no use.
         let output = try TraceOutput(options.output)
         let poller = try Poller(name: "trace")
         defer { poller.stop() }
@@ -32,8 +31,8 @@ struct TraceCommand {
             switch requests.next(at: MonotonicClock.now()) {
             case nil: return
             case 1 where isAttached.isSet: end(.asked)
-            // Nothing is recorded yet; or the user asks a second time and does not want to wait for the output, which
-            // may take nothing any more.
+            // Nothing is recorded yet, or the user asks a second time. The user then does not want to wait for an
+            // output that may take nothing any more.
             default:
                 output.discard()
                 CurrentProcess.exitImmediately(ProgramStatus.output.rawValue)
@@ -70,7 +69,7 @@ struct TraceCommand {
             break
         }
         switch ending {
-        // What came before the link was lost may still be on its way to the collector.
+        // Spans that came before the loss of the link may still be on their way to the collector.
         case .timeIsOver, .asked, .hostLost: await pause(on: poller)
         case .isFull: break
         }

@@ -1,11 +1,11 @@
 import DomainEvents
 
-/// An arrow of a trace, from one span to a later one; both are some thread's.
+/// An arrow of a trace, from one span to a later one; both are spans of threads.
 struct TraceFlow: Hashable {
     enum Kind: String {
         /// From where an event was published to where it arrives.
         case event = "way of the event"
-        /// From an event to one that its handler has published.
+        /// From an event to an event that its handler has published.
         case cause
     }
 
@@ -16,8 +16,8 @@ struct TraceFlow: Hashable {
 
     /// All arrows of a trace.
     ///
-    /// A cause is where its handler ran in the process of its effect. Where that is no thread's span, as of an
-    /// asynchronous handler, it is where the cause was published.
+    /// An arrow from a cause begins where the cause's handler ran, in the process of the effect. The span of an
+    /// asynchronous handler belongs to no thread; the arrow then begins where the cause was published.
     static func all(in trace: RecordedTrace) -> [TraceFlow] {
         struct Place: Hashable {
             let process: RecordedTrace.Process
@@ -27,9 +27,9 @@ struct TraceFlow: Hashable {
         var handled: [Place: Int] = [:]
         for (index, (process, span)) in trace.spans.enumerated() where span.thread != nil {
             switch span.stage {
-            // Who has to wait for room publishes it again; the first time is the beginning.
+            // A publisher that has to wait for room publishes the event again; the first time is the beginning.
             case .publish: if published[span.id] == nil { published[span.id] = index }
-            // A later attempt is in another process, or behind a restart.
+            // A later attempt runs in another process, or after a restart.
             case .handling: handled[Place(process: process, id: span.id)] = index
             case .outbox, .wire, .passing: continue
             }
@@ -47,7 +47,7 @@ struct TraceFlow: Hashable {
             case .outbox, .wire: continue
             }
         }
-        // Clocks of other machines, or lies.
+        // Arrows back in time come from clocks of other machines, or from lies.
         return found.filter { trace.spans[$0.from].span.start <= trace.spans[$0.to].span.start }
     }
 }

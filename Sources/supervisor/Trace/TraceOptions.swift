@@ -1,18 +1,18 @@
 import JSONText
 
-/// What `supervisor trace` was told.
+/// The options of `supervisor trace`.
 struct TraceOptions: Sendable, Hashable {
     enum Output: Sendable, Hashable {
         case standardOutput
         case file(String)
     }
 
-    /// Where the supervisor is; nil for the usual places.
+    /// The path of the control socket; nil for the usual places.
     let control: String?
     let duration: Duration
     let output: Output
 
-    /// The bounds of `--for`, as they are typed.
+    /// The bounds of `--for`, as the user types them.
     static let shortest = "1ms"
     static let longest = "1h"
 

@@ -1,17 +1,18 @@
 import BridgePlatform
 
-/// Where a trace is written: standard output, or a file that is there as a whole or not at all.
+/// The place where a trace is written: standard output, or a file that exists as a whole or not at all.
 struct TraceOutput: @unchecked Sendable {
-    // Sendable: written by one thread, once, while no other has it; ``discard()`` touches only what never changes.
+    // Sendable: one thread writes it once, while no other thread has it; ``discard()`` touches only values that never
+    // change.
 
     private enum Place {
         case standardOutput
         case file(FileReplacement)
     }
 
-    /// As it is called in a sentence.
+    /// Its name in a sentence.
     let name: String
-    /// What is left of a trace that could not be written, as a sentence's end.
+    /// The end of the sentence about a trace that could not be written: what is left of it.
     let remainder: String
     private let place: Place
 
@@ -35,7 +36,7 @@ struct TraceOutput: @unchecked Sendable {
 
     /// Writes a trace, on a thread that may wait.
     ///
-    /// - Returns: Why it could not.
+    /// - Returns: Why it could not be written; nil if it was.
     func write(_ trace: ChromeTrace) async throws -> SystemFileError? {
         try await withCheckedThrowingContinuation { continuation in
             do {
@@ -46,7 +47,7 @@ struct TraceOutput: @unchecked Sendable {
         }
     }
 
-    /// Leaves nothing of a file that is not complete; for a process that ends at once, on any thread.
+    /// Removes a file that is not complete; any thread of a process that ends at once may call it.
     func discard() {
         if case .file(let file) = place { file.discard() }
     }
