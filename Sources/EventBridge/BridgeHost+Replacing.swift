@@ -45,7 +45,7 @@ extension BridgeHost {
         }
     }
 
-    /// Which workers are replaced, and what each then runs by.
+    /// Which workers are replaced, and the specification by which each runs then.
     private func replacements(
         of worker: String,
         with specification: WorkerSpecification?,
