@@ -266,10 +266,12 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     func linkEnded(_ link: Link, _ end: LinkEnd) {
-        lock.withLock { isLinkEnded = true }
-        // First of all: events that come from now on go to the next incarnation, behind what this one has left.
+        // First of all: events that come from now on go to the next incarnation, behind what this one has left. The
+        // flag comes last, as the end of the process may be reported on another thread as soon as it is set: the next
+        // start takes the route's link, which must not be this one.
         route.renew(after: link)
         route.forgetSuccessor(link)
+        lock.withLock { isLinkEnded = true }
         reportEnd()
     }
 
