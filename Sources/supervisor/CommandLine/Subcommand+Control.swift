@@ -24,6 +24,17 @@ extension Subcommand {
         )
     }
 
+    /// The operands of each subcommand that publishes an event, as ``EventArgument`` reads it.
+    static let publication = [
+        Operand(placeholder: "NAME", noun: "name", expected: "the name of an event", values: .text),
+        Operand(
+            placeholder: "JSON",
+            noun: "JSON",
+            expected: "an object with the event's fields, or - for standard input",
+            values: .text
+        ),
+    ]
+
     /// The operand of each subcommand about a worker.
     static let worker = Operand(
         placeholder: "WORKER",

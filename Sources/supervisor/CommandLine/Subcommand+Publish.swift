@@ -4,15 +4,7 @@ extension Subcommand {
         summary: "publish an event in a running supervisor, and say what became of it",
         purpose:
             "Publishes an event in a running supervisor and waits until every worker that wants it has handled it.",
-        operands: [
-            Operand(placeholder: "NAME", noun: "name", expected: "the name of an event", values: .text),
-            Operand(
-                placeholder: "JSON",
-                noun: "JSON",
-                expected: "an object with the event's fields, or - for standard input",
-                values: .text
-            ),
-        ],
+        operands: publication,
         options: [
             control,
             within(usually: PublishCommand.usualTime, "how long it waits for the workers"),

@@ -3,15 +3,7 @@ extension Subcommand {
         name: .request,
         summary: "publish an event in a running supervisor, and print its answer",
         purpose: "Publishes an event in a running supervisor, waits for the event that it causes, and prints that.",
-        operands: [
-            Operand(placeholder: "NAME", noun: "name", expected: "the name of an event", values: .text),
-            Operand(
-                placeholder: "JSON",
-                noun: "JSON",
-                expected: "an object with the event's fields, or - for standard input",
-                values: .text
-            ),
-        ],
+        operands: publication,
         options: [
             control,
             Option(
