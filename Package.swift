@@ -576,6 +576,8 @@ let package = Package(
             name: "SimulationTests",
             dependencies: [
                 "BridgePlatform",
+                "BridgeProtocol",
+                "CBOR",
                 "DomainEvents",
                 "EventBridge",
                 "EventBridgeTesting",

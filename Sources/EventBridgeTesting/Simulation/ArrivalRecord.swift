@@ -27,6 +27,9 @@ struct ArrivalRecord {
     /// How many different events have come to processes of this name.
     func count(at process: String) -> UInt64 { UInt64(receivers[process]?.seen.count ?? 0) }
 
+    /// Whether an event has come to a process of this name.
+    func hasCome(_ id: EventID, to process: String) -> Bool { receivers[process]?.seen.contains(id) == true }
+
     /// How many of these events this origin has made.
     func count(at process: String, from origin: String) -> UInt64 { receivers[process]?.counts[origin] ?? 0 }
 

@@ -12,6 +12,8 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
     private var bodies: [String: @Sendable (EventPublisher) async throws -> [Subscription]] = [:]
     /// The limits of each worker.
     private(set) var limits: [String: WorkerLimits] = [:]
+    /// What has become of the events for the workers.
+    private(set) var fates = FateRecord()
     /// The workers that may be alive.
     private var workers: [SimulatedWorker] = []
 
@@ -20,9 +22,15 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         add(workers)
     }
 
-    /// From now on, workers of these names do what these workers do.
-    func add(_ workers: [InMemoryWorker]) {
+    /// From now on, workers of these names do what these workers do; the host removes the others.
+    func replaceAll(by workers: [InMemoryWorker]) {
+        fates.remove(Set(bodies.keys).subtracting(workers.flatMap(\.names)))
+        add(workers)
+    }
+
+    private func add(_ workers: [InMemoryWorker]) {
         for worker in workers {
+            if worker.specification.pool != nil { fates.addPool(worker.names) }
             for name in worker.names {
                 bodies[name] = worker.body
                 limits[name] = worker.specification.limits
@@ -79,7 +87,12 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         let life = SimulatedProcess(name: name, number: number, process: process, in: world)
         world.tell("\(name) \(number) starts")
         life.decideFate(matter, first)
-        let toHost = FaultyStream(hostEnd, SimulatedProcess.faults(of: matter, first + 48, in: world), in: world)
+        let toHost = FaultyStream(
+            hostEnd,
+            SimulatedProcess.faults(of: matter, first + 48, in: world),
+            watch: SettlementWatch(worker: name, shelf: hostEnd.shelf) { [weak self] in self?.settled($0, by: name) },
+            in: world
+        )
         toWorker.slow(to: SimulatedProcess.rate(of: name, number, in: world))
         let worker = SimulatedWorker(
             life,
@@ -95,6 +108,16 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         worker.run(body)
         completion(.success(LaunchedWorker(stream: toHost, process: worker)))
         worker.reap()
+    }
+
+    // MARK: - One fate
+
+    /// Takes note of what a worker says of an event or of a gap.
+    func settled(_ settlement: FateRecord.Settlement, by worker: String) {
+        guard !world.isSealed else { return }
+        let record = world.record
+        let mistake = fates.settled(settlement, by: worker) { record.hasCome($0, to: worker) }
+        if let mistake, !world.mayViolate.contains(worker) { world.fail(mistake) }
     }
 
     // MARK: - One at a time

@@ -55,7 +55,10 @@ public final class SimulationWorld: @unchecked Sendable {
             core.calm()
             for client in clients { await client.close() }
             for program in programs { await program.waitUntilRunning() }
-            for host in core.hosts { await host.bridge.shutdown() }
+            for host in core.hosts {
+                let report = await host.bridge.shutdown()
+                if let mistake = core.auditEnd(of: host, report) { core.fail(mistake) }
+            }
             sealed = Seal(core.scheduler)
             core.isSealed = true
             for program in programs { program.finish() }
@@ -153,7 +156,7 @@ public final class SimulationWorld: @unchecked Sendable {
         to host: BridgeHost,
         finishingWithin limit: Duration = .seconds(30)
     ) async throws -> AppliedChanges {
-        core.hosts.first { $0.bridge === host }?.launcher.add(workers)
+        core.hosts.first { $0.bridge === host }?.launcher.replaceAll(by: workers)
         return try await host.apply(workers.map(\.specification), finishingWithin: limit)
     }
 

@@ -26,11 +26,14 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     private var numbers: SeededNumbers
     /// Whether the next write breaks the protocol, as the test has asked by hand.
     private var isGarbled = false
+    /// Learns what passes the host's end of a worker's stream; nil at any other end.
+    private let watch: SettlementWatch?
 
-    init(_ inner: any ByteStream, _ faults: StreamFaults, in world: WorldCore) {
+    init(_ inner: any ByteStream, _ faults: StreamFaults, watch: SettlementWatch? = nil, in world: WorldCore) {
         self.inner = inner
         self.world = world
         self.faults = faults
+        self.watch = watch
         numbers = SeededNumbers(seed: faults.seed)
     }
 
@@ -45,6 +48,14 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     func garble() { isGarbled = true }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
+        let outcome = readSome(into: buffer)
+        if let watch, case .transferred(let count) = outcome {
+            watch.hostRead(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+        return outcome
+    }
+
+    private func readSome(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
         guard !faults.leaveReadingAlone, !world.isCalm else { return inner.read(into: buffer) }
         // As many bytes as the rate allows in some milliseconds, so that an end that comes meanwhile is not seen too
         // late.
@@ -64,6 +75,13 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     }
 
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
+        // No other thread of the world comes between the two, so no answer does.
+        let outcome = writeSome(pieces)
+        if let watch, case .transferred(let count) = outcome { watch.hostWrote(pieces, count: count) }
+        return outcome
+    }
+
+    private func writeSome(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
         if isGarbled {
             isGarbled = false
             let count = pieces.reduce(0) { $0 + $1.count }

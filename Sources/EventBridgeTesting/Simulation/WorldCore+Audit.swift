@@ -1,3 +1,4 @@
+import DomainEvents
 import EventBridge
 import Supervision
 
@@ -48,9 +49,42 @@ extension WorldCore {
                 return "\(worker.received.handled) events of \(name) count as handled, of which \(brought) have come"
             }
         }
+        if let mistake = auditFates(of: host) { return mistake }
         for worker in host.bridge.status {
             if let matter = worker.waitsFor { return "\(worker.name), which has ended, waits for \(matter)" }
         }
         return audit(host)
+    }
+
+    /// Checks the books of a host that was shut down: what was accepted and has no other fate is left over, and said to
+    /// be.
+    func auditEnd(of host: Host, _ report: ShutdownReport) -> String? {
+        for worker in host.bridge.statistics {
+            let name = worker.worker
+            guard worker.sent.isBalanced else {
+                return "in the end the ledger of events to \(name) does not balance: \(worker.sent)"
+            }
+            let left = report.leftovers.first { $0.worker == name }?.events ?? 0
+            if worker.sent.waiting > left {
+                return "\(worker.sent.waiting) events for \(name) are not settled, and \(left) are said to be left over"
+            }
+        }
+        return auditFates(of: host)
+    }
+
+    /// Checks that each accepted event has one fate.
+    private func auditFates(of host: Host) -> String? {
+        let seen = host.launcher.fates.count
+        let (books, letters) = (host.bridge.statistics, host.bridge.deadLetters)
+        let fates = host.launcher.fates
+        // A worker has said something while the host was asked, which its books may know or not.
+        guard fates.count == seen else { return nil }
+        let putAside = letters.map {
+            FateRecord.PutAside(id: $0.eventID, worker: $0.worker, isOfCrashes: $0.cause == .crashes)
+        }
+        for worker in books where !mayViolate.contains(worker.worker) {
+            if let mistake = fates.mistake(in: worker.sent, of: worker.worker, letters: putAside) { return mistake }
+        }
+        return nil
     }
 }
