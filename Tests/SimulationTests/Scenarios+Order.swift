@@ -53,4 +53,56 @@ extension Scenarios {
         try fates.check("questions")
         if !world.mayComeAgain { try fates.checkOnce("questions") }
     }
+
+    /// A publisher that is held up until its receiver is gone reaches the receiver that has taken the place.
+    @Sendable static func heldUp(_ world: SimulationWorld) async throws {
+        let (fates, givenUp) = (Fates(), Received())
+        let publisher = EventPublisher()
+        let kept = publisher.subscribe(to: WorkerGaveUp.self) { (_: WorkerGaveUp) in givenUp.add(1) }
+        let workers = (0...4).map { number in
+            InMemoryWorker("receiver\(number)", subscribes: [Drafted.self]) { publisher in
+                [publisher.subscribe(to: Drafted.self) { (_: Drafted) in fates.handles() }]
+            }
+        }
+        let host = try await world.start(publisher, workers: [workers[0]])
+        for (number, next) in workers.dropFirst().enumerated() {
+            let length = world.number(below: 4_000_000)
+            let publishing = world.task {
+                do {
+                    fates.accepts(try await publisher.send(Drafted(number, microseconds: length)))
+                } catch let error as DeliveryError where error.code == .workerUnavailable && !givenUp.all.isEmpty {
+                    world.note("\(error)")
+                }
+            }
+            _ = try await world.apply([next], to: host, finishingWithin: .seconds(2))
+            await publishing.value
+        }
+        try await world.rest(within: .seconds(300))
+        fates.putAside(host.deadLetters.map(\.eventID))
+        try fates.check("drafts")
+        withExtendedLifetime(kept) {}
+    }
+
+    /// An event for a pool comes to one member, also if another receiver goes away while it is published.
+    @Sendable static func poolAndGuest(_ world: SimulationWorld) async throws {
+        let members = Members()
+        let publisher = EventPublisher()
+        let pool = InMemoryWorker("pool", subscribes: [Drafted.self], pool: WorkerPool(3)) { publisher in
+            let member = publisher.source.origin
+            return [publisher.subscribe(to: Drafted.self) { (_: Drafted) in members.handles(at: member) }]
+        }
+        let guest = InMemoryWorker("guest", subscribes: [Drafted.self]) { publisher in
+            [publisher.subscribe(to: Drafted.self) { (_: Drafted) in }]
+        }
+        let host = try await world.start(publisher, workers: [pool, guest])
+        for round in 0..<3 {
+            let length = world.number(below: 20_000)
+            let publishing = world.task { publisher.publish(Drafted(round, microseconds: length)) }
+            _ = try await world.apply([pool], to: host, finishingWithin: .seconds(2))
+            await publishing.value
+            _ = try await world.apply([pool, guest], to: host)
+        }
+        try await world.rest(within: .seconds(300))
+        try members.check()
+    }
 }

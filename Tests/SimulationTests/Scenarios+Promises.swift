@@ -106,6 +106,35 @@ extension Scenarios {
         withExtendedLifetime(kept) {}
     }
 
+    /// Of each new name that two workers bring at once both events come to a client that wants everything.
+    @Sendable static func newNames(_ world: SimulationWorld) async throws {
+        let publisher = EventPublisher()
+        let workers = ["first", "second"].map { name in
+            InMemoryWorker(name, subscribes: [Asked.self]) { publisher in
+                [publisher.subscribe(to: Asked.self) { (_: Asked) in Named<Zero>.publish(12, to: publisher) }]
+            }
+        }
+        try await world.start(publisher, workers: workers, control: ControlSocket("control"))
+        let audit = await world.attach("audit", wantsEverything: true) { _ in [] }
+        let stream = audit.life.stream
+        // Its wish has been sent, and may not have come.
+        try await world.sleep(for: .seconds(1))
+        _ = try await publisher.send(Asked(number: 1))
+        try await world.rest(within: .seconds(200))
+        // Nothing waits for a client.
+        try await world.sleep(for: .seconds(5))
+        // One that was away for a while has missed what passed meanwhile.
+        guard !audit.hasEnded, audit.isAttached, audit.life.stream === stream else { return }
+        for worker in ["first", "second"] {
+            let (passed, seen) = (
+                world.core.record.count(at: "host", from: worker), world.core.record.count(at: "audit", from: worker)
+            )
+            guard passed == seen else {
+                throw SimulationError("of \(passed) events of \(worker) \(seen) have come to a client that wants all")
+            }
+        }
+    }
+
     /// A worker that ends as soon as it has begun is started again later each time.
     @Sendable static func backOff(_ world: SimulationWorld) async throws {
         let starts = Received()

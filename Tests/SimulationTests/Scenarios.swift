@@ -13,7 +13,7 @@ enum Scenarios {
         ("askAndAnswer", askAndAnswer), ("pipeline", pipeline), ("waiting", waiting),
         ("fullAndStopped", fullAndStopped), ("gate", gate), ("flood", flood), ("overflow", overflow),
         // What comes before what, and to whom.
-        ("causes", causes), ("pool", pool),
+        ("causes", causes), ("pool", pool), ("heldUp", heldUp), ("poolAndGuest", poolAndGuest),
         // The rows of the table of ends; `onDemand` has the idle exit.
         ("orderlyEnds", orderlyEnds), ("restarted", restarted), ("stopped", stopped), ("replaced", replaced),
         ("changed", changed), ("removed", removed), ("shutDown", shutDown), ("crashed", crashed),
@@ -26,7 +26,7 @@ enum Scenarios {
         ("clients", clients), ("clientsReturn", clientsReturn),
         // Promises that were broken once.
         ("refusedLate", refusedLate), ("slowReports", slowReports), ("endedInHandler", endedInHandler),
-        ("backOff", backOff),
+        ("backOff", backOff), ("newNames", newNames),
     ]
 
     /// The names of all, or of those in `EVENT_BRIDGE_SCENARIOS`.

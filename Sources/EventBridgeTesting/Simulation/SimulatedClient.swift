@@ -10,8 +10,9 @@ public final class SimulatedClient: @unchecked Sendable {
 
     /// The client's own publisher; its events go to the host.
     public let publisher: EventPublisher
-    private let life: SimulatedProcess
+    let life: SimulatedProcess
     private let core: WorldCore
+    private let wantsEverything: Bool
     private var client: BridgeClient?
     private var subscriptions: [Subscription] = []
     private var isSettled = false
@@ -20,8 +21,9 @@ public final class SimulatedClient: @unchecked Sendable {
     /// The pause before a client that has never been attached tries again.
     private static let pause = Duration.milliseconds(100)
 
-    init(_ name: String, in core: WorldCore) {
+    init(_ name: String, wantsEverything: Bool, in core: WorldCore) {
         self.core = core
+        self.wantsEverything = wantsEverything
         let process = core.scheduler.makeProcess(name: name)
         life = SimulatedProcess(name: name, number: core.nextNumber(of: name), process: process, in: core)
         publisher = EventPublisher(source: EventSource(origin: name, incarnation: Randomness.nextIncarnation()))
@@ -72,7 +74,7 @@ public final class SimulatedClient: @unchecked Sendable {
                     to: "the simulated host",
                     publisher: publisher,
                     name: life.name,
-                    wantsEverything: false,
+                    wantsEverything: wantsEverything,
                     way: Way(core: core, life: life),
                     tap: core.tap(of: life.name),
                     gapTap: nil

@@ -143,7 +143,18 @@ public final class SimulationWorld: @unchecked Sendable {
         _ name: String = "client",
         body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
     ) async -> SimulatedClient {
-        let client = SimulatedClient(name, in: core)
+        await attach(name, wantsEverything: false, body: body)
+    }
+
+    /// Starts a process that attaches, as ``attach(_:body:)`` does.
+    ///
+    /// - Parameter wantsEverything: whether the host sends it all events that pass.
+    func attach(
+        _ name: String,
+        wantsEverything: Bool,
+        body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]
+    ) async -> SimulatedClient {
+        let client = SimulatedClient(name, wantsEverything: wantsEverything, in: core)
         clients.append(client)
         await client.begin(body)
         return client
