@@ -111,11 +111,8 @@ public final class SimulatedClient: @unchecked Sendable {
         let life: SimulatedProcess
 
         func connect(on poller: Poller) throws(BridgeClientError) -> any ByteStream {
-            guard let stream = core.entrance?.connect(life, poller: poller) else {
-                throw BridgeClientError(.unreachable, "no host is to be had")
-            }
-            life.stream = stream
-            return stream
+            if let stream = core.entrance?.connect(life, poller: poller) { return stream }
+            throw BridgeClientError(.unreachable, "no host is to be had")
         }
     }
 }

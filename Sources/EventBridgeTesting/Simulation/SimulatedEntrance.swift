@@ -59,6 +59,8 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         )
         toClient.slow(to: SimulatedProcess.rate(of: client.name, first >> 8, in: world))
         streams.append(toHost)
+        // From the next step on the client may end, and the system then closes this.
+        client.stream = toClient
         let peer = UnixSocket.PeerCredentials(
             processIdentifier: client.identifier,
             user: CurrentProcess.user,
@@ -67,7 +69,8 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         let (arrived, arrival) = (
             arrived, Arrival(stream: toHost, peer: peer, connection: connection, entrance: self)
         )
-        poller.perform { arrived(arrival) }
+        // A client that ends in the middle of this would leave the host's poller behind without its wake-up.
+        Simulation.undivided { poller.perform { arrived(arrival) } }
         return toClient
     }
 
