@@ -72,7 +72,8 @@ def find(scenario):
         "EVENT_BRIDGE_TEST_ROUNDS": ROUNDS,
     }
     result = subprocess.run(command, cwd=TREE, capture_output=True, text=True, timeout=LONGEST_RUN, env=environment)
-    failure = r"seed (\d+) failed: (.*)\nafter .*?(\d+) choices → shrunk to (\d+)"
+    # A deadlock's reason has a line for each thread.
+    failure = r"seed (\d+) failed: (.*)\n(?:  .*\n)*after .*?(\d+) choices → shrunk to (\d+)"
     return re.search(failure, result.stdout + result.stderr)
 
 
