@@ -126,17 +126,19 @@ struct ControlDeskTests {
     @Test("what a stopped worker had not handled waits for its restart")
     func outboxIsKept() async throws {
         let home = try AttachHome()
-        let (begun, released) = (Collected<Int>(), Collected<Void>())
+        let (starts, begun, released) = (Collected<Void>(), Collected<Int>(), Collected<Void>())
         let worker = InMemoryWorker(
             "store",
             subscribes: [CrateSealed.self],
             shutdown: .draining(grace: .milliseconds(1), terminate: .milliseconds(1))
         ) { [seen] publisher in
-            [
+            starts.add(())
+            let isFirst = starts.count == 1
+            return [
                 publisher.subscribe(to: CrateSealed.self) { crate async in
                     begun.add(crate.number)
+                    guard isFirst else { return seen.add(crate.number) }
                     await released.wait { !$0.isEmpty }
-                    seen.add(crate.number)
                 }
             ]
         }
@@ -147,10 +149,10 @@ struct ControlDeskTests {
         bridge.stop("store")
         for await update in bridge.statusUpdates where update.workers[0].state == .stopped { break }
         #expect(bridge.hasStoppedWorkers)
-        released.add(())
         bridge.restart("store")
         #expect(!bridge.hasStoppedWorkers)
-        await seen.wait { $0.suffix(2) == [1, 2] }
+        #expect(await seen.wait { $0.count == 2 } == [1, 2])
+        released.add(())
         await bridge.shutdown()
         withExtendedLifetime(kept) {}
     }

@@ -256,16 +256,16 @@ struct FullOutboxTests {
     func fullAllTheTime() async throws {
         let (first, second) = (Collected<Int>(), Collected<Int>())
         let (accepted, refused) = (Collected<Int>(), Collected<Int>())
-        let open = Collected<Void>()
+        let (open, full) = (Collected<Void>(), Collected<Void>())
         open.add(())
         let bridge = try await BridgeHost.inMemory(
             publisher,
             workers: [
                 Self.gated("roomy", open, first, limits: WorkerLimits()),
-                // Room for a handful.
+                // Room for a handful. It handles nothing before one has been refused.
                 Self.gated(
                     "narrow",
-                    open,
+                    full,
                     second,
                     limits: WorkerLimits(outbox: 16 << 10, overflow: [CrateSent.eventName: .fail])
                 ),
@@ -286,6 +286,7 @@ struct FullOutboxTests {
                         } catch let error as DeliveryError {
                             #expect(error.code == .outboxFull)
                             refused.add(number)
+                            full.add(())
                             await Task.yield()
                         }
                     }

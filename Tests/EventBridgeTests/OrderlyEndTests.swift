@@ -109,7 +109,8 @@ struct OrderlyEndTests {
         let begun = Collected<Int>()
         let handled = Collected<ErrandReport>()
         let subscription = publisher.subscribe(to: ErrandReport.self) { handled.add($0) }
-        let bridge = try await BridgeHost.inMemory(publisher) { publisher in
+        // It is given time to end in: it does so once the gate is open.
+        let worker = InMemoryWorker(shutdown: .draining(grace: patience, terminate: patience)) { publisher in
             begun.add(0)
             let start = begun.count
             return [
@@ -122,6 +123,7 @@ struct OrderlyEndTests {
                 }
             ]
         }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
         publisher.publish(ErrandGiven(number: 1))
         await handled.wait(for: 1)
         bridge.restart("worker")

@@ -13,6 +13,27 @@ struct RacedMemoryTests {
     /// How long a life may take that does not end by itself.
     private static let longestLife: UInt64 = 100_000_000
 
+    /// The newest life of the worker.
+    private struct Life {
+        let process: Int32
+        /// Counts the lives of processes with this id, this one included.
+        private let number: Int
+
+        init?(_ ready: [WorkerReady]) {
+            guard let process = ready.last(where: { $0.worker == "faulty" })?.pid else { return nil }
+            self.process = process
+            number = ready.count { $0.pid == process }
+        }
+
+        func isOver(_ exits: [WorkerExited]) -> Bool { exits.count { $0.pid == process } >= number }
+    }
+
+    /// Waits for a life that is not known to be over: a worker may have died of what its predecessor never read, and
+    /// been replaced, before the test looks.
+    private func life(_ ready: Collected<WorkerReady>, _ exits: Collected<WorkerExited>) async throws -> Life {
+        try #require(Life(await ready.wait { Life($0)?.isOver(exits.all) == false }))
+    }
+
     @Test(
         "N16: numbers, bits and pages change while the worker lives and while the host reads what it has left",
         .timeLimit(.minutes(30)),
@@ -42,40 +63,36 @@ struct RacedMemoryTests {
         let before = try CurrentProcess.openDescriptors().count
         let lives = rounds(100, atLeast: 10)
         var (raced, changes) = (0, 0)
-        for life in 1...lives {
-            // The sound worker, and each start of the other one.
-            await ready.wait { $0.count == life + 1 }
-            let worker = try #require(ready.all.last { $0.worker == "faulty" }?.pid)
-            guard let memory = SharedMemory(of: worker) else {
+        for round in 1...lives {
+            let life = try await life(ready, exits)
+            guard let memory = SharedMemory(of: life.process) else {
                 // It has had an event that its predecessor never read, and is gone already.
-                await exits.wait { $0.count >= life }
+                await exits.wait { life.isOver($0) }
                 continue
             }
             let racer = try MemoryRacer(memory, seed: random.next())
-            let number = Int64(life) << 16 + Int64.random(in: 1...7_000, using: &random)
+            let number = Int64(round) << 16 + Int64.random(in: 1...7_000, using: &random)
             // What is large lies in memory by itself; of what a burst publishes a name of no file says nothing.
             let text = misbehaviour == "none" ? String(repeating: "x", count: random.below(200_000)) : ""
             publisher.publish(WorkRequested(number: misbehaviour == "none" ? number : number & 0xFFFF, text: text))
             let end = MonotonicClock.now() + UInt64(random.below(Int(Self.longestLife)))
-            while exits.count < life, MonotonicClock.now() < end { await Task.yield() }
-            _ = ProcessSignal.kill(worker)
+            while !life.isOver(exits.all), MonotonicClock.now() < end { await Task.yield() }
+            _ = ProcessSignal.kill(life.process)
             // It goes on while the host reads what the worker has left, until the end is told.
-            await exits.wait { $0.count >= life }
+            await exits.wait { life.isOver($0) }
             changes += racer.stop()
             raced += 1
             await answers.wait(for: raced)
         }
         // What the racer comes to is chance. Damage of which all lies in one number is always found: in the next life,
         // or in the one after it, as an event that its predecessor never read may end a worker before it is damaged.
-        var last = lives
-        while last < lives + 3, exits.all.last?.reason.hasPrefix("broke the protocol: its outbox is damaged: ") != true
-        {
-            last += 1
-            await ready.wait { [last] in $0.count == last + 1 }
-            let worker = try #require(ready.all.last { $0.worker == "faulty" }?.pid)
-            _ = SharedMemory(of: worker)?.write(Array(repeating: 0x0F, count: 8), at: 24)
-            _ = ProcessSignal.kill(worker)
-            await exits.wait { [last] in $0.count == last }
+        var damaged = 0
+        while damaged < 3, exits.all.last?.reason.hasPrefix("broke the protocol: its outbox is damaged: ") != true {
+            damaged += 1
+            let life = try await life(ready, exits)
+            _ = SharedMemory(of: life.process)?.write(Array(repeating: 0x0F, count: 8), at: 24)
+            _ = ProcessSignal.kill(life.process)
+            await exits.wait { life.isOver($0) }
         }
         #expect(raced > lives / 2)
         #expect(changes > raced)
@@ -85,7 +102,7 @@ struct RacedMemoryTests {
         let found = "\(violations) found to break the protocol"
         print("\(misbehaviour): \(lives) lives, \(raced) of them raced with \(changes) changes, \(found)")
         #expect(violations > 0)
-        await ready.wait { [last] in $0.count == last + 2 }
+        _ = try await life(ready, exits)
         // A thread that has just reported the end of its link still has to let go of the memory.
         let deadline = MonotonicClock.now() + 60_000_000_000
         while try CurrentProcess.openDescriptors().count > before, MonotonicClock.now() < deadline {

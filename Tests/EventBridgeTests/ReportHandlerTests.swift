@@ -151,6 +151,8 @@ struct ReportHandlerTests {
             guard told.count == 0 else { return told.add(exit.next) }
             told.add(exit.next)
             Task {
+                // One that still waits for its start when the bridge ends has no second end.
+                await wait(for: "a", start: 2, in: bridge)
                 await bridge.shutdown()
                 ended.open()
             }

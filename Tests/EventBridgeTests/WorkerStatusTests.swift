@@ -151,6 +151,10 @@ struct WorkerStatusTests {
             return await group.reduce(into: []) { $0.append($1) }
         }
         await bridge.shutdown()
+        // Of a long story shutdown waits a few seconds for the end to be told.
+        for told in [all] + latecomers.map(\.0) {
+            await told.wait { $0.last?.workers.allSatisfy { $0.state == .stopped } == true }
+        }
         let truth = all.all
         #expect(isSequence(truth))
         for (updates, _) in latecomers {
