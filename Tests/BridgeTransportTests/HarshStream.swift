@@ -21,6 +21,9 @@ final class HarshStream: PassingStream, @unchecked Sendable {
         var cuts: Set<Int> = []
     }
 
+    /// Where a small frame can be cut.
+    static let smallCuts = 1...48
+
     private let lock = Lock()
     private var random: SeededGenerator
     private var done = Deeds()
@@ -60,6 +63,15 @@ final class HarshStream: PassingStream, @unchecked Sendable {
         case 5...31: Int.random(in: 1...9, using: &random)
         default: Int.random(in: 1...100, using: &random)
         }
+    }
+
+    /// How much to read so that the read ends inside a small frame where none has ended: in a short run chance alone
+    /// may leave a place out.
+    ///
+    /// With the lock held.
+    private func drawCut() -> Int? {
+        Self.smallCuts.filter { $0 > split.have && !done.cuts.contains($0) }.randomElement(using: &random)
+            .map { $0 - split.have }
     }
 
     /// Once in so many times.
@@ -109,7 +121,7 @@ final class HarshStream: PassingStream, @unchecked Sendable {
         }
         let (plan, size): (Plan, Int) = lock.withLock {
             done.reads += 1
-            let size = drawSize()
+            let size = happens(onceIn: 8) ? drawCut() ?? drawSize() : drawSize()
             // One for certain: in a short run chance alone may leave out what happens so seldom.
             if happens(onceIn: 500) || done.reads == 50 {
                 done.pauses += 1
@@ -143,7 +155,7 @@ final class HarshStream: PassingStream, @unchecked Sendable {
 /// Follows the frames in a stream of bytes, whatever pieces they come in.
 private struct FrameSplit {
     /// Of the present frame.
-    private var have = 0
+    private(set) var have = 0
     private var length = 0
 
     /// - Returns: How many bytes of the last frame these bytes end with; 0 if it is whole.

@@ -26,6 +26,8 @@ struct HeldEventTests {
         // Events leave ahead of messages: had they left at all, they would have come before this.
         pair.host.send(.heartbeat)
         pair.workerDelegate.messages.wait { $0.count == 2 }
+        // Noted at the end of its handler, while another thread may have read on.
+        pair.workerDelegate.events.wait { !$0.isEmpty }
         #expect(pair.workerDelegate.events.value.map(\.number) == [1])
         #expect(!pair.host.release(sequence, at: context.nanosecondsSinceEpoch))
         pair.host.flush(at: WallClock.now())

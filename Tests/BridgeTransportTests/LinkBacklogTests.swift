@@ -42,6 +42,8 @@ struct LinkBacklogTests {
     func settledBySharedMemory() throws {
         let pair = try Self.pair { $0 }
         Self.ask(1...100, of: pair)
+        // The last is noted at the end of its handler, while another thread may have read on.
+        pair.hostDelegate.events.wait { $0.count >= 4 }
         #expect(pair.hostDelegate.events.value.count == 4)
         // The last of them may be acknowledged a moment later.
         waitUntil { pair.host.outboxDepth.events == 0 }

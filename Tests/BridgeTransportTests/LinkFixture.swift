@@ -24,6 +24,8 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
     let events = Shared<[Event]>([])
     let messages = Shared<[ControlMessage]>([])
     let refused = Shared<[Refused]>([])
+    /// Events that have come; each is noted at the end of its handler, while another thread may read on.
+    private let arrivals = Shared(0)
     /// Each with how many events had come before it.
     let gaps = Shared<[(gap: GapFrame, behind: Int)]>([])
     let end = Shared<LinkEnd?>(nil)
@@ -42,6 +44,7 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
     }
 
     func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+        arrivals.change { $0 += 1 }
         let event = Event(
             sequence: head.sequence.asWritten,
             number: link.peerSource.map { link.context(of: head, from: $0).id.number } ?? 0,
@@ -72,7 +75,7 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
     }
 
     func link(_ link: Link, received gap: GapFrame) throws {
-        let behind = events.value.count
+        let behind = arrivals.value
         gaps.change { $0.append((gap, behind)) }
     }
 
