@@ -22,7 +22,24 @@ enum Grandchild {
 
     /// Leaves a process behind that has a session of its own and holds nothing, and tells its number.
     static func leaveDaemon() {
-        system("setsid sleep 300 </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- & echo \"daemon $!\"")
+        system(
+            """
+            setsid sleep 300 </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- &
+            \(untilItIs("sleep 300"))
+            echo "daemon $!"
+            """
+        )
+    }
+
+    /// Lines of a shell that go on once the process in the background is this program, and has left the shell's group:
+    /// before, it would be ended with that.
+    ///
+    /// Without `/proc` they do not wait.
+    private static func untilItIs(_ command: String) -> String {
+        """
+        command=/proc/$!/cmdline
+        while test -e $command && ! tr '\\0' ' ' <$command | grep -q '^\(command)'; do :; done
+        """
     }
 
     /// Leaves a process behind, in a session of its own, that writes to the link as soon as this one is dead, and
@@ -37,6 +54,7 @@ enum Grandchild {
             """
             setsid sh -c 'trap "" PIPE; cat <&\(reading) >/dev/null; printf "\\0\\0\\0\\7garbage" >&\(link); exec sleep 300' \
             >/dev/null 2>&1 &
+            \(untilItIs("sh -c trap"))
             """
         )
         close(reading)

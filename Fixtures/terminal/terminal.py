@@ -8,7 +8,8 @@ What appears on the screen comes on standard output. Each line of standard input
     {"hold": true}        the screen stands still: nothing of what is printed is taken, until {"hold": false}
     {"continue": true}    a program that was stopped goes on, as with `fg`
 
-Standard error says what becomes of the program: "started", "stopped", "ended 0", "ended by signal 2".
+Standard error says what becomes of the program: "started", "stopped", "ended 0", "ended by signal 2". It also says that
+the window has its new width: "40 columns".
 """
 
 import fcntl
@@ -107,6 +108,7 @@ def main():
                         os.write(master, order["type"].encode())
                     if "columns" in order:
                         resize(master, order["columns"])
+                        os.write(2, b"%d columns\n" % order["columns"])
                     holds = order.get("hold", holds)
                     if "continue" in order:
                         os.killpg(program, signal.SIGCONT)

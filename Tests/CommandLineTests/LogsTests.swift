@@ -124,9 +124,12 @@ struct LogsTests {
     func pool() async throws {
         let pool = Self.worker("render", more: ", pool: { members: 2 }")
         try await withBridge(pool, ready: 2) { workspace, bridge in
+            // Two pipes have no order between them.
+            for name in ["render.1", "render.2"] {
+                _ = try #require(await bridge.line(with: "[\(name)] start \(name)"))
+            }
             for number in 1...4 {
                 try await print("job\(number)", in: workspace)
-                // Two pipes have no order between them.
                 _ = try #require(await bridge.line(with: "job\(number) 1"))
             }
             let result = try await logs("render", in: workspace)

@@ -9,6 +9,8 @@ struct MisbehaviourCase: Sendable, CustomTestStringConvertible {
     let sentences: [String]
     /// Whether it takes a second one, as nothing else would end the run.
     var isStopped = false
+    /// Whether the run goes on until the worker has been killed and started again: what kills it is none of its events.
+    var endsWhenReplaced = false
     /// Whether there is work for it; else the run ends when no worker is left, and chance cannot lay an end at an
     /// event's door.
     var hasWork = true
@@ -163,7 +165,8 @@ struct MisbehaviourTests {
         MisbehaviourCase(
             name: "burst-outside",
             status: 0,
-            sentences: [ready, dies("killed by SIGKILL (9)#")]
+            sentences: [ready, dies("killed by SIGKILL (9)" + again), ready],
+            endsWhenReplaced: true
         ),
         harmless(
             "flood-stdout",
@@ -226,17 +229,22 @@ struct MisbehaviourTests {
         let workspace = try Workspace()
         try workspace.write("bridge.json5", Self.configuration(misbehaviour.name))
         // One is enough for who hangs over each, and takes its time for that.
-        let works = ["hang", "spin"].contains(misbehaviour.name) ? [(300, "t1")] : [(300, "t1"), (2, "t2")]
+        let works =
+            ["hang", "spin", "burst-outside"].contains(misbehaviour.name) ? [(300, "t1")] : [(300, "t1"), (2, "t2")]
         let input = works.map { number, text in
             #"{"type": "WorkRequested", "data": {"number": \#(number), "text": "\#(text)"}}"# + "\n"
         }
         let options = misbehaviour.hasWork ? ["--input", "-", "--exit-when-idle"] : []
+        let starts = Count()
         let result = try await SupervisorProgram.run(
             ["run", "bridge.json5"] + options,
             in: workspace.path,
             input: misbehaviour.hasWork ? input.joined() : "",
+            waitsForInput: misbehaviour.endsWhenReplaced,
             onError: { program, line in
-                if misbehaviour.isStopped, line.contains("is ready") { program.terminate() }
+                guard line.contains("is ready") else { return }
+                if misbehaviour.isStopped { program.terminate() }
+                if misbehaviour.endsWhenReplaced, starts.increment() == 2 { program.finishInput("") }
             }
         )
         #expect(result.status == .exited(code: misbehaviour.status), "\(result.errors)")

@@ -108,7 +108,9 @@ struct RunTests {
         )
         let result = try await workspace.run("run", "bridge.json5")
         #expect(result.status == .exited(code: 69))
-        #expect(result.errors.contains { $0.hasSuffix("was not ready 100 ms after its start; stopped") })
+        // On a busy machine it is given more time.
+        let sentence = /was not ready ([0-9]{3}(\.[0-9]+)? ms|[0-9]+(\.[0-9]+)? s) after its start; stopped$/
+        #expect(result.errors.contains { $0.contains(sentence) }, "\(result.errors)")
     }
 
     @Test("shows what a program prints, harmless for a terminal", .timeLimit(.minutes(5)))

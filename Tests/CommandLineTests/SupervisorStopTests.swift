@@ -3,8 +3,8 @@ import Testing
 
 @Suite("A supervisor that is stopped and continued")
 struct SupervisorStopTests {
-    /// Many times what a worker may be silent.
-    private static let stop = Duration.seconds(2)
+    /// Far longer than a worker may be silent, and that is longer than one waits for a processor.
+    private static let stop = Duration.seconds(4)
 
     @Test("A11: takes none of its workers for dead, and they go on with their work", .timeLimit(.minutes(5)))
     func noWorkerIsReplaced() async throws {
@@ -12,9 +12,9 @@ struct SupervisorStopTests {
         let names = ["a", "b", "c", "d", "e", "f"]
         let workers = names.map { name in
             """
-            { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "slow:1s"],
+            { name: "\(name)", executable: "faulty-worker", arguments: ["--misbehave", "slow:2s"],
               \(Workspace.workerEnvironment), subscribes: ["WorkRequested"], handshake: "4m",
-              heartbeat: { every: "100ms", tolerance: 5 } },
+              heartbeat: { every: "100ms", tolerance: 15 } },
             """
         }
         try workspace.write("bridge.json5", "{ workers: [\n\(workers.joined(separator: "\n"))\n] }")

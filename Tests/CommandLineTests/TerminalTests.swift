@@ -128,6 +128,7 @@ struct TerminalTests {
         let wide = try #require(await tail.line { $0.contains("WorkDone") && $0.contains("111") })
         #expect((99...100).contains(columns(wide)), "\(wide)")
         tail.resize(columns: 70)
+        _ = try #require(await tail.line { $0 == "70 columns" })
         try await publish(222)
         let narrow = try #require(await tail.line { $0.contains("WorkDone") && $0.contains("222") })
         #expect((69...70).contains(columns(narrow)), "\(narrow)")
