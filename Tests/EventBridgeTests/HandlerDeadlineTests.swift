@@ -90,7 +90,7 @@ struct HandlerDeadlineTests {
                 faulty(
                     "slow:100ms",
                     subscribes: [WorkRequested.self],
-                    limits: WorkerLimits(handlerDeadline: .milliseconds(1_500))
+                    limits: WorkerLimits(handlerDeadline: .milliseconds(2_500))
                 )
             ]
         )
