@@ -227,7 +227,8 @@ struct SocketListenerTests {
         next.stop()
         client.stop()
         host.stop()
-        #expect(access(path, F_OK) != 0 && access(path + ".lock", F_OK) != 0)
+        // A look that was under way makes them once more and removes them.
+        waitUntil { access(path, F_OK) != 0 && access(path + ".lock", F_OK) != 0 }
     }
 
     @Test(
