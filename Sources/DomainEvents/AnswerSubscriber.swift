@@ -4,7 +4,7 @@ import Locks
 /// for an answer.
 final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
-    private var arrived: [Answer] = []
+    private var arrived: [(event: Answer, isCaused: Bool)] = []
     private var uncausedCount = 0
     private let request: EventID
     private let matches: @Sendable (Answer) -> Bool
@@ -28,16 +28,18 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         key: AnyHashable?
     ) -> AppendOutcome {
         // A fresh event has no cause.
-        guard case .full(let context) = stamp, context.cause != nil || context.id == request else {
-            uncausedCount += 1
-            return .settled
+        let isCaused: Bool
+        if case .full(let context) = stamp, context.cause != nil || context.id == request {
+            guard context.root == request, context.id != request else { return .settled }
+            isCaused = true
+        } else {
+            isCaused = false
         }
-        guard context.root == request, context.id != request else { return .settled }
-        arrived.append(event.copy(as: Answer.self))
+        arrived.append((event.copy(as: Answer.self), isCaused))
         return [.wake, .settled]
     }
 
-    /// How many events of the answer's type came without a cause, as a phrase; nil if none did.
+    /// How many events came without a cause that would have been the answer, as a phrase; nil if none did.
     ///
     /// One of them may have been meant as the answer: the handler may have published it in a task or on a thread that
     /// it made.
@@ -53,7 +55,9 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
             return self.arrived
         }
         for answer in arrived where gate.enter() {
-            if matches(answer) { take(answer) }
+            if matches(answer.event) {
+                if answer.isCaused { take(answer.event) } else { lock.withLock { uncausedCount += 1 } }
+            }
             gate.exit()
         }
     }

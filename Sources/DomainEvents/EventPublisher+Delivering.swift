@@ -192,7 +192,8 @@ extension EventPublisher {
     ///   - answer: the type of the answer.
     ///   - limit: how long this waits in all.
     ///   - clock: measures that time.
-    ///   - matches: tells which of the caused events is the answer; for enum events.
+    ///   - matches: tells which of the caused events is the answer; for enum events. It is asked of events without a
+    ///     cause as well: the error for a request that is not answered in time counts those that it takes.
     /// - Throws: ``DeliveryError`` if nothing subscribes to the event, an outbox does not take it, a process refuses it
     ///   or is unavailable, or there is no answer in time. The error of a handler of the event here, if there is no
     ///   answer by then. `CancellationError` if the task is cancelled.

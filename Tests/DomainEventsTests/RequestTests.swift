@@ -297,6 +297,24 @@ struct RequestTests {
         subscription.cancel()
     }
 
+    @Test("D5: what the request's predicate does not take is not counted among the answers without a cause")
+    func uncausedEventThatIsNoAnswer() async throws {
+        let (clock, began) = (HandClock(), Collected<Int>())
+        let subscription = publisher.subscribe(to: Ping.self) { began.add($0.number) }
+        let request = Task { [publisher] in
+            try await publisher.request(Ping(1), awaiting: Pong.self, within: .seconds(5), clock: clock) {
+                $0.number == 1
+            }
+        }
+        await began.wait(for: 1)
+        for number in 1...3 { publisher.publish(Pong(number)) }
+        await clock.asleep.wait(for: 1)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: DeliveryError.self) { try await request.value }
+        #expect(error?.description.contains("within 5.0 seconds; 1 Pong came that nothing had caused") == true)
+        subscription.cancel()
+    }
+
     @Test("a handler that never returns keeps no publisher once its caller waits no longer")
     func publisherIsLetGo() async throws {
         let queue = DispatchQueue(label: "stands still", attributes: .initiallyInactive)
