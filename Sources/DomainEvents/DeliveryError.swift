@@ -34,6 +34,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         let event: String
         let id: EventID?
         let worker: String?
+        let field: String?
         let description: String
         let progress: DeliveryProgress?
 
@@ -43,12 +44,14 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
             id: EventID?,
             at worker: String?,
             _ description: String,
+            _ field: String?,
             _ progress: DeliveryProgress?
         ) {
             self.code = code
             self.event = event
             self.id = id
             self.worker = worker
+            self.field = field
             self.description = description
             self.progress = progress
         }
@@ -62,11 +65,17 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The name of the event that could not be sent.
     public var event: String { report.event }
 
-    /// The identity of that event; nil if the event failed before it had one, or while the caller waited for room.
+    /// The identity of that event, whether or not it was published; nil if the call or the name alone was wrong.
     public var id: EventID? { report.id }
 
     /// The process that did not take or could not handle the event; nil if it was this process, or none in particular.
     public var worker: String? { report.worker }
+
+    /// The path of the field that could not be encoded or decoded, such as `items[3].title`.
+    ///
+    /// Nil if the failure is about no field in particular. For an event that another process has refused, it is the
+    /// field that the refusal names in the words of this library; a worker in another language words it as it likes.
+    public var field: String? { report.field }
 
     /// A sentence that names the event, the process, what was found and what was allowed.
     public var description: String { report.description }
@@ -80,13 +89,15 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         id: EventID? = nil,
         at worker: String? = nil,
         _ description: String,
+        field: String? = nil,
         progress: DeliveryProgress? = nil
     ) {
-        report = Report(code, of: event, id: id, at: worker, description, progress)
+        report = Report(code, of: event, id: id, at: worker, description, field, progress)
     }
 
     /// The same error for the event with this identity, unless it has one.
-    func identified(by id: EventID) -> DeliveryError {
-        self.id == nil ? DeliveryError(code, of: event, id: id, at: worker, description, progress: progress) : self
+    package func identified(by id: EventID) -> DeliveryError {
+        guard self.id == nil else { return self }
+        return DeliveryError(code, of: event, id: id, at: worker, description, field: field, progress: progress)
     }
 }

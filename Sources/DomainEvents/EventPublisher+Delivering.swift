@@ -32,7 +32,8 @@ extension EventPublisher {
 
     /// Separate from ``send(_:)``, so that `send` takes no memory for what it mostly does not need.
     private func sendWhenRoom<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
-        let reserved = try await reserveRoom(for: event, in: channel)
+        // The event gets its context after the wait, as its time is that of its publication.
+        let reserved = try await reserveRoom(for: event, in: channel) { makeContext(causedBy: nil).id }
         defer { for room in reserved { room.giveBack() } }
         let context = makeContext(causedBy: EventContext.current)
         guard let routes = channel.currentRoutes() else {
@@ -88,12 +89,23 @@ extension EventPublisher {
         }
     }
 
+    /// - Parameter id: gives the event's identity, for the error if no room will come.
     /// - Returns: The rooms that keep a place for the event until the caller gives it back.
-    private func reserveRoom<E: DomainEvent>(for event: E, in channel: EventChannel<E>) async throws -> [Room] {
+    private func reserveRoom<E: DomainEvent>(
+        for event: E,
+        in channel: EventChannel<E>,
+        id: () -> EventID
+    ) async throws -> [Room] {
         // A handler never waits for room: it has to return, as that is what makes room.
         if DeliveryThread.current.isDelivering || EventContext.handledByTask != nil { return [] }
         guard let routes = channel.currentRoutes() else { return [] }
-        for forwarder in routes.forwarders where !forwarder.hasRoom { try await forwarder.waitForRoom(for: event) }
+        for forwarder in routes.forwarders where !forwarder.hasRoom {
+            do {
+                try await forwarder.waitForRoom(for: event)
+            } catch let failure as DeliveryError {
+                throw failure.identified(by: id())
+            }
+        }
         var reserved: [Room] = []
         do {
             // All callers reserve places in the order of the subscriptions, so they never wait in a circle.
@@ -152,7 +164,7 @@ extension EventPublisher {
     ) async throws -> Value {
         defer { ledger.close() }
         return try await wait.value(within: limit, clock: clock, timeout: timeout) { [self] in
-            let reserved = try await reserveRoom(for: event, in: channel)
+            let reserved = try await reserveRoom(for: event, in: channel) { context.id }
             defer { for room in reserved { room.giveBack() } }
             try wait.beginLeaving()
             // Keeps the ledger incomplete until the event has been handed out everywhere.

@@ -42,6 +42,12 @@ public struct NotificationError: Error, Sendable, CustomStringConvertible {
     }
 }
 
+/// The same sentence for a program that shows errors by their `localizedDescription`.
+extension NotificationError: LocalizedError {
+    /// What ``NotificationError/description`` says.
+    public var errorDescription: String? { description }
+}
+
 extension NotificationError {
     init(_ code: Code, _ notification: Notification.Name, _ event: String, _ error: any Error) {
         let mismatch = FieldMismatch(error, in: event)

@@ -1,3 +1,10 @@
+// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// What ``BridgeHost/apply(_:finishingWithin:)`` has done about each worker; a pool stands for its members.
 public struct AppliedChanges: Sendable, Hashable {
     /// Why something has not come about.
@@ -23,4 +30,10 @@ public struct AppliedChanges: Sendable, Hashable {
 
     /// What has not come about: workers that have not become ready, or go on as they were.
     public var failures: [Failure] = []
+}
+
+/// The same sentence for a program that shows errors by their `localizedDescription`.
+extension AppliedChanges.Failure: LocalizedError {
+    /// What ``AppliedChanges/Failure/description`` says.
+    public var errorDescription: String? { description }
 }

@@ -1,4 +1,5 @@
 import BridgeTransport
+import CBOR
 package import DomainEvents
 
 /// Events without a type whose publisher waits for receipts.
@@ -66,7 +67,8 @@ extension EventRouter {
                 .refused,
                 of: entry.name,
                 id: context.id,
-                "\(entry.name) was refused here: \(text)"
+                "\(entry.name) was refused here: \(text)",
+                field: CBORError.field(named: text)
             )
             ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: failure))
         }

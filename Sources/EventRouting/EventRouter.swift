@@ -1,6 +1,7 @@
 package import BridgePlatform
 package import BridgeProtocol
 package import BridgeTransport
+import CBOR
 package import DomainEvents
 import Locks
 import Synchronization
@@ -120,13 +121,15 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Why the router does not take an event of this process; nil if it takes it.
     func refusal(of name: String, _ context: EventContext) -> DeliveryError? {
-        guard isIntakeClosed.load(ordering: .relaxed), context.cause == nil else { return nil }
-        return DeliveryError(
-            .shuttingDown,
-            of: name,
-            id: context.id,
-            "\(name) was not taken: the bridge is shutting down"
-        )
+        context.cause == nil ? refusalOfWaiting(name)?.identified(by: context.id) : nil
+    }
+
+    /// Why a caller that has waited for room waits no longer, if the reason is the end of the bridge; nil otherwise.
+    ///
+    /// A handler never waits, so the event has no cause.
+    func refusalOfWaiting(_ name: String) -> DeliveryError? {
+        guard hasClosedIntake else { return nil }
+        return DeliveryError(.shuttingDown, of: name, "\(name) was not taken: the bridge is shutting down")
     }
 
     /// Calls `body` once all reports and losses so far have been delivered: at once if they have been, and after
@@ -459,7 +462,13 @@ package final class EventRouter: @unchecked Sendable {
         case .unwanted: return .success(targets)
         case .refused(_, let text):
             return .failure(
-                DeliveryError(.notEncodable, of: name, id: context.id, "\(name) was refused here: \(text)")
+                DeliveryError(
+                    .notEncodable,
+                    of: name,
+                    id: context.id,
+                    "\(name) was refused here: \(text)",
+                    field: CBORError.field(named: text)
+                )
             )
         }
     }

@@ -200,7 +200,8 @@ final class NamedEvents: @unchecked Sendable {
                 .notEncodable,
                 of: name,
                 id: context.id,
-                "\(name) cannot be encoded: \(CBORError.sentence(of: error))"
+                "\(name) cannot be encoded: \(CBORError.sentence(of: error))",
+                field: (error as? CBORError)?.field
             )
             return refused(failure, context, intake, by: router)
         }

@@ -38,5 +38,12 @@ final class NamedForwarder: EventForwarder {
 
     var hasRoom: Bool { entry.hasRoom }
 
-    func waitForRoom<E: DomainEvent>(for event: E) async throws { try await entry.waitForRoom(for: event) }
+    func waitForRoom<E: DomainEvent>(for event: E) async throws {
+        do {
+            try await entry.waitForRoom(for: event)
+        } catch let failure as DeliveryError {
+            // The workers stop with the bridge: that they do is not the reason.
+            throw router.refusalOfWaiting(entry.name) ?? failure
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import BridgeProtocol
+import CBOR
 import DomainEvents
 import Locks
 
@@ -55,7 +56,14 @@ extension ProcessReceipt {
             process: receipt.process,
             handlers: receipt.handlers.clamped(to: 0...Int(UInt32.max)),
             failure: failure.map {
-                DeliveryError($0.code, of: ledger.name, id: ledger.id, at: process, $0.sentence)
+                DeliveryError(
+                    $0.code,
+                    of: ledger.name,
+                    id: ledger.id,
+                    at: process,
+                    $0.sentence,
+                    field: $0.code == .refused ? CBORError.field(named: receipt.text) : nil
+                )
             },
             passedOnTo: receipt.passedOnTo
         )

@@ -104,4 +104,42 @@ struct ErrorTests {
         #expect(cut.sentenceOfValue == cut.description)
         #expect(cut.description.contains("byte 9"))
     }
+
+    /// An error of each kind that is about a value, without its path.
+    private static let mistakes: [CBORError.Code] = [
+        .numberOutOfRange(value: "300", type: "UInt8"), .duplicateKey("\"a\""), .missingElement(index: 2),
+        .typeMismatch(expected: "a text string", found: "the integer 7"), .missingKey("color"), .unknownCase("c"),
+        .invalidValue("it is too wide"), .valueNotEncodable("it is no number"), .missingKey("look at me"),
+        .unknownCase("look at me"),
+    ]
+
+    @Test("the sentence of an error names the same field as the error", arguments: mistakes)
+    func field(of code: CBORError.Code) {
+        for path in ["", "box", "box.id", "items[3].title", "[0]"] {
+            let error = CBORError(code, offset: 12, path: path)
+            #expect(CBORError.field(named: error.sentenceOfValue) == error.field, "\(error.sentenceOfValue)")
+        }
+    }
+
+    @Test("the field of an error is that which is wrong, or that which is missing")
+    func field() {
+        #expect(CBORError(.missingKey("color"), offset: 0).field == "color")
+        #expect(CBORError(.missingKey("color"), offset: 0, path: "box").field == "box.color")
+        #expect(CBORError(.missingElement(index: 1), offset: 0, path: "items").field == "items[1]")
+        #expect(CBORError(.unknownCase("c"), offset: 0, path: "kind").field == "kind")
+        #expect(CBORError(.unknownCase("c"), offset: 0).field == nil)
+    }
+
+    @Test(
+        "other sentences name no field",
+        arguments: [
+            "", ".", "the shelf is full at noon.", "StoreFull() (handler at Warehouse/Store.swift:12)",
+            "The value was refused: it is at most 3.", "The key \"color", "The key \"color.",
+            "Expected a text string but found the integer 7 at items[1].ti",
+            "The input ends in the middle of an item at byte 12.",
+        ]
+    )
+    func noField(in sentence: String) {
+        #expect(CBORError.field(named: sentence) == nil)
+    }
 }

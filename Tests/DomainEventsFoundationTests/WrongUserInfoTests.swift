@@ -118,6 +118,7 @@ struct WrongUserInfoTests {
     @Test func whenAnEnumHasNoSuchCase() {
         let error = error(ParcelStored.self, Self.dictionary { $0["kind"] = "stone" })
         #expect(error?.path == "kind")
+        #expect((error as (any Error)?)?.localizedDescription == error?.description)
         #expect(error?.found.contains("stone") == true)
     }
 

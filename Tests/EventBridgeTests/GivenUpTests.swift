@@ -35,10 +35,52 @@ struct GivenUpTests {
                 await Task.yield()
             }
         }
-        #expect(error?.code == .workerUnavailable)
+        #expect(error?.code == .workerUnavailable && error?.worker == "broken")
+        #expect(error?.id?.origin == "host")
         let failure = await #expect(throws: BridgeError.self) { try await start.value }
         #expect(failure?.description.contains("5 restarts within 10 s; last: exited with status 70") == true)
         #expect(gaveUp.all.map(\.worker) == ["broken"])
         withExtendedLifetime(subscription) {}
+    }
+    @Test("callers that wait for room as the bridge shuts down learn that it does", .timeLimit(.minutes(5)))
+    func pendingSendsAtShutdown() async throws {
+        let publisher = EventPublisher()
+        let (gate, sent) = (ErrandGate(), Collected<Int>())
+        let worker = InMemoryWorker("stuck", subscribes: [LetterPosted.self], limits: WorkerLimits(outbox: 1 << 10)) {
+            [$0.subscribe(to: LetterPosted.self) { (_: LetterPosted) async in await gate.pass() }]
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        let sending = Task {
+            for number in 1...Int.max {
+                try await publisher.send(LetterPosted(number: number))
+                sent.add(number)
+            }
+        }
+        // Long enough for it to come to a stand; if it were too short, less would be shown.
+        var before = 0
+        repeat {
+            before = sent.count
+            try await Task.sleep(for: .milliseconds(100))
+        } while before == 0 || before < sent.count
+        let delivering = Task { try await publisher.deliver(LetterPosted(number: 0), within: .seconds(240)) }
+        try await Task.sleep(for: .milliseconds(100))
+        let stopping = Task { await bridge.shutdown(drainingWithin: .zero) }
+        let hurrying = Task {
+            while !Task.isCancelled {
+                bridge.hurryShutdown()
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }
+        let errors = [
+            await #expect(throws: DeliveryError.self) { try await sending.value },
+            await #expect(throws: DeliveryError.self) { try await delivering.value },
+        ]
+        for error in errors {
+            #expect(error?.code == .shuttingDown, "\(String(describing: error))")
+            #expect(error?.id?.origin == "host" && error?.event == LetterPosted.eventName)
+        }
+        gate.open()
+        _ = await stopping.value
+        hurrying.cancel()
     }
 }

@@ -1,5 +1,6 @@
 import DomainEvents
 import ExampleDomain
+import Foundation
 import Locks
 import Supervision
 import TestSupport
@@ -59,7 +60,9 @@ struct ReplacementRecordsTests {
         var changed = pooled
         changed.child.environment["VARIANT"] = "2"
         let changes = try await bridge.apply([changed], finishingWithin: patience)
-        #expect(changes.failures.map(\.worker) == ["pool.1"])
+        let failure = try #require(changes.failures.first)
+        #expect(changes.failures.count == 1 && failure.worker == "pool.1")
+        #expect((failure as any Error).localizedDescription == failure.description)
         #expect(ProcessSignal.kill(try #require(handing)))
         try await replacing.value
         #expect(bridge.core.specification(1).child.environment["VARIANT"] == "2")

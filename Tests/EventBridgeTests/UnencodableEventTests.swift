@@ -15,6 +15,22 @@ private struct DollMade: DomainEvent {
     var size: Int { 1 + (inner.first?.size ?? 0) }
 }
 
+/// An event that is written otherwise than it is read, as by the program of another version.
+private struct DollPainted: DomainEvent {
+    struct Paint: Codable, Sendable {
+        let color: Int
+
+        private enum Key: String, CodingKey { case color }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Key.self)
+            try container.encode("red", forKey: .color)
+        }
+    }
+
+    let paints: [Paint]
+}
+
 @Suite("Events that cannot be encoded", .timeLimit(.minutes(5)))
 struct UnencodableEventTests {
     private let publisher = EventPublisher()
@@ -38,6 +54,7 @@ struct UnencodableEventTests {
             let error = error as? DeliveryError
             return error?.code == .notEncodable
                 && error?.description.contains("more than 64 levels deep at inner[0]") == true
+                && error?.field?.hasPrefix("inner[0].inner[0]") == true
         }
         publisher.publish(DollMade.ofSize(40))
         await dropped.wait { !$0.isEmpty }
@@ -48,6 +65,24 @@ struct UnencodableEventTests {
         await bridge.waitUntilIdle()
         #expect(sizes.all == [32])
         reports.cancel()
+        await bridge.shutdown()
+    }
+
+    @Test("the error for an event that another process cannot read has the path of the field")
+    func fieldThatCannotBeRead() async throws {
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("shelf", subscribes: [DollPainted.self]) { publisher in
+                    [publisher.subscribe(to: DollPainted.self) { _ in }]
+                }
+            ]
+        )
+        let error = await #expect(throws: DeliveryError.self) {
+            try await publisher.deliver(DollPainted(paints: [.init(color: 1)]), within: .seconds(240))
+        }
+        #expect(error?.code == .refused && error?.worker == "shelf" && error?.event == DollPainted.eventName)
+        #expect(error?.field == "paints[0].color", "\(String(describing: error))")
         await bridge.shutdown()
     }
 }
