@@ -66,9 +66,13 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
 }
 
 /// Returns when a descriptor is ready for one of these events, or at its end; the call that follows says which.
-func waitUntilReady(_ descriptor: CInt, for events: CInt) {
+///
+/// - Parameter limit: how long this waits; -1 for ever.
+/// - Returns: Whether it is so; false if the time was over first.
+@discardableResult
+func waitUntilReady(_ descriptor: CInt, for events: CInt, milliseconds limit: CInt = -1) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
-    _ = retryingInterrupted { poll(&entry, 1, -1) }
+    return retryingInterrupted { poll(&entry, 1, limit) } != 0
 }
 
 /// Makes a call again for as long as it returns -1 because a signal interrupted it.

@@ -13,28 +13,62 @@ package final class SystemFile: Sendable {
     /// Nil for a standard stream, which is not ours to close.
     private let owned: SharedDescriptor?
     private let number: CInt
+    /// Whether it was opened by the name of a pipe: then its beginning is that of the first process that writes into
+    /// it.
+    private let isNamedPipe: Bool
 
     private init(inherited number: CInt) {
         self.number = number
         owned = nil
+        isNamedPipe = false
     }
 
     /// Takes over a descriptor.
-    package init(_ descriptor: consuming FileDescriptor) {
+    package convenience init(_ descriptor: consuming FileDescriptor) {
+        self.init(descriptor, isNamedPipe: false)
+    }
+
+    private init(_ descriptor: consuming FileDescriptor, isNamedPipe: Bool) {
         number = descriptor.rawValue
+        self.isNamedPipe = isNamedPipe
         owned = SharedDescriptor(descriptor)
     }
 
     /// Opens a file for reading; a directory is refused here and not at the first read.
+    ///
+    /// This does not wait. Of a named pipe that no process has opened for writing yet, the first ``read(upTo:)`` waits.
     package static func open(reading path: String) throws(SystemFileError) -> SystemFile {
         // A NUL would end the name early for the kernel, and another file would be opened.
         guard !path.utf8.contains(0) else { throw SystemFileError("its name has a NUL character") }
-        let number = retryingInterrupted { openFile(path, O_RDONLY | O_CLOEXEC) }
+        let number = retryingInterrupted { openFile(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         guard number >= 0 else { throw SystemFileError(errno) }
-        let file = SystemFile(FileDescriptor(owning: number))
+        let descriptor = FileDescriptor(owning: number)
         var status = stat()
-        if fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { throw SystemFileError(EISDIR) }
-        return file
+        guard fstat(number, &status) == 0 else { throw SystemFileError(errno) }
+        if status.st_mode & S_IFMT == S_IFDIR { throw SystemFileError(EISDIR) }
+        do throws(SystemError) {
+            try FileDescriptor.setBlocking(number, true)
+            let isNamedPipe = status.st_mode & S_IFMT == S_IFIFO ? try !isAnonymous(status) : false
+            return SystemFile(descriptor, isNamedPipe: isNamedPipe)
+        } catch {
+            throw SystemFileError(error.code)
+        }
+    }
+
+    /// Whether a pipe has no name, as one of a shell's `<(…)` that was opened by way of `/dev/fd`.
+    ///
+    /// Such pipes are together on a device of their own. One whose writer has gone stays empty.
+    private static func isAnonymous(_ status: stat) throws(SystemError) -> Bool {
+        let other = try FileDescriptor.pipe()
+        var anonymous = stat()
+        return fstat(other.reading.rawValue, &anonymous) == 0 && anonymous.st_dev == status.st_dev
+    }
+
+    /// Waits until a read finds something or the end, if this is a named pipe; otherwise it returns at once.
+    ///
+    /// - Returns: Whether that was so within the time.
+    package func comes(withinMilliseconds limit: CInt) -> Bool {
+        !isNamedPipe || waitUntilReady(number, for: POLLIN, milliseconds: limit)
     }
 
     /// Opens a file for writing: a new file, or an old one whose content is gone with this.
@@ -75,6 +109,8 @@ package final class SystemFile: Sendable {
 
     /// Reads what there is, waiting for the first byte; nothing at the end.
     package func read(upTo count: Int) throws(SystemFileError) -> [UInt8] {
+        // Before a process has opened it for writing, such a pipe looks as it does at its end.
+        if isNamedPipe { waitUntilReady(number, for: POLLIN) }
         var failure: CInt?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             while true {

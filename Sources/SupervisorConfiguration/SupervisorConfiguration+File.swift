@@ -5,20 +5,31 @@ extension SupervisorConfiguration {
     /// A file larger than this is no configuration that a person wrote.
     static let greatestFileSize = 1 << 20
 
+    /// How long a named pipe may stay as it is before it is given up, in milliseconds.
+    static let patience: CInt = 5_000
+
     /// Reads and checks a configuration file; pipes are fine too.
+    ///
+    /// - Parameter patience: how long a named pipe may stay as it is, in milliseconds: one into which no process writes
+    ///   would otherwise hold up a supervisor that reads its configuration again.
     package static func load(
         file: String,
-        programs: ProgramSearch? = nil
+        programs: ProgramSearch? = nil,
+        patience: CInt = patience
     ) throws(SupervisorConfigurationError) -> SupervisorConfiguration {
-        try parse(try contents(of: file), file: file, programs: programs)
+        try parse(try contents(of: file, patience), file: file, programs: programs)
     }
 
-    private static func contents(of file: String) throws(SupervisorConfigurationError) -> [UInt8] {
-        do {
+    private static func contents(of file: String, _ patience: CInt) throws(SupervisorConfigurationError) -> [UInt8] {
+        do throws(SystemFileError) {
             let opened = try SystemFile.open(reading: file)
             var bytes: [UInt8] = []
             // Counted while reading, since the size that the kernel states is no limit for pipes and devices.
             while bytes.count <= greatestFileSize {
+                guard opened.comes(withinMilliseconds: patience) else {
+                    let time = Duration.milliseconds(Int64(patience))
+                    throw SystemFileError("it is a named pipe, and for \(time) nothing was written into it")
+                }
                 let chunk = try opened.read(upTo: 64 << 10)
                 if chunk.isEmpty { return bytes }
                 bytes += chunk

@@ -49,7 +49,7 @@ extension Subcommand {
                     expected: "a file, or - for standard input",
                     values: .file
                 ),
-                summary: "publish the events of a file, or of standard input: one JSON object a line such as",
+                summary: "publish the events of a file, a pipe, or standard input: one JSON object a line such as",
                 details: [
                     #"{"type": "BoxOrdered", "data": {"label": "Books"}}"#,
                     "The other attributes of a printed event may stand there too; they are ignored.",
