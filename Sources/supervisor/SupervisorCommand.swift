@@ -25,6 +25,7 @@ enum SupervisorCommand {
         case .manual(let topic): return say(ManualPage.text(topic))
         case .version: return say("supervisor, \(LibraryVersion.text)")
         case .completion(let shell): return say(CompletionScript.text(for: shell))
+        case .completionNames(let names): return await names.run().map(say) ?? .success
         case .check(let configuration): return answer(CheckCommand(configuration: configuration).run())
         case .graph(let configuration, let format):
             return answer(GraphCommand(configuration: configuration, format: format).run())

@@ -28,15 +28,38 @@ struct CompletionTests {
         (["dead-letters", "list", "--ev"], ["--event"]),
     ]
 
+    /// What a shell has to offer where a supervisor runs with the workers `mail` and `store`.
+    static let named: [(typed: [String], offered: [String])] = [
+        (["restart", "--control", "run/s", ""], ["mail", "store"]),
+        (["logs", "--control", "run/s", "st"], ["store"]),
+        (["publish", "--control", "run/s", "WorkReq"], ["WorkRequested"]),
+        (["request", "A", "{}", "--control", "run/s", "--awaiting", "WorkReq"], ["WorkRequested"]),
+        (["tail", "--control", "run/s", "--from", "m"], ["mail"]),
+        // There is no supervisor.
+        (["restart", "--control", "run/none", ""], []),
+    ]
+
+    /// Runs a shell with a script in a directory where a supervisor runs with two workers.
+    private func linesBesideSupervisor(_ shell: String, _ script: String) async throws -> [String]? {
+        let workspace = try Workspace()
+        let supervisor = try await RunningSupervisor.start(["mail", "store"], in: workspace)
+        let products = try SupervisorProgram.products()
+        // The script calls the program by the name that stands first on the line.
+        let path = shell == "fish" ? "set -gx PATH '\(products)' $PATH" : "PATH='\(products)':$PATH"
+        let found = try await lines(shell, "\(path)\n\(script)", in: workspace)
+        #expect(try await supervisor.terminate().status == .exited(code: 0))
+        return found
+    }
+
     /// Runs a shell with a script in a directory where there is a file, and gives the lines that it prints.
-    private func lines(_ shell: String, _ script: String) async throws -> [String]? {
+    private func lines(_ shell: String, _ script: String, in workspace: Workspace? = nil) async throws -> [String]? {
         let places: [String] = ["/usr/bin/\(shell)", "/bin/\(shell)"]
         let program = places.first { access($0, X_OK) == 0 }
         guard let program else {
             CurrentProcess.report("not tested: completion in \(shell), as there is no \(shell)")
             return nil
         }
-        let workspace = try Workspace()
+        let workspace = try workspace ?? Workspace()
         try workspace.write("some file", "")
         try workspace.write("script", script)
         let completion = try await workspace.run("completion", shell)
@@ -79,6 +102,70 @@ struct CompletionTests {
         }
         guard let found = try await lines("fish", "source completion\n" + calls.joined(separator: "\n")) else { return }
         #expect(found == Self.lines.map { $0.offered.joined(separator: "|") })
+    }
+
+    @Test("bash offers the workers and events of a running supervisor", .timeLimit(.minutes(5)))
+    func bashNames() async throws {
+        let calls = Self.named.map { line in
+            let words = (["supervisor"] + line.typed).map { "'\($0)'" }.joined(separator: " ")
+            // On a machine that is slow the program may give up; a person presses the key again.
+            return """
+                COMP_WORDS=(\(words)); COMP_CWORD=\(line.typed.count); COMPREPLY=()
+                for ((turn = 0; turn < \(line.offered.isEmpty ? 1 : 60) && ${#COMPREPLY[@]} == 0; turn++)); do _supervisor; done
+                printf '%s\\n' "${COMPREPLY[@]}" | sort | paste -s -d '|'
+                """
+        }
+        let script = "source completion\n" + calls.joined(separator: "\n")
+        guard let found = try await linesBesideSupervisor("bash", script) else { return }
+        #expect(found == Self.named.map { $0.offered.joined(separator: "|") })
+    }
+
+    @Test("fish offers them as well", .timeLimit(.minutes(5)))
+    func fishNames() async throws {
+        let calls = Self.named.map { line in
+            """
+            set found
+            for turn in (seq \(line.offered.isEmpty ? 1 : 60))
+                set found (complete -C '\((["supervisor"] + line.typed).joined(separator: " "))' | cut -f 1 | sort)
+                if set -q found[1]; break; end
+            end
+            string join '|' $found; true
+            """
+        }
+        let script = "source completion\n" + calls.joined(separator: "\n")
+        guard let found = try await linesBesideSupervisor("fish", script) else { return }
+        // Where there is nothing, there is no line either.
+        #expect(found == Self.named.map { $0.offered.joined(separator: "|") }.filter { !$0.isEmpty })
+    }
+
+    @Test("zsh adds them, with what it was told of the place", .timeLimit(.minutes(5)))
+    func zshNames() async throws {
+        let calls = Self.named.map { line in
+            let words = (["supervisor"] + line.typed).map { "'\($0)'" }.joined(separator: " ")
+            let kind = ["publish", "request"].contains(line.typed[0]) ? "events" : "workers"
+            return """
+                found=()
+                for turn in {1..\(line.offered.isEmpty ? 1 : 60)}; do
+                    words=(\(words)) CURRENT=\(line.typed.count + 1) kind=\(kind); _supervisor
+                    if (($#found > 0)); then break; fi
+                done
+                print -r -- ${(j:|:)${(o)found}}
+                """
+        }
+        let script = """
+            compdef() { : }
+            # What zsh does with the action of the place that is completed: `_supervisor_names workers`, with words of its own.
+            _arguments() {
+                [[ "$*" == *":_supervisor_names $kind"* ]] && _supervisor_names -J group $kind
+            }
+            compadd() {
+                [[ "$1 $2 $3 $4" == "-J group -a names" ]] && found=(${(M)names:#${words[CURRENT]}*})
+            }
+            source completion
+            \(calls.joined(separator: "\n"))
+            """
+        guard let found = try await linesBesideSupervisor("zsh", script) else { return }
+        #expect(found == Self.named.map { $0.offered.joined(separator: "|") })
     }
 
     @Test("zsh understands its script", .timeLimit(.minutes(5)))

@@ -16,6 +16,9 @@ enum CommandLineParser {
         switch first {
         case "--help", "-h": return .help(nil)
         case "--version", "version": return .version
+        case CompletionNames.word:
+            guard let names = CompletionNames(arguments.dropFirst()) else { throw unknown(first) }
+            return .completionNames(names)
         default: break
         }
         guard let name = Subcommand.Name(rawValue: first) else { throw unknown(first) }

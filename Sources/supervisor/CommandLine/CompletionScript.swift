@@ -35,8 +35,19 @@ extension CompletionScript {
         }
         return """
             # Completes the arguments of supervisor in bash: source <(supervisor completion bash)
+            # Prints the workers or events of the supervisor that the line speaks to, if one runs.
+            _supervisor_names() {
+                local index control=''
+                for ((index = 2; index < COMP_CWORD; index++)); do
+                    [[ ${COMP_WORDS[index]} == --control ]] || continue
+                    control=${COMP_WORDS[index + 1]}
+                    if [[ $control == '=' ]]; then control=${COMP_WORDS[index + 2]}; fi
+                done
+                "${COMP_WORDS[0]/#\\~\\//$HOME/}" \(CompletionNames.word) "$1" ${control:+"${control/#\\~\\//$HOME/}"} 2>/dev/null
+            }
             _supervisor() {
-                local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options='' values='' after=''
+                local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+                local options='' values='' after='' name
                 COMPREPLY=()
                 if ((COMP_CWORD == 1)); then
                     mapfile -t COMPREPLY < <(compgen -W '\(names) --help --version' -- "$word")
@@ -56,6 +67,11 @@ extension CompletionScript {
                 elif [[ $values == '<file>' ]]; then
                     compopt -o filenames 2>/dev/null
                     mapfile -t COMPREPLY < <(compgen -f -- "$word")
+                elif [[ $values == '<workers>' || $values == '<events>' ]]; then
+                    # Not by compgen -W, which would run what stands in a name.
+                    while IFS= read -r name; do
+                        if [[ $name == "$word"* ]]; then COMPREPLY+=("$name"); fi
+                    done < <(_supervisor_names "${values:1:-1}")
                 elif [[ -n $values ]]; then
                     mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")
                 fi
@@ -81,6 +97,7 @@ extension CompletionScript {
         case .text: "values=''"
         case .file: "values='<file>'"
         case .choice(let words): "values='\(words.joined(separator: " "))'"
+        case .names(let kind): "values='<\(kind.rawValue)>'"
         }
     }
 }
@@ -106,8 +123,22 @@ extension CompletionScript {
         return """
             #compdef supervisor
             # Completes the arguments of supervisor in zsh: put it as _supervisor into a directory of $fpath.
+            # Adds the workers or events of the supervisor that the line speaks to, if one runs.
+            _supervisor_names() {
+                local -a names
+                local word previous control
+                for word in $words; do
+                    if [[ $previous == --control ]]; then control=${(Q)word}; fi
+                    if [[ $word == --control=* ]]; then control=${(Q)word#*=}; fi
+                    previous=$word
+                done
+                program=${program/#\\~\\//$HOME/} control=${control/#\\~\\//$HOME/}
+                names=(${(f)"$($program \(CompletionNames.word) $argv[-1] $control 2>/dev/null)"})
+                compadd "${(@)argv[1,-2]}" -a names
+            }
             _supervisor() {
                 local -a subcommands
+                local program=${(Q)words[1]}
                 if ((CURRENT == 2)); then
                     subcommands=(
             \(summaries.joined(separator: "\n"))
@@ -130,6 +161,7 @@ extension CompletionScript {
         case .file: "_files"
         case .text: " "
         case .choice(let words): "(\(words.joined(separator: " ")))"
+        case .names(let kind): "_supervisor_names \(kind.rawValue)"
         }
     }
 
@@ -145,6 +177,7 @@ extension CompletionScript {
     fileprivate static var fish: String {
         var lines = [
             "# Completes the arguments of supervisor in fish: save it as ~/.config/fish/completions/supervisor.fish",
+            fishNames,
             "complete -c supervisor -f",
             "complete -c supervisor -n __fish_use_subcommand -l help -d 'tell how it is used'",
             "complete -c supervisor -n __fish_use_subcommand -l version -d 'tell the version'",
@@ -165,11 +198,36 @@ extension CompletionScript {
         return lines.joined(separator: "\n")
     }
 
+    private static var fishNames: String {
+        """
+        # Prints the workers or events of the supervisor that the line speaks to, if one runs.
+        function __supervisor_names
+            set -l words (commandline -opc)
+            set -l control
+            set -l previous
+            for word in $words
+                if test "$previous" = --control
+                    set control $word
+                else if string match -q -- '--control=*' $word
+                    set control (string replace -- --control= '' $word)
+                end
+                set previous $word
+            end
+            if set -q control[1]
+                set control (string replace -r '^~/' "$HOME/" -- $control)
+            end
+            set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
+            command -q $program; and command $program \(CompletionNames.word) $argv[1] $control 2>/dev/null
+        end
+        """
+    }
+
     private static func fishValues(_ values: Subcommand.Values) -> String {
         switch values {
         case .file: "-F"
         case .text: "-f"
         case .choice(let words): "-f -a \(quoted(words.joined(separator: " ")))"
+        case .names(let kind): "-f -a '(__supervisor_names \(kind.rawValue))'"
         }
     }
 

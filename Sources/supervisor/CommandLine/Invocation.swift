@@ -21,6 +21,8 @@ enum Invocation: Sendable, Hashable {
     case events(EventsOptions)
     case trace(TraceOptions)
     case completion(CompletionScript.Shell)
+    /// What a completion script asks for.
+    case completionNames(CompletionNames)
     /// The help on a subcommand, or on the program as a whole.
     case help(Subcommand.Name?)
     /// The same text as a page of the manual.

@@ -26,7 +26,7 @@ extension Subcommand {
 
     /// The operands of each subcommand that publishes an event, as ``EventArgument`` reads it.
     static let publication = [
-        Operand(placeholder: "NAME", noun: "name", expected: "the name of an event", values: .text),
+        Operand(placeholder: "NAME", noun: "name", expected: "the name of an event", values: .names(.events)),
         Operand(
             placeholder: "JSON",
             noun: "JSON",
@@ -40,7 +40,7 @@ extension Subcommand {
         placeholder: "WORKER",
         noun: "worker",
         expected: "the name of a worker or a pool",
-        values: .text
+        values: .names(.workers)
     )
 
     /// The exit statuses of an attempt to attach.

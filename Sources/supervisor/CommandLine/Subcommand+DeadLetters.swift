@@ -27,12 +27,16 @@ extension Subcommand {
             control,
             Option(
                 name: "--event",
-                value: Option.Value(placeholder: "NAME", expected: "the name of an event", values: .text),
+                value: Option.Value(placeholder: "NAME", expected: "the name of an event", values: .names(.events)),
                 summary: "list only letters of this event"
             ),
             Option(
                 name: "--worker",
-                value: Option.Value(placeholder: "NAME", expected: "the name of a worker, or host", values: .text),
+                value: Option.Value(
+                    placeholder: "NAME",
+                    expected: "the name of a worker, or host",
+                    values: .names(.workers)
+                ),
                 summary: "list only letters for this worker; host stands for the supervisor itself"
             ),
             Option(name: "--json", summary: "print one JSON object a line"),

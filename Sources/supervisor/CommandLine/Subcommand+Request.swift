@@ -48,5 +48,9 @@ extension Subcommand {
         ]
     )
 
-    private static let event = Option.Value(placeholder: "NAME", expected: "the name of an event", values: .text)
+    private static let event = Option.Value(
+        placeholder: "NAME",
+        expected: "the name of an event",
+        values: .names(.events)
+    )
 }

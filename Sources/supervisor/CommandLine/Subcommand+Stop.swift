@@ -10,7 +10,7 @@ extension Subcommand {
                 placeholder: "WORKER",
                 noun: "worker",
                 expected: "the name of a worker or a pool",
-                values: .text,
+                values: .names(.workers),
                 isOptional: true
             )
         ],

@@ -11,7 +11,7 @@ extension Subcommand {
                 value: Option.Value(
                     placeholder: "NAME,NAME",
                     expected: "names of events with commas between them",
-                    values: .text
+                    values: .names(.events)
                 ),
                 summary: "only these; the supervisor sends no others. Reports of the bridge about itself, such as",
                 details: [
@@ -21,7 +21,7 @@ extension Subcommand {
             ),
             Option(
                 name: "--from",
-                value: Option.Value(placeholder: "WORKER", expected: "the name of a worker", values: .text),
+                value: Option.Value(placeholder: "WORKER", expected: "the name of a worker", values: .names(.workers)),
                 summary: "only what this worker has published; `input` for what comes from the supervisor itself"
             ),
             Option(

@@ -28,6 +28,8 @@ struct Subcommand: Sendable {
     enum Values: Sendable, Hashable {
         case file
         case choice([String])
+        /// The names of workers or events of a running supervisor, which a shell asks for.
+        case names(CompletionNames.Kind)
         /// Values that a shell cannot know.
         case text
     }
