@@ -44,6 +44,27 @@ enum HostConnection {
         }
     }
 
+    /// Attaches, asks, and leaves, whether or not there was an answer.
+    ///
+    /// - Parameters:
+    ///   - control: the control socket's path as the command line has it.
+    ///   - ask: its error is the command's, if it is one for the command line.
+    static func ask<Answer: Sendable>(
+        _ control: String?,
+        as name: Subcommand.Name,
+        _ ask: (BridgeClient) async throws -> Answer
+    ) async throws(RunFailure) -> Answer {
+        let client = try await attach(to: ControlPath.find(control), as: name, publisher: EventPublisher())
+        let answer: Result<Answer, RunFailure>
+        do {
+            answer = .success(try await ask(client))
+        } catch {
+            answer = .failure(error as? RunFailure ?? RunFailure(error))
+        }
+        await client.close()
+        return try answer.get()
+    }
+
     /// Attaches, asks for the report, and leaves.
     ///
     /// A supervisor of another version cannot be asked. It has reported its state when it refused the client; standard

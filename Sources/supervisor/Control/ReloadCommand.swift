@@ -28,19 +28,13 @@ struct ReloadCommand {
 
     /// - Parameter printing: prints lines.
     func run(printing: (String) -> ProgramStatus) async throws(RunFailure) -> ProgramStatus {
-        let client = try await HostConnection.attach(
-            to: ControlPath.find(options.control),
-            as: .reload,
-            publisher: EventPublisher()
-        )
-        let result: Result<ReloadOutcome, RunFailure>
-        do {
-            result = .success(try await client.reload(within: options.limit))
-        } catch {
-            result = .failure(Self.failure(error))
+        let outcome = try await HostConnection.ask(options.control, as: .reload) { client in
+            do {
+                return try await client.reload(within: options.limit)
+            } catch {
+                throw Self.failure(error)
+            }
         }
-        await client.close()
-        let outcome = try result.get()
         let printed =
             outcome.kind == .taken ? printing(TerminalText.harmless(ReloadText.taken(outcome))) : .success
         guard let failure = ReloadText.failure(outcome) else { return printed }

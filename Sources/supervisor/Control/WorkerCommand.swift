@@ -30,30 +30,19 @@ struct WorkerCommand {
 
     /// - Returns: What the supervisor says about it, if anything.
     func run() async throws(RunFailure) -> String? {
-        let client = try await HostConnection.attach(
-            to: ControlPath.find(control),
-            as: name,
-            publisher: EventPublisher()
-        )
-        let result = await attempt(client)
-        await client.close()
-        return try result.get().map(TerminalText.harmless)
+        try await HostConnection.ask(control, as: name, ask).map(TerminalText.harmless)
     }
 
-    private func attempt(_ client: BridgeClient) async -> Result<String?, RunFailure> {
-        do {
-            let known = try await client.status().workerNames
-            guard known.contains(worker) else { return .failure(RunFailure(unknownWorker: worker, among: known)) }
-            switch action {
-            case .start: return .success(try await client.start(worker))
-            case .signal(let signal): return .success(try await client.signal(worker, signal.rawValue))
-            case .stop: try await client.stop(worker)
-            case .restart: try await client.restart(worker)
-            }
-            return .success(nil)
-        } catch {
-            return .failure(RunFailure(error))
+    private func ask(_ client: BridgeClient) async throws -> String? {
+        let known = try await client.status().workerNames
+        guard known.contains(worker) else { throw RunFailure(unknownWorker: worker, among: known) }
+        switch action {
+        case .start: return try await client.start(worker)
+        case .signal(let signal): return try await client.signal(worker, signal.rawValue)
+        case .stop: try await client.stop(worker)
+        case .restart: try await client.restart(worker)
         }
+        return nil
     }
 }
 

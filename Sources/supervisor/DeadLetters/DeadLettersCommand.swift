@@ -12,19 +12,7 @@ struct DeadLettersCommand {
     /// - Parameter printing: prints lines.
     /// - Returns: The status of the first letter that failed; success if none has.
     func run(printing: (String) -> ProgramStatus) async throws(RunFailure) -> ProgramStatus {
-        let client = try await HostConnection.attach(
-            to: ControlPath.find(options.control),
-            as: .deadLetters,
-            publisher: EventPublisher()
-        )
-        let result: Result<ProgramStatus, RunFailure>
-        do {
-            result = .success(try await answer(client, printing))
-        } catch {
-            result = .failure(RunFailure(error))
-        }
-        await client.close()
-        return try result.get()
+        try await HostConnection.ask(options.control, as: .deadLetters) { try await answer($0, printing) }
     }
 
     private func answer(_ client: BridgeClient, _ printing: (String) -> ProgramStatus) async throws -> ProgramStatus {
