@@ -238,10 +238,11 @@ public final class BridgeHost: Sendable {
     ///
     /// The bridge asks the worker to finish what it has, and ends it by signals if it does not. This returns at once;
     /// ``status`` and ``statusUpdates`` tell when the worker is down. Until then it gets events as ever. What it has
-    /// not acknowledged by then stays in its outbox for its restart. What is published for it meanwhile is not taken:
-    /// `send`, `deliver` and `request` throw `DeliveryError.Code.workerUnavailable`, and what `publish` is given is
-    /// dropped for it and announced (`EventsDropped`). No other worker is stopped along with it, whatever the strategy.
-    /// A worker that is down already, or on its way there, stays down; a worker that was given up stays so.
+    /// not acknowledged by then stays in its outbox for its restart. What is published meanwhile of the events in its
+    /// specification is not taken: `send`, `deliver` and `request` throw `DeliveryError.Code.workerUnavailable`, and
+    /// what `publish` is given is dropped for it and announced (`EventsDropped`). Other names for which its process had
+    /// asked are forgotten. No other worker is stopped along with it, whatever the strategy. A worker that is down
+    /// already, or on its way there, stays down; a worker that was given up stays so.
     ///
     /// The name of a pool stands for all its members. If all are stopped, their events are not taken; if some are, the
     /// others get what has no key. A name that no worker has does nothing.

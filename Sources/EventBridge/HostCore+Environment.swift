@@ -45,16 +45,23 @@ extension HostCore: SupervisorEnvironment {
 
     // MARK: - What becomes of the workers
 
+    /// Ends what goes to a worker that is down until a caller asks for its start.
+    private func close(_ route: Route, because reason: String, isGivenUp: Bool = false) {
+        route.close(because: reason, isGivenUp: isGivenUp)
+        router.peerIsUnavailable(route)
+        // Its next process asks for these names anew. In a shutdown there is none, and what others still publish for
+        // this worker is announced as lost.
+        if !router.hasClosedIntake { router.forgetInterest(of: route) }
+    }
+
     /// Tells what has become of a worker: on the status board, and by events.
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
         let (route, output) = lock.withLock { (workers[index].route, workers[index].output) }
         // First of all, so that a subscriber that hears of a worker's end finds the worker's route closed already.
         if case .gaveUp(let why) = status.state {
-            route.close(because: "it was given up: \(why)", isGivenUp: true)
-            router.peerIsUnavailable(route)
+            close(route, because: "it was given up: \(why)", isGivenUp: true)
         } else if status.state == .stopped {
-            route.close(because: "it was stopped")
-            router.peerIsUnavailable(route)
+            close(route, because: "it was stopped")
         }
         route.setStartsByItself(status.startsByItself)
         let before = statusBoard.changed(index, to: filled(status, of: index))

@@ -88,6 +88,33 @@ struct DashboardOptionTests {
         #expect(try await supervisor.result().status == .exited(code: 0), "\(supervisor.lines)")
     }
 
+    @Test("is given up after repeated ends as any worker is; the others go on, and it can be started again")
+    func givenUp() async throws {
+        let workspace = try Workspace()
+        // However long its starts take, the second end is one too many.
+        let bridge = Workspace.bridge().dropFirst()
+        try workspace.write("bridge.json5", "{ intensity: { restarts: 1, within: \"1h\" }, \(bridge)")
+        let supervisor = workspace.start("run", "bridge.json5", "--dashboard", "0")
+        var ready = ""
+        for _ in 1...2 {
+            // The line of another start names another process.
+            let before = ready
+            let line = await supervisor.line { $0.contains("worker \"dashboard\" is ready") && $0 != before }
+            ready = try #require(line, "\(supervisor.lines)")
+            let killed = try await workspace.run("signal", "dashboard", "KILL", "--control", "run/s")
+            #expect(killed.status == .exited(code: 0), "\(killed.errors)")
+        }
+        _ = try #require(await supervisor.line(with: "worker \"dashboard\" was given up"), "\(supervisor.lines)")
+        let event = #"{"number": 1, "text": ""}"#
+        let done = try await workspace.run("publish", "WorkRequested", event, "--control", "run/s")
+        #expect(done.status == .exited(code: 0), "\(done.errors)")
+        let restarted = try await workspace.run("restart", "dashboard", "--control", "run/s")
+        #expect(restarted.status == .exited(code: 0), "\(restarted.errors)")
+        supervisor.terminate()
+        // As of any run in which a worker was given up.
+        #expect(try await supervisor.result().status == .exited(code: 69), "\(supervisor.lines)")
+    }
+
     @Test("is refused beside a worker of its name")
     func nameIsTaken() async throws {
         let workspace = try Workspace()

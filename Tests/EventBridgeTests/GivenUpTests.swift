@@ -42,6 +42,33 @@ struct GivenUpTests {
         #expect(gaveUp.all.map(\.worker) == ["broken"])
         withExtendedLifetime(subscription) {}
     }
+    @Test("one that was stopped is not waited for where it only looks on", .timeLimit(.minutes(5)))
+    func stoppedWatcher() async throws {
+        let publisher = EventPublisher()
+        let watched = Collected<Int>()
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("worker", subscribes: [LetterPosted.self]) {
+                    [$0.subscribe(to: LetterPosted.self) { _ in }]
+                },
+                // It asks for the events without a word of that in its specification.
+                InMemoryWorker("watcher") { [$0.subscribe(to: LetterPosted.self) { watched.add($0.number) }] },
+            ]
+        )
+        let both = try await publisher.deliver(LetterPosted(number: 1), within: .seconds(240))
+        #expect(both.handlers == ["worker": 1, "watcher": 1])
+        bridge.stop("watcher")
+        for await update in bridge.statusUpdates where update["watcher"]?.state == .stopped { break }
+        let one = try await publisher.deliver(LetterPosted(number: 2), within: .seconds(240))
+        #expect(one.handlers == ["worker": 1])
+        bridge.restart("watcher")
+        for await update in bridge.statusUpdates where update["watcher"]?.state == .ready { break }
+        try await publisher.deliver(LetterPosted(number: 3), within: .seconds(240))
+        #expect(watched.all == [1, 3])
+        await bridge.shutdown()
+    }
+
     @Test("callers that wait for room as the bridge shuts down learn that it does", .timeLimit(.minutes(5)))
     func pendingSendsAtShutdown() async throws {
         let publisher = EventPublisher()
