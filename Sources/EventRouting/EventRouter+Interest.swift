@@ -34,7 +34,7 @@ extension EventRouter: InterestObserver {
             if wantsEverything {
                 interest.wanted.append(Interest.Name(number: 0, name: EventName.everything.text))
             }
-            for named in tableLock.withLock({ namesByNumber }) where isWanted(named, of: route) {
+            for named in tableLock.withLock({ namesByNumber }) where wish(for: named).isFor(route) {
                 told.announced.insert(named.number)
                 interest.wanted.append(Interest.Name(number: named.number, name: named.name))
             }
@@ -70,7 +70,7 @@ extension EventRouter: InterestObserver {
         if replacesWishes || interest.wanted.contains(where: { $0.name == EventName.everything.text })
             || interest.wanted.count > 1 || !interest.unwanted.isEmpty
         {
-            updateTargets()
+            updateTargets(changedBy: route)
         } else if let name = interest.wanted.first?.name, let entry = named(name) {
             updateTargets(of: [entry])
         }
@@ -83,7 +83,7 @@ extension EventRouter: InterestObserver {
             defer { route.interest.present?.asked = [] }
             return route.interest.present?.asked.isEmpty == false
         }
-        if hadAny { updateTargets() }
+        if hadAny { updateTargets(changedBy: route) }
     }
 
     /// The names that the peer has not asked for; empty if it has asked for all of them.
@@ -99,13 +99,20 @@ extension EventRouter: InterestObserver {
         updateTargets(of: tableLock.withLock { namesByNumber })
     }
 
-    func updateTargets(of entries: [NamedEvents]) {
+    /// As ``updateTargets()``, where only this peer's wishes have changed: with many peers that is much less work.
+    private func updateTargets(changedBy route: Route) {
+        updateTargets(of: tableLock.withLock { namesByNumber }, changedBy: route)
+    }
+
+    func updateTargets(of entries: [NamedEvents], changedBy changed: Route? = nil) {
         let touched: [Link] = lock.withLock {
             guard !isStopped else { return [] }
             for entry in entries {
                 let isSelfReport = selfReports.contains(EventName(entry.name))
+                let known = entry.hasTargets ? entry.fanout : nil
                 let targets = routes.filter {
-                    $0.wants(entry.name, isSelfReport: isSelfReport) && entry.passage.reaches($0)
+                    if let known, let changed, $0 !== changed { return known.goes(to: $0) }
+                    return $0.wants(entry.name, isSelfReport: isSelfReport) && entry.passage.reaches($0)
                 }
                 let fanout = entry.setTargets(targets, isSelfReport: isSelfReport, reports: reports)
                 let isForwarded = !targets.isEmpty || isTapped(entry.name)
@@ -129,10 +136,12 @@ extension EventRouter: InterestObserver {
     /// Queues the changes for each peer; called under `lock`.
     private func updateInterest(in entries: [NamedEvents]) -> [Link] {
         var touched: [Link] = []
+        // Looked up once for all peers.
+        let wishes = entries.map(wish(for:))
         for route in routes {
             // A link learns of changes only after it has been told everything.
             for told in route.interest.all {
-                guard !told.link.hasEnded, let interest = change(of: entries, for: route, told) else {
+                guard !told.link.hasEnded, let interest = change(of: wishes, for: route, told) else {
                     continue
                 }
                 told.link.queue(.interest(interest))
@@ -143,11 +152,12 @@ extension EventRouter: InterestObserver {
     }
 
     /// The changes for a peer since it was last told; nil if there are none.
-    private func change(of entries: [NamedEvents], for route: Route, _ told: LinkInterest) -> Interest? {
+    private func change(of wishes: [Wish], for route: Route, _ told: LinkInterest) -> Interest? {
         var interest = Interest()
-        for entry in entries {
+        for wish in wishes {
+            let entry = wish.entry
             let isAnnounced = told.announced.contains(entry.number)
-            let isWanted = isWanted(entry, of: route)
+            let isWanted = wish.isFor(route)
             if isWanted, !isAnnounced {
                 told.announced.insert(entry.number)
                 interest.wanted.append(Interest.Name(number: entry.number, name: entry.name))
@@ -159,13 +169,23 @@ extension EventRouter: InterestObserver {
         return interest.wanted.isEmpty && interest.unwanted.isEmpty ? nil : interest
     }
 
-    /// Whether this process or another peer wants the events.
-    ///
-    /// There is no echo: a peer's own wish is not asked of it.
-    private func isWanted(_ entry: NamedEvents, of route: Route) -> Bool {
-        if entry.passage == .local { return false }
-        return watchedNames.contains(EventName(entry.name)) || publisher.isWanted(entry.name)
-            || entry.fanout.isWanted(otherThan: route)
+    /// What this process and the peers want of the events of one name.
+    private struct Wish {
+        let entry: NamedEvents
+        let isWantedHere: Bool
+        let fanout: NamedEvents.Fanout
+
+        /// Whether it is asked of this peer: this process or another peer wants the events.
+        ///
+        /// There is no echo: a peer's own wish is not asked of it.
+        func isFor(_ route: Route) -> Bool {
+            entry.passage != .local && (isWantedHere || fanout.isWanted(otherThan: route))
+        }
+    }
+
+    private func wish(for entry: NamedEvents) -> Wish {
+        let isWantedHere = watchedNames.contains(EventName(entry.name)) || publisher.isWanted(entry.name)
+        return Wish(entry: entry, isWantedHere: isWantedHere, fanout: entry.fanout)
     }
 
     package func interestMayHaveChanged(in name: String) {

@@ -44,6 +44,11 @@ final class NamedEvents: @unchecked Sendable {
             return targets[0]
         }
 
+        /// Whether this peer wants the events, or a share of them.
+        func goes(to route: Route) -> Bool {
+            targets.contains { $0 === route } || attached.contains { $0 === route }
+        }
+
         /// Whether a peer other than this one wants the events.
         func isWanted(otherThan route: Route) -> Bool {
             (pooled?.isWanted(otherThan: route) ?? targets.contains { $0 !== route })
