@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """What a dashboard costs a busy supervisor: `load.py BUILD`, the directory with `supervisor` and `faulty-worker`.
 
-Runs 200 workers of which one publishes 50,000 events a second to another, with and without a dashboard whose page one
-reader has open, by turns. Prints the processor time that the supervisor took for each second and for each million
-events, and the ratio. It is the time of that one process which counts; a busy machine still makes the batches differ.
+Runs one supervisor with 200 workers, of which one publishes 50,000 events a second to another. A dashboard whose page
+one reader has open is stopped and started by turns; between that, in windows of equal length, the processor time of the
+supervisor's own process is counted, user and system, for each event that passes. A window without a dashboard and the
+one beside it make a pair, and every other pair has them the other way round: what the machine does besides, and what
+changes slowly, meets both. Printed are the pairs, and of what they differ by the median and the middle half.
+
+It takes about 80 seconds for each pair. On a machine that is busy with something else the middle half is wide: then the
+median says nothing.
 """
 
 import argparse
@@ -34,6 +39,11 @@ PATIENCE = 120
 CALM = {"handshake": "2m", "heartbeat": {"every": "1m"}}
 
 
+# A dashboard that has found a flood looks again after 1, 2, 4, 8 and then each 16 seconds: it has come to the last of
+# these steps before it is measured, and a window has as much of each as any other.
+SETTLING = {"without": 3, "with": 34}
+
+
 def configuration(build, count, port):
     worker = str(build / "faulty-worker")
     workers = [
@@ -43,11 +53,10 @@ def configuration(build, count, port):
         *({"name": f"idle-{number}", "executable": worker, "arguments": ["--misbehave", "none"],
            "subscribes": [f"Rare{number}"], **CALM} for number in range(count - 2)),
     ]  # fmt: skip
-    if port is not None:
-        workers.append(
-            {"name": "dashboard", "executable": str(FILE.with_name("worker.py")), "control": True, **CALM,
-             "arguments": ["--port", str(port), "--control", "run/supervisor.sock"],
-             "limits": {"overflow": {"*": "drop-oldest"}}})  # fmt: skip
+    workers.append(
+        {"name": "dashboard", "executable": str(FILE.with_name("worker.py")), "control": True, **CALM,
+         "arguments": ["--port", str(port), "--control", "run/supervisor.sock"],
+         "limits": {"overflow": {"*": "drop-oldest"}}})  # fmt: skip
     return {"control": "run/supervisor.sock", "workers": workers}
 
 
@@ -97,19 +106,16 @@ class Sink:
 
 
 class Run:
-    """A supervisor with its workers, for one measurement."""
+    """A supervisor with its workers, and the link over which the events are asked for."""
 
     def __init__(self, build, directory, count, port):
         (directory / "bridge.json5").write_text(json.dumps(configuration(build, count, port)))
-        self.directory, self.port = directory, port
-        self.count = count + (port is not None)
+        self.supervisor, self.directory, self.port = build / "supervisor", directory, port
         self.process = subprocess.Popen(
-            [build / "supervisor", "run", "bridge.json5"], cwd=directory, stdout=subprocess.DEVNULL,
+            [self.supervisor, "run", "bridge.json5"], cwd=directory, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-
-    def wait_until_ready(self):
-        left = self.count
+        left = count + 1
         for line in self.process.stderr:
             left -= "is ready" in line
             if left == 0:
@@ -118,63 +124,75 @@ class Run:
                 return
         sys.exit("load: the supervisor has ended before its workers were ready")
 
-    def open_page(self):
-        """Reads what an open page is told, for as long as the dashboard tells it."""
-        stream = socket.create_connection(("127.0.0.1", self.port))
-        stream.sendall(f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
+    async def begin(self, rate):
+        self.link = await Link.attached(str(self.directory / "run/supervisor.sock"))
+        self.tasks = [asyncio.ensure_future(self.link.read()), asyncio.ensure_future(self.drive(rate))]
 
-        def read():
-            with contextlib.suppress(OSError):
-                while stream.recv(1 << 18):
-                    pass
-
-        threading.Thread(target=read, daemon=True).start()
-
-    def processor_seconds(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    async def measured(self, rate, seconds):
-        """Processor seconds for each second, and the events of a second."""
-        link = await Link.attached(str(self.directory / "run/supervisor.sock"))
-        reading = asyncio.ensure_future(link.read())
-        driving = asyncio.ensure_future(self.drive(link, rate))
-        # The first seconds are those of growing memory.
-        await asyncio.sleep(5)
-        before = await self.sample(link)
-        await asyncio.sleep(seconds)
-        after = await self.sample(link)
-        driving.cancel()
-        reading.cancel()
-        link.close()
-        elapsed, processor, events = (late - early for early, late in zip(before, after))
-        return processor / elapsed, events / elapsed
-
-    async def sample(self, link):
-        report = (await link.ask("BridgeStatusRequested", {}, PATIENCE))["report"]
-        events = next(worker["received"]["offered"] for worker in report["workers"] if worker["name"] == "source")
-        return time.monotonic(), self.processor_seconds(), events
-
-    async def drive(self, link, rate):
+    async def drive(self, rate):
         """Asks the source for its events, at an even pace."""
         begin, turn = time.monotonic(), 0
         while True:
-            link.publish("WorkRequested", {"number": rate // REQUESTS, "text": "x" * 40})
+            self.link.publish("WorkRequested", {"number": rate // REQUESTS, "text": "x" * 40})
             turn += 1
             await asyncio.sleep(max(0, begin + turn / REQUESTS - time.monotonic()))
+
+    async def turn(self, kind):
+        """Stops or starts the dashboard; returns when that is done, and its page is open."""
+        command = await asyncio.create_subprocess_exec(
+            self.supervisor, {"with": "start", "without": "stop"}[kind], "dashboard", cwd=self.directory,
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        if await command.wait() != 0:
+            sys.exit(f"load: the dashboard was not turned: {kind}")
+        if kind == "with":
+            threading.Thread(target=self.read_page, daemon=True).start()
+
+    def read_page(self):
+        """Reads what an open page is told, for as long as the dashboard tells it."""
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)) as stream:
+            stream.sendall(f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
+            while stream.recv(1 << 18):
+                pass
+
+    async def window(self, kind, seconds):
+        """Microseconds of processor time for an event, and how many events a second passed."""
+        await self.turn(kind)
+        await asyncio.sleep(SETTLING[kind])
+        before = await self.sample()
+        await asyncio.sleep(seconds)
+        after = await self.sample()
+        elapsed, processor, events = (late - early for early, late in zip(before, after))
+        return processor / events * 1e6, events / elapsed
+
+    async def sample(self):
+        report = (await self.link.ask("BridgeStatusRequested", {}, PATIENCE))["report"]
+        events = next(worker["received"]["offered"] for worker in report["workers"] if worker["name"] == "source")
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return time.monotonic(), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), events
+
+    def end(self):
+        for task in self.tasks:
+            task.cancel()
+        self.link.close()
 
     def close(self):
         self.process.terminate()
         self.process.wait()
 
 
-def measured(build, chosen, port):
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        with contextlib.closing(Run(build, pathlib.Path(name), chosen.workers, port)) as run:
-            run.wait_until_ready()
-            if port is not None:
-                run.open_page()
-            return asyncio.run(run.measured(chosen.rate, chosen.seconds))
+async def pairs(run, chosen):
+    """By how many percent each pair differs."""
+    await run.begin(chosen.rate)
+    found = []
+    for number in range(chosen.pairs):
+        costs = {}
+        for kind in ("without", "with") if number % 2 == 0 else ("with", "without"):
+            costs[kind], rate = await run.window(kind, chosen.seconds)
+            print(f"pair {number + 1}, {kind} a dashboard: {costs[kind]:.3f} us an event, {rate:.0f} events a second",
+                  flush=True)  # fmt: skip
+        found.append(100 * (costs["with"] / costs["without"] - 1))
+    run.end()
+    return found
 
 
 def main():
@@ -183,27 +201,22 @@ def main():
     parser.add_argument("--sink", action="store_true", help="be the worker that takes the events")
     parser.add_argument("--workers", type=int, default=200)
     parser.add_argument("--rate", type=int, default=50_000, help="events a second")
-    parser.add_argument("--seconds", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=16, help="the length of a window")
+    parser.add_argument("--pairs", type=int, default=8)
     chosen = parser.parse_args()
     if chosen.sink:
         return Sink().run()
     if chosen.build is None:
         parser.error("where are the programs?")
+    if chosen.pairs < 2:
+        parser.error("two pairs at least: one in each order")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    costs = {"without": [], "with": []}
-    for number in range(1, chosen.rounds + 1):
-        for kind, place in (("without", None), ("with", port)):
-            processor, events = measured(chosen.build.resolve(), chosen, place)
-            million = processor / events * 1e6
-            costs[kind].append((processor, million))
-            print(f"round {number}, {kind} a dashboard: {processor:.3f} processor seconds a second, "
-                  f"{events:.0f} events a second, {million:.3f} s a million", flush=True)  # fmt: skip
-    medians = {kind: [statistics.median(values) for values in zip(*found)] for kind, found in costs.items()}
-    for place, what in enumerate(("a second", "a million events")):
-        bare, watched = medians["without"][place], medians["with"][place]
-        print(f"median for {what}: {bare:.3f} s without, {watched:.3f} s with: {100 * (watched / bare - 1):+.1f} %")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        with contextlib.closing(Run(chosen.build.resolve(), pathlib.Path(name), chosen.workers, port)) as run:
+            found = asyncio.run(pairs(run, chosen))
+    low, middle, high = statistics.quantiles(found, n=4, method="inclusive")
+    print(f"a dashboard: {middle:+.1f} %, the middle half of {len(found)} pairs from {low:+.1f} to {high:+.1f} %")
     return None
 
 
