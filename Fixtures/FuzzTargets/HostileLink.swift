@@ -148,7 +148,12 @@ private final class Peer: ByteStream, LinkDelegate, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) -> EventDisposition {
+    func link(
+        _ link: Link,
+        received head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        in run: inout EventRun
+    ) -> EventDisposition {
         let choice = nextStep(over: link)
         _ = link.peerSource.map { link.context(of: head, from: $0) }?.attempt.advanced(by: 1)
         switch choice & 3 {

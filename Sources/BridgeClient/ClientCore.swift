@@ -278,12 +278,17 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+    func link(
+        _ link: Link,
+        received head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        in run: inout EventRun
+    ) throws -> EventDisposition {
         if let peer = link.peerSource {
             let id = link.context(of: head, from: peer).id
             lock.withLock { lastEvent = id }
         }
-        return try router.eventReceived(head, payload: payload, from: route, over: link)
+        return try router.eventReceived(head, payload: payload, from: route, over: link, in: &run)
     }
 
     func link(_ link: Link, received gap: GapFrame) throws {

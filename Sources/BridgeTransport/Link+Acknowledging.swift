@@ -3,7 +3,7 @@ package import BridgeProtocol
 package import DomainEvents
 import Locks
 
-/// What becomes of the peer's events here, and when the peer is told.
+/// What becomes of the peer's events here, and when the peer is told; and what the peer says of this side's.
 extension Link {
     /// Takes note that the last handler of an event has returned.
     package func eventHandled(_ sequence: UInt64, wasUnwanted: Bool = false) {
@@ -54,6 +54,59 @@ extension Link {
     package func acknowledgeNow() {
         lock.withLock { receiving.acknowledgementIsDue() }
         pump()
+    }
+
+    // MARK: - What the peer says of this side's events
+
+    func acknowledged(
+        _ acknowledgement: Acknowledgement,
+        incarnation: UInt64,
+        at now: UInt64
+    ) throws(LinkViolation) {
+        let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
+            // A dead incarnation has sent this: it says nothing about what the present one has handled.
+            guard incarnation == parties.peerIncarnation else { return ([], false) }
+            let checked = try sending.credit(acknowledgement, at: now)
+            trace?.acknowledged(checked, at: now)
+            if receiving.acknowledged(checked, accepted: peerMemory.accepted) { sending.settle(checked) }
+            try sending.checkOwed(behind: receiving.expectedArrival)
+            return (takeWoken(), sending.hasWritable)
+        }
+        for body in woken { body() }
+        if mayWrite { pump() }
+    }
+
+    /// Lets go of what is settled by the acknowledgements whose condition is met by now.
+    ///
+    /// With the lock held.
+    func settlePending() -> [@Sendable () -> Void] {
+        while let standing = receiving.takeStanding(peerMemory.accepted) { sending.settle(standing) }
+        return takeWoken()
+    }
+
+    func refused(_ refusal: Refusal, at now: UInt64) throws {
+        // The frame is copied out: the delegate is called without the lock, and only under the lock the outbox stands
+        // still.
+        let frame = try lock.withLock { () throws(LinkViolation) -> [UInt8]? in
+            guard let (sequence, frame) = try sending.refuse(refusal.sequence, at: now) else { return nil }
+            trace?.refused(sequence, at: now)
+            return Array(frame.dropFirst(FrameDecoder.headBytes))
+        }
+        guard let frame else { return }
+        try frame.withUnsafeBytes { body in
+            let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
+            delegate?.link(
+                self,
+                wasRefused: head,
+                payload: UnsafeRawBufferPointer(rebasing: body[payloadOffset...]),
+                refusal: refusal
+            )
+        }
+        let woken = lock.withLock {
+            sending.refusalWasTold()
+            return takeWoken()
+        }
+        for body in woken { body() }
     }
 
     // MARK: - Receipts

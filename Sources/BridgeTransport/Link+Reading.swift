@@ -90,23 +90,15 @@ extension Link {
         return lines
     }
 
-    /// An event whose handlers have returned.
-    ///
-    /// The link takes note of it together with the next event's arrival: one turn of the lock for both.
-    struct Handled {
-        var sequence: UInt64 = 0
-        var wasUnwanted = false
-    }
-
     /// Acts on every whole frame in the buffer.
     private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
         // The delegate acts on what comes, and lives as long as the link, unless the link is torn down.
         guard let delegate else { return .ended(.closed) }
-        var last = Handled()
-        defer { settle(&last) }
+        var run = EventRun()
+        defer { settle(&run) }
         do {
             while let frame = try reader.next() {
-                if let end = try frameReceived(frame, for: delegate, behind: &last) { return .ended(end) }
+                if let end = try frameReceived(frame, for: delegate, in: &run) { return .ended(end) }
                 if lane.isLost(turn) { return .handedOver }
                 reader.finishFrame()
                 if reader.decoder.limit != limits.frameBytes, lock.withLock({ receiving.isEstablished }) {
@@ -128,10 +120,10 @@ extension Link {
     }
 
     /// Takes note of what is handled now, as nothing more may arrive for a while.
-    private func settle(_ last: inout Handled) {
-        guard last.sequence != 0 else { return }
-        eventHandled(last.sequence, wasUnwanted: last.wasUnwanted)
-        last.sequence = 0
+    private func settle(_ run: inout EventRun) {
+        guard run.handled != 0 else { return }
+        eventHandled(run.handled, wasUnwanted: run.wasUnwanted)
+        run.wasNoted()
     }
 
     private func endOfStream(_ stream: any ByteStream, _ reader: FrameReader) -> LinkEnd {
@@ -174,19 +166,20 @@ extension Link {
     private func frameReceived(
         _ frame: UnsafeRawBufferPointer,
         for delegate: any LinkDelegate,
-        behind last: inout Handled
+        in run: inout EventRun
     ) throws -> LinkEnd? {
         let body = UnsafeRawBufferPointer(rebasing: frame[FrameDecoder.headBytes...])
         if ControlMessage.kind(of: body) == FrameKind.event.rawValue {
-            try eventReceived(body, frameLength: frame.count, for: delegate, behind: &last)
+            try eventReceived(body, frameLength: frame.count, for: delegate, in: &run)
             return nil
         }
         if ControlMessage.kind(of: body) == FrameKind.placed.rawValue {
-            try placedReceived(body, for: delegate, behind: &last)
+            try placedReceived(body, for: delegate, in: &run)
             return nil
         }
         // What a message asks for may depend on what is handled.
-        settle(&last)
+        settle(&run)
+        run.letGo()
         if ControlMessage.kind(of: body) == FrameKind.gap.rawValue {
             try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count)
             return nil
@@ -220,7 +213,7 @@ extension Link {
         _ body: UnsafeRawBufferPointer,
         frameLength: Int,
         for delegate: any LinkDelegate,
-        behind last: inout Handled
+        in run: inout EventRun
     ) throws {
         let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
         let (sequence, settled, starts, urgency) = try lock.withLock {
@@ -228,9 +221,9 @@ extension Link {
             let sequence = try receiving.eventReceived(sequence: head.sequence, frameLength: frameLength)
             let starts = watch.set(watching: sequence)
             var urgency = ReceiveWindow.Urgency.none
-            if last.sequence != 0 {
-                urgency = note(handled: last.sequence, wasUnwanted: last.wasUnwanted)
-                last.sequence = 0
+            if run.handled != 0 {
+                urgency = note(handled: run.handled, wasUnwanted: run.wasUnwanted)
+                run.wasNoted()
             }
             return (sequence, mayOthersGoOn ? settlePending() : nil, starts, urgency)
         }
@@ -241,14 +234,14 @@ extension Link {
         lane.eventArrived(sequence)
         let disposition: EventDisposition
         do {
-            disposition = try delegate.link(self, received: head, payload: payload)
+            disposition = try delegate.link(self, received: head, payload: payload, in: &run)
         } catch {
             lock.withLock { receiving.eventBroke() }
             throw error
         }
         switch disposition {
-        case .handled: last = Handled(sequence: sequence)
-        case .unwanted: last = Handled(sequence: sequence, wasUnwanted: true)
+        case .handled: run.wasHandled(sequence)
+        case .unwanted: run.wasHandled(sequence, wasUnwanted: true)
         case .pending: return
         case .refused(let reason, let text): refuse(sequence, reason, text: text)
         }
@@ -258,7 +251,7 @@ extension Link {
     func placedReceived(
         _ body: UnsafeRawBufferPointer,
         for delegate: any LinkDelegate,
-        behind last: inout Handled
+        in run: inout EventRun
     ) throws {
         try lock.withLock { () throws(LinkViolation) in try receiving.placeReceived() }
         let placed = try PlacedFrame(decoding: body)
@@ -268,7 +261,7 @@ extension Link {
         let copy = try copies.take(placed, limit: limits.frameBytes)
         try withExtendedLifetime(copy) {
             let event = try placed.check(copy.bytes, limits: limits)
-            try eventReceived(event, frameLength: copy.bytes.count, for: delegate, behind: &last)
+            try eventReceived(event, frameLength: copy.bytes.count, for: delegate, in: &run)
         }
     }
 
@@ -285,61 +278,10 @@ extension Link {
         act(on: urgency)
     }
 
-    private func acknowledged(
-        _ acknowledgement: Acknowledgement,
-        incarnation: UInt64,
-        at now: UInt64
-    ) throws(LinkViolation) {
-        let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
-            // A dead incarnation has sent this: it says nothing about what the present one has handled.
-            guard incarnation == parties.peerIncarnation else { return ([], false) }
-            let checked = try sending.credit(acknowledgement, at: now)
-            trace?.acknowledged(checked, at: now)
-            if receiving.acknowledged(checked, accepted: peerMemory.accepted) { sending.settle(checked) }
-            try sending.checkOwed(behind: receiving.expectedArrival)
-            return (takeWoken(), sending.hasWritable)
-        }
-        for body in woken { body() }
-        if mayWrite { pump() }
-    }
-
     /// Whether something may wait for an event that has just arrived.
     ///
     /// With the lock held.
     private var mayOthersGoOn: Bool { receiving.hasPending || !waiters.isEmpty }
-
-    /// Lets go of what is settled by the acknowledgements whose condition is met by now.
-    ///
-    /// With the lock held.
-    func settlePending() -> [@Sendable () -> Void] {
-        while let standing = receiving.takeStanding(peerMemory.accepted) { sending.settle(standing) }
-        return takeWoken()
-    }
-
-    private func refused(_ refusal: Refusal, at now: UInt64) throws {
-        // The frame is copied out: the delegate is called without the lock, and only under the lock the outbox stands
-        // still.
-        let frame = try lock.withLock { () throws(LinkViolation) -> [UInt8]? in
-            guard let (sequence, frame) = try sending.refuse(refusal.sequence, at: now) else { return nil }
-            trace?.refused(sequence, at: now)
-            return Array(frame.dropFirst(FrameDecoder.headBytes))
-        }
-        guard let frame else { return }
-        try frame.withUnsafeBytes { body in
-            let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
-            delegate?.link(
-                self,
-                wasRefused: head,
-                payload: UnsafeRawBufferPointer(rebasing: body[payloadOffset...]),
-                refusal: refusal
-            )
-        }
-        let woken = lock.withLock {
-            sending.refusalWasTold()
-            return takeWoken()
-        }
-        for body in woken { body() }
-    }
 
     // MARK: - The end
 
@@ -409,23 +351,4 @@ extension Link {
 
     /// The identity that the peer has spelled; nil before the handshake.
     package func eventID(of id: WireID) -> EventID? { lock.withLock { parties }.received(id) }
-}
-
-extension ControlMessage {
-    var kind: FrameKind {
-        switch self {
-        case .hello: .hello
-        case .welcome: .welcome
-        case .reject: .reject
-        case .interest: .interest
-        case .ready: .ready
-        case .moreTime: .moreTime
-        case .acknowledge: .acknowledge
-        case .refuse: .refuse
-        case .receipt: .receipt
-        case .heartbeat: .heartbeat
-        case .drain: .drain
-        case .goodbye: .goodbye
-        }
-    }
 }

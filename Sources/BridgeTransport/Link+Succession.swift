@@ -118,9 +118,10 @@ extension Link {
         found.isTorn = state.isTorn
         let received = lock.withLock { receiving.lastReceived }
         var remainder = OutboxRemainder(memory, state: state, limits: limits)
+        var run = EventRun()
         do {
             try remainder.forEach(after: received) { sequence, record in
-                let disposition = try takeOver(sequence, record)
+                let disposition = try takeOver(sequence, record, in: &run)
                 if case .event = record { found.events += 1 } else { gaps += 1 }
                 if case .refused(.forbidden, _)? = disposition { found.forbidden += 1 }
             }
@@ -144,7 +145,11 @@ extension Link {
     /// The window does not matter any more: all of this lay in the peer's memory, and no credit can reach it.
     ///
     /// - Returns: What became of it, if it is an event. The peer that would wait to hear of it is gone.
-    private func takeOver(_ sequence: UInt64, _ record: OutboxRemainder.Record) throws -> EventDisposition? {
+    private func takeOver(
+        _ sequence: UInt64,
+        _ record: OutboxRemainder.Record,
+        in run: inout EventRun
+    ) throws -> EventDisposition? {
         let (settled, delegate) = try lock.withLock { () throws(LinkViolation) in
             guard parties.peer != nil else { throw LinkViolation("there are events in it from before the handshake") }
             receiving.tookOver(sequence)
@@ -152,8 +157,10 @@ extension Link {
         }
         for body in settled { body() }
         switch record {
-        case .event(let head, let payload): return try delegate?.link(self, received: head, payload: payload)
+        case .event(let head, let payload):
+            return try delegate?.link(self, received: head, payload: payload, in: &run)
         case .gap(let gap):
+            run.letGo()
             try delegate?.link(self, received: gap)
             return nil
         }

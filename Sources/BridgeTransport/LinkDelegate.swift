@@ -34,8 +34,14 @@ package enum LinkEnd: Sendable, Hashable {
 ///
 /// All calls come one after the other on the link's reading thread, without a lock held.
 package protocol LinkDelegate: AnyObject, Sendable {
-    /// An event frame arrived. `payload` is valid during the call only.
-    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition
+    /// An event frame arrived. `payload` is valid during the call only, and `run` is what the thread keeps from the
+    /// event before.
+    func link(
+        _ link: Link,
+        received head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        in run: inout EventRun
+    ) throws -> EventDisposition
 
     /// The peer says that events are missing here.
     func link(_ link: Link, received gap: GapFrame) throws

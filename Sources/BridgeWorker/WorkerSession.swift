@@ -142,11 +142,12 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     package func link(
         _ link: Link,
         received head: EventHead,
-        payload: UnsafeRawBufferPointer
+        payload: UnsafeRawBufferPointer,
+        in run: inout EventRun
     ) throws -> EventDisposition {
         let (router, route) = lock.withLock { (self.router, self.route) }
         guard let router, let route else { return .handled }
-        return try router.eventReceived(head, payload: payload, from: route, over: link)
+        return try router.eventReceived(head, payload: payload, from: route, over: link, in: &run)
     }
 
     package func link(_ link: Link, received gap: GapFrame) throws {

@@ -92,6 +92,16 @@ package class AnyEventChannel: @unchecked Sendable {
         return routes
     }
 
+    /// The present routes, which `kept` holds for the caller; nil if nothing gets the events.
+    func currentRoutes(in kept: inout KeptRoutes) -> Unmanaged<Routes>? {
+        // No other routes have the address of those that are held.
+        if let routes = kept.routes, routes.address == current.load(ordering: .sequentiallyConsistent) {
+            return .passUnretained(routes)
+        }
+        kept.routes = currentRoutes()
+        return kept.routes.map { .passUnretained($0) }
+    }
+
     /// Whether a subscriber here, or at a publisher that is linked to this one, gets the events.
     package var hasSubscribers: Bool { isSubscribed.load(ordering: .sequentiallyConsistent) }
 

@@ -20,6 +20,10 @@ package final class DeliveryThread {
     // much as the rest of a delivery's set-up.
     @exclusivity(unchecked) @usableFromInline var context: EventContext?
 
+    /// The context of the event in hand, if the caller that delivers it has it in its own memory: most handlers do not
+    /// ask, and a copy counts references.
+    @exclusivity(unchecked) private var borrowed: UnsafePointer<EventContext>?
+
     /// The event in hand, if it comes from a line; gives its context if a handler asks.
     @exclusivity(unchecked) private var place: DeliveryPlace?
 
@@ -60,7 +64,9 @@ package final class DeliveryThread {
     /// The context of the event in hand, made now if no handler has asked for it yet.
     package func resolvedContext() -> EventContext? {
         if let context { return context }
-        if let place {
+        if let borrowed {
+            context = borrowed.pointee
+        } else if let place {
             context = place.context
         } else if let publisher {
             context = publisher.takeUnretainedValue().makeContext(causedBy: EventContext.handledByTask)
@@ -133,9 +139,12 @@ package final class DeliveryThread {
         if !isDelivering {
             // There is no outer state to restore afterwards.
             isDelivering = true
-            self.context = context
             collectsFailures = true
-            body(self)
+            withUnsafePointer(to: context) { context in
+                borrowed = context
+                body(self)
+                borrowed = nil
+            }
             collectsFailures = false
             let thrown = failure.take()
             finish()

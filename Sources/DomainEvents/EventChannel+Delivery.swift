@@ -148,6 +148,7 @@ extension EventChannel {
     /// ones in their lane. `completion` is called only if a handler is left to wait for.
     /// - Parameters:
     ///   - read: returns the event; called if there are subscribers, and before any outbox holds the event.
+    ///   - kept: the routes of the event before; those of this one are left there.
     ///   - lane: where the inline handlers of events from the same link run; nil for the calling thread.
     ///   - passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns whether the
     ///     subscribers here get it too. Called once, whatever becomes of the event here.
@@ -156,12 +157,40 @@ extension EventChannel {
         _ read: () throws -> E,
         context: EventContext,
         from publisher: EventPublisher,
+        keeping kept: inout KeptRoutes,
         lane: (any InlineLane)? = nil,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) rethrows -> IncomingOutcome {
+        guard let present = currentRoutes(in: &kept) else {
+            var atOnce: [any HeldEvent]?
+            _ = passOn(&atOnce)
+            return .unwanted
+        }
+        return try present._withUnsafeGuaranteedRef { routes in
+            try deliverIncoming(
+                read,
+                context: context,
+                from: publisher,
+                to: routes,
+                lane: lane,
+                passOn: passOn,
+                completion: completion
+            )
+        }
+    }
+
+    private func deliverIncoming(
+        _ read: () throws -> E,
+        context: EventContext,
+        from publisher: EventPublisher,
+        to routes: Routes,
+        lane: (any InlineLane)?,
+        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
+        completion: (_ handlers: Int) -> any HandlingCompletion
+    ) rethrows -> IncomingOutcome {
         var atOnce: [any HeldEvent]?
-        guard let routes = currentRoutes(), routes.hasSubscribers else {
+        guard routes.hasSubscribers else {
             _ = passOn(&atOnce)
             return .unwanted
         }

@@ -48,8 +48,10 @@ extension EventChannel {
                 thread.finish()
                 withExtendedLifetime(publisher) {}
             } else {
+                // Counted while the slot still names them.
+                let routes = Unmanaged<Routes>.fromOpaque(pointer).takeUnretainedValue()
                 leave(address, slot)
-                publishFully(event, from: publisher, causedBy: nil)
+                publishFully(event, to: routes, from: publisher, causedBy: nil)
             }
         }
     }
@@ -128,6 +130,11 @@ extension EventChannel {
     @usableFromInline
     func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
         guard let routes = currentRoutes() else { return }
+        publishFully(event, to: routes, from: publisher, causedBy: cause)
+    }
+
+    @usableFromInline
+    func publishFully(_ event: E, to routes: Routes, from publisher: EventPublisher, causedBy cause: EventContext?) {
         let context = publisher.makeContext(causedBy: cause ?? EventContext.current)
         _ = publish(event, context: context, to: routes, from: publisher, intake: .announced)
     }

@@ -92,11 +92,16 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+    func link(
+        _ link: Link,
+        received head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        in run: inout EventRun
+    ) throws -> EventDisposition {
         guard case .sender = head.id else {
             throw LinkViolation("event \(head.sequence) bears the identity of another process")
         }
-        return try owner.router.eventReceived(head, payload: payload, from: route, over: link)
+        return try owner.router.eventReceived(head, payload: payload, from: route, over: link, in: &run)
     }
 
     func link(_ link: Link, received gap: GapFrame) throws {

@@ -187,13 +187,18 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+    func link(
+        _ link: Link,
+        received head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        in run: inout EventRun
+    ) throws -> EventDisposition {
         guard case .sender = head.id else {
             throw LinkViolation("event \(head.sequence) bears the identity of another process")
         }
         let disposition: EventDisposition
         if mayPublish(head.name) {
-            disposition = try router.eventReceived(head, payload: payload, from: route, over: link)
+            disposition = try router.eventReceived(head, payload: payload, from: route, over: link, in: &run)
         } else {
             let name = router.name(of: head.name) ?? ""
             disposition = .refused(.forbidden, text: "worker \"\(specification.name)\" may not publish \(name)")

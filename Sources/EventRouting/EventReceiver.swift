@@ -33,12 +33,15 @@ enum LocalOutcome {
 }
 
 /// Decodes the events of one name and hands them to the subscribers here.
-protocol EventReceiver: Sendable {
-    /// - Parameter passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns
-    ///   whether the subscribers here get it too. Called once, whatever becomes of the event here.
+protocol EventReceiver: AnyObject, Sendable {
+    /// - Parameters:
+    ///   - kept: the routes of the event before.
+    ///   - passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns whether the
+    ///     subscribers here get it too. Called once, whatever becomes of the event here.
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
+        keeping kept: inout KeptRoutes,
         lane: (any InlineLane)?,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
@@ -62,6 +65,7 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
+        keeping kept: inout KeptRoutes,
         lane: (any InlineLane)?,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
@@ -72,6 +76,7 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
                     { try read(payload) },
                     context: context,
                     from: publisher,
+                    keeping: &kept,
                     lane: lane,
                     passOn: passOn,
                     completion: completion

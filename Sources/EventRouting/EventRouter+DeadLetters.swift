@@ -218,7 +218,8 @@ extension EventRouter {
         context: EventContext,
         completion: () -> any HandlingCompletion
     ) -> LocalOutcome {
-        let outcome = named(name)?.fanout.deliverHere(payload, context: context, lane: nil) { _ in
+        var kept = KeptRoutes()
+        let outcome = named(name)?.fanout.deliverHere(payload, context: context, keeping: &kept, lane: nil) { _ in
             true
         } completion: { _ in
             completion()

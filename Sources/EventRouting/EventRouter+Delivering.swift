@@ -1,8 +1,9 @@
+import BridgeProtocol
 import BridgeTransport
 import CBOR
 package import DomainEvents
 
-/// Events without a type whose publisher waits for receipts.
+/// Events whose type this process does not know, published from their encoded form.
 extension EventRouter {
     /// Publishes an event from its encoded form, without its type, and returns when every handler of it has returned,
     /// here and in every process that gets it.
@@ -42,7 +43,8 @@ extension EventRouter {
         let own = publisher.source.origin
         let fanout = entry.fanout
         var sent = Forwarded.taken
-        let outcome = fanout.deliverHere(payload, context: context, lane: nil) { held in
+        var kept = KeptRoutes()
+        let outcome = fanout.deliverHere(payload, context: context, keeping: &kept, lane: nil) { held in
             sent = entry.sendToAll(
                 payload,
                 context: context,
@@ -73,4 +75,109 @@ extension EventRouter {
             ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: failure))
         }
     }
+
+    // MARK: - Without receipts
+
+    /// Publishes an event whose type this process does not know, from its encoded form.
+    ///
+    /// - Parameter context: made by the publisher for this event, if the caller needs its identity beforehand.
+    /// - Returns: How many peers it went to, plus 1 if subscribers here got it; or why it failed.
+    package func publish(
+        name: String,
+        payload: UnsafeRawBufferPointer,
+        context: EventContext? = nil
+    ) -> Result<Int, DeliveryError> {
+        let entry: NamedEvents
+        do throws(DeliveryError) {
+            entry = try self.entry(toPublish: name)
+        } catch {
+            return .failure(error)
+        }
+        let context = context ?? publisher.makeContext(causedBy: nil)
+        tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
+        if let refusal = refusal(of: name, context) { return .failure(refusal) }
+        let start = trace.start(of: entry)
+        defer { if start != 0 { trace.recorder.note(.publish, of: name, context, from: start) } }
+        let fanout = entry.fanout
+        let peers = fanout.targets(of: payload, except: nil)
+        let targets = peers.count + fanout.attached.count
+        var sent = Forwarded.taken
+        var kept = KeptRoutes()
+        let outcome = fanout.deliverHere(payload, context: context, keeping: &kept, lane: nil) { held in
+            sent = entry.sendToAll(
+                payload,
+                context: context,
+                receipts: nil,
+                to: peers,
+                attached: fanout.attached,
+                held: &held,
+                by: self
+            )
+            return sent.isTaken
+        } completion: { _ in
+            UnwatchedCompletion()
+        }
+        if case .failed(let failure) = sent { return .failure(failure) }
+        switch outcome {
+        case .handled, .pending: return .success(targets + 1)
+        case .unwanted: return .success(targets)
+        case .refused(_, let text):
+            return .failure(
+                DeliveryError(
+                    .notEncodable,
+                    of: name,
+                    id: context.id,
+                    "\(name) was refused here: \(text)",
+                    field: CBORError.field(named: text)
+                )
+            )
+        }
+    }
+
+    /// The entry of a name that a caller gives instead of a type.
+    func entry(toPublish name: String) throws(DeliveryError) -> NamedEvents {
+        if let mistake = EventName.mistake(in: name) {
+            throw DeliveryError(.notEncodable, of: name, "\(name.prefix(256)) was not taken: \(mistake)")
+        }
+        guard let entry = named(name) else {
+            throw DeliveryError(
+                .outboxFull,
+                of: name,
+                "\(name) was not taken: more than \(Self.maximumNames) event names are in use"
+            )
+        }
+        ensureTargets(of: entry)
+        return entry
+    }
+
+    /// Returns when every peer that wants the events of this name has room for one more, or will never have any.
+    package func waitForRoom(name: String) async {
+        guard let entry = names.known(name) else { return }
+        // A peer that takes no more events does not keep the caller waiting; the publisher learns of it.
+        for target in entry.targets where !target.hasRoom(for: name) {
+            try? await target.waitForRoom(for: name)
+        }
+    }
+
+    /// Whether every peer that wants the events of this name has room for one more.
+    package func hasRoom(name: String) -> Bool {
+        names.known(name)?.hasRoom ?? true
+    }
+
+    /// The names of all events that some peer wants.
+    package var namesWantedByPeers: [String] {
+        names.all.filter { !$0.targets.isEmpty }.map(\.name)
+    }
+
+    /// Whether some peer or subscriber wants the events of this name.
+    package func isWanted(_ name: String) -> Bool {
+        guard let entry = names.known(name) else { return false }
+        let fanout = entry.fanout
+        return !fanout.targets.isEmpty || !fanout.attached.isEmpty || publisher.isWanted(name)
+    }
+}
+
+/// The completion of an event that no publisher waits for.
+private final class UnwatchedCompletion: HandlingCompletion {
+    func handlersReturned(failure: ThrownError?) {}
 }

@@ -34,7 +34,7 @@ extension EventRouter: InterestObserver {
             if wantsEverything {
                 interest.wanted.append(Interest.Name(number: 0, name: EventName.everything.text))
             }
-            for named in tableLock.withLock({ namesByNumber }) where wish(for: named).isFor(route) {
+            for named in names.all where wish(for: named).isFor(route) {
                 told.announced.insert(named.number)
                 interest.wanted.append(Interest.Name(number: named.number, name: named.name))
             }
@@ -62,7 +62,7 @@ extension EventRouter: InterestObserver {
             }
             for wanted in interest.wanted {
                 told.asked.insert(EventName(wanted.name))
-                if wanted.name != EventName.everything.text { _ = try named(wanted.name, broughtBy: route) }
+                if wanted.name != EventName.everything.text { _ = try names.entry(of: wanted.name, broughtBy: route) }
             }
             return told === route.interest.present
         }
@@ -96,12 +96,12 @@ extension EventRouter: InterestObserver {
 
     /// Works out all targets anew, and tells the publisher and the peers of the changes.
     func updateTargets() {
-        updateTargets(of: tableLock.withLock { namesByNumber })
+        updateTargets(of: names.all)
     }
 
     /// As ``updateTargets()``, where only this peer's wishes have changed: with many peers that is much less work.
     private func updateTargets(changedBy route: Route) {
-        updateTargets(of: tableLock.withLock { namesByNumber }, changedBy: route)
+        updateTargets(of: names.all, changedBy: route)
     }
 
     func updateTargets(of entries: [NamedEvents], changedBy changed: Route? = nil) {

@@ -23,7 +23,7 @@ extension EventRouter {
         switch frame.name {
         case .text(let text):
             name = text
-            if let entry = try named(name, broughtBy: route) { ensureTargets(of: entry) }
+            if let entry = try names.entry(of: name, broughtBy: route) { ensureTargets(of: entry) }
         case .number(let number):
             guard let known = named(number)?.name else {
                 throw LinkViolation("gap \(frame.sequence) has name number \(number), which nobody gave out")

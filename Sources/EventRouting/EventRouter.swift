@@ -1,7 +1,6 @@
 package import BridgePlatform
 package import BridgeProtocol
 package import BridgeTransport
-import CBOR
 package import DomainEvents
 import Locks
 import Synchronization
@@ -12,8 +11,7 @@ import Synchronization
 /// decoding them. A worker's router has one route, to the host. Interest goes the other way: the router asks each peer
 /// for the events that this process or another peer wants.
 package final class EventRouter: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock` (wishes and interest) or `tableLock` (look-ups on the event
-    // path).
+    // Sendable: everything mutable is guarded by `lock`, or guards itself.
 
     package let publisher: EventPublisher
     package let poller: Poller
@@ -54,14 +52,8 @@ package final class EventRouter: @unchecked Sendable {
     /// it.
     var selfReports: Set<EventName> = [EventName(EventsTraced.eventName)]
 
-    let tableLock = Lock()
-    private var namesByText: [EventName: NamedEvents] = [:]
-    /// How many of these names attached peers have brought.
-    private var attachedNames = 0
-    /// Position is number minus 1; number 0 is ``EventName/everything``.
-    var namesByNumber: [NamedEvents] = []
-    /// The same entries, for the event path.
-    private let numbers = NumberTable(capacity: EventRouter.maximumNames)
+    /// The entries of all event names.
+    let names: EventNames
 
     /// - Parameters:
     ///   - reports: the line of the bridge's reports; nil to make one for this router.
@@ -80,6 +72,7 @@ package final class EventRouter: @unchecked Sendable {
         gapTap: (@Sendable (Gap) -> Void)? = nil
     ) {
         self.control = control
+        names = EventNames(control: control)
         self.deadLetters = deadLetters
         self.publisher = publisher
         self.poller = poller
@@ -159,7 +152,7 @@ package final class EventRouter: @unchecked Sendable {
         reports.end()
         lock.withLock { isStopped = true }
         publisher.removeInterestObserver(self)
-        for named in tableLock.withLock({ namesByNumber }) {
+        for named in names.all {
             let isRefused = !named.targets.isEmpty
             publisher.setForwarding(
                 of: named.name,
@@ -173,24 +166,6 @@ package final class EventRouter: @unchecked Sendable {
 
     package static let maximumNames = 65_536
 
-    /// How many names attached peers may bring, all together and for good; enough are left for workers and this
-    /// process.
-    package static let maximumAttachedNames = maximumNames / 4
-
-    /// The entry of a name; nil if the table is full, because peers have made up more names than any program has.
-    func named(_ name: String) -> NamedEvents? {
-        tableLock.withLock {
-            if let known = namesByText[EventName(name)] { return known }
-            guard namesByNumber.count < Self.maximumNames else { return nil }
-            let number = UInt64(namesByNumber.count + 1)
-            let made = NamedEvents(name: name, number: number, passage: control.passage(of: EventName(name)))
-            namesByText[EventName(name)] = made
-            namesByNumber.append(made)
-            numbers.append(made)
-            return made
-        }
-    }
-
     /// Works out which peers get the events of a new name: those that want everything want it too.
     ///
     /// Called for each event, because the thread that made the name's entry may not have done it yet.
@@ -198,31 +173,12 @@ package final class EventRouter: @unchecked Sendable {
         if !entry.hasTargets { updateTargets(of: [entry]) }
     }
 
-    /// The entry of a name that a peer brings, which may be new; nil if peers have made up more names than any program
-    /// has.
-    func named(_ name: String, broughtBy route: Route) throws(LinkViolation) -> NamedEvents? {
-        let known =
-            try tableLock.withLock { () throws(LinkViolation) in
-                if let known = namesByText[EventName(name)] { return known }
-                // An attached peer may come again as often as it likes, so all of them share one count.
-                let limit = route.isAttached ? Self.maximumAttachedNames : route.limits.newEventNames
-                guard (route.isAttached ? attachedNames : route.newNames) < limit else {
-                    throw LinkViolation(
-                        """
-                        it brings the event name \"\(name.shortened())\"; the limit is \(limit) names that nobody else knows\
-                        \(route.isAttached ? ", for all clients together" : "")
-                        """
-                    )
-                }
-                if route.isAttached { attachedNames += 1 } else { route.newNames += 1 }
-                return nil
-            } as NamedEvents?
-        return known ?? named(name)
-    }
+    /// The entry of a name; nil if peers have made up more names than any program has.
+    func named(_ name: String) -> NamedEvents? { names.entry(of: name) }
 
-    func named(_ number: UInt64) -> NamedEvents? { numbers[number]?.takeUnretainedValue() }
+    func named(_ number: UInt64) -> NamedEvents? { names[number]?.takeUnretainedValue() }
 
-    var allNames: [String] { tableLock.withLock { namesByNumber }.map(\.name) }
+    var allNames: [String] { names.all.map(\.name) }
 
     /// The name of an event that a peer sent; nil if this router never gave out its number.
     package func name(of name: WireName) -> String? {
@@ -239,19 +195,22 @@ package final class EventRouter: @unchecked Sendable {
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
         from route: Route,
-        over link: Link
+        over link: Link,
+        in run: inout EventRun
     ) throws -> EventDisposition {
         switch head.name {
         case .number(let number):
-            guard let entry = numbers[number] else {
+            guard let entry = names[number] else {
                 throw LinkViolation("event \(head.sequence) has name number \(number), which nobody gave out")
             }
-            return entry._withUnsafeGuaranteedRef { eventReceived($0, head, payload: payload, from: route, over: link) }
+            return entry._withUnsafeGuaranteedRef {
+                eventReceived($0, head, payload: payload, from: route, over: link, in: &run)
+            }
         case .text(let name):
-            guard let entry = try named(name, broughtBy: route) else {
+            guard let entry = try names.entry(of: name, broughtBy: route) else {
                 throw LinkViolation("more than \(Self.maximumNames) event names are in use")
             }
-            return eventReceived(entry, head, payload: payload, from: route, over: link)
+            return eventReceived(entry, head, payload: payload, from: route, over: link, in: &run)
         }
     }
 
@@ -260,13 +219,17 @@ package final class EventRouter: @unchecked Sendable {
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
         from route: Route,
-        over link: Link
+        over link: Link,
+        in run: inout EventRun
     ) -> EventDisposition {
         ensureTargets(of: entry)
         if entry.passage != .open, let refusal = entry.passage.refusal(of: entry.name, from: route) { return refusal }
         guard let peer = link.peerSource else { return .handled }
         let context = link.context(of: head, from: peer)
-        return dispatch(entry, head, payload: payload, context: context, from: route, over: link)
+        return entry.fanout(in: &run)
+            ._withUnsafeGuaranteedRef {
+                dispatch(entry, head, payload: payload, context: context, to: $0, from: route, over: link, in: &run)
+            }
     }
 
     private func dispatch(
@@ -274,20 +237,21 @@ package final class EventRouter: @unchecked Sendable {
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
         context: EventContext,
+        to fanout: Fanout,
         from route: Route,
-        over link: Link
+        over link: Link,
+        in run: inout EventRun
     ) -> EventDisposition {
-        let fanout = entry.fanout
         let arrival = trace.start(of: entry)
         link.tookInHand(name: entry.number)
         if arrival == 0, tap == nil, let receiver = fanout.receiver, !fanout.isWanted(otherThan: route) {
-            return handOver(payload, of: entry, to: receiver, head, context, from: route, over: link)
+            return handOver(payload, of: entry, to: receiver, head, context, from: route, over: link, in: &run)
         }
         tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: route.peerName))
         var sent: NamedEvents.Sent?
         var beginning: UInt64 = 0
         var crowded: [Route] = []
-        let outcome = fanout.deliverHere(payload, context: context, lane: link.lane) { held in
+        let outcome = fanout.deliverHere(payload, context: context, keeping: &run.routes, lane: link.lane) { held in
             if fanout.isWanted(otherThan: route) {
                 var passed = passOn(entry, head, payload, context, from: route, to: fanout, held: &held)
                 if !passed.crowded.isEmpty, link.wasReadToEnd { swap(&crowded, &passed.crowded) }
@@ -312,6 +276,7 @@ package final class EventRouter: @unchecked Sendable {
         }
         // No window slows a peer that is gone, so the takeover of the events that it left waits here. Its events are
         // settled.
+        if !crowded.isEmpty { run.routes = KeptRoutes() }
         for target in crowded { takeOverGate.wait(route, for: target) }
         return settled(outcome, entry, head, payload, context, sent, from: route, over: link)
     }
@@ -324,9 +289,10 @@ package final class EventRouter: @unchecked Sendable {
         _ head: EventHead,
         _ context: EventContext,
         from route: Route,
-        over link: Link
+        over link: Link,
+        in run: inout EventRun
     ) -> EventDisposition {
-        let outcome = receiver.receive(payload, context: context, lane: link.lane) { _ in
+        let outcome = receiver.receive(payload, context: context, keeping: &run.routes, lane: link.lane) { _ in
             true
         } completion: { handlers in
             settlement(of: head, context, nil, from: route, over: link).completion(
@@ -345,7 +311,7 @@ package final class EventRouter: @unchecked Sendable {
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
         from route: Route,
-        to fanout: NamedEvents.Fanout,
+        to fanout: Fanout,
         held: inout [any HeldEvent]?
     ) -> NamedEvents.Sent {
         entry.send(
@@ -415,108 +381,4 @@ package final class EventRouter: @unchecked Sendable {
         guard loss.error.code == .outboxFull else { return }
         loss.route.link.note(Gap(loss.id, name: name, reason: .full))
     }
-
-    // MARK: - Events without a type
-
-    /// Publishes an event whose type this process does not know, from its encoded form.
-    ///
-    /// - Parameter context: made by the publisher for this event, if the caller needs its identity beforehand.
-    /// - Returns: How many peers it went to, plus 1 if subscribers here got it; or why it failed.
-    package func publish(
-        name: String,
-        payload: UnsafeRawBufferPointer,
-        context: EventContext? = nil
-    ) -> Result<Int, DeliveryError> {
-        let entry: NamedEvents
-        do throws(DeliveryError) {
-            entry = try self.entry(toPublish: name)
-        } catch {
-            return .failure(error)
-        }
-        let context = context ?? publisher.makeContext(causedBy: nil)
-        tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
-        if let refusal = refusal(of: name, context) { return .failure(refusal) }
-        let start = trace.start(of: entry)
-        defer { if start != 0 { trace.recorder.note(.publish, of: name, context, from: start) } }
-        let fanout = entry.fanout
-        let peers = fanout.targets(of: payload, except: nil)
-        let targets = peers.count + fanout.attached.count
-        var sent = Forwarded.taken
-        let outcome = fanout.deliverHere(payload, context: context, lane: nil) { held in
-            sent = entry.sendToAll(
-                payload,
-                context: context,
-                receipts: nil,
-                to: peers,
-                attached: fanout.attached,
-                held: &held,
-                by: self
-            )
-            return sent.isTaken
-        } completion: { _ in
-            UnwatchedCompletion()
-        }
-        if case .failed(let failure) = sent { return .failure(failure) }
-        switch outcome {
-        case .handled, .pending: return .success(targets + 1)
-        case .unwanted: return .success(targets)
-        case .refused(_, let text):
-            return .failure(
-                DeliveryError(
-                    .notEncodable,
-                    of: name,
-                    id: context.id,
-                    "\(name) was refused here: \(text)",
-                    field: CBORError.field(named: text)
-                )
-            )
-        }
-    }
-
-    /// The entry of a name that a caller gives instead of a type.
-    func entry(toPublish name: String) throws(DeliveryError) -> NamedEvents {
-        if let mistake = EventName.mistake(in: name) {
-            throw DeliveryError(.notEncodable, of: name, "\(name.prefix(256)) was not taken: \(mistake)")
-        }
-        guard let entry = named(name) else {
-            throw DeliveryError(
-                .outboxFull,
-                of: name,
-                "\(name) was not taken: more than \(Self.maximumNames) event names are in use"
-            )
-        }
-        ensureTargets(of: entry)
-        return entry
-    }
-
-    /// Returns when every peer that wants the events of this name has room for one more, or will never have any.
-    package func waitForRoom(name: String) async {
-        guard let entry = tableLock.withLock({ namesByText[EventName(name)] }) else { return }
-        // A peer that takes no more events does not keep the caller waiting; the publisher learns of it.
-        for target in entry.targets where !target.hasRoom(for: name) {
-            try? await target.waitForRoom(for: name)
-        }
-    }
-
-    /// Whether every peer that wants the events of this name has room for one more.
-    package func hasRoom(name: String) -> Bool {
-        tableLock.withLock { namesByText[EventName(name)] }?.hasRoom ?? true
-    }
-
-    /// The names of all events that some peer wants.
-    package var namesWantedByPeers: [String] {
-        tableLock.withLock { namesByNumber }.filter { !$0.targets.isEmpty }.map(\.name)
-    }
-
-    /// Whether some peer or subscriber wants the events of this name.
-    package func isWanted(_ name: String) -> Bool {
-        guard let entry = tableLock.withLock({ namesByText[EventName(name)] }) else { return false }
-        let fanout = entry.fanout
-        return !fanout.targets.isEmpty || !fanout.attached.isEmpty || publisher.isWanted(name)
-    }
-}
-
-/// The completion of an event that no publisher waits for.
-private final class UnwatchedCompletion: HandlingCompletion {
-    func handlersReturned(failure: ThrownError?) {}
 }

@@ -16,74 +16,13 @@ final class NamedEvents: @unchecked Sendable {
     /// Whether these are the events that report traces, which leave no trace themselves.
     let isTrace: Bool
 
-    /// The receivers of the events, as one immutable value; a change puts another value in its place.
-    final class Fanout: Sendable {
-        /// All peers that want the events, or a share of them, without attached peers.
-        let targets: [Route]
-        /// The attached peers that want the events; nothing waits for them.
-        let attached: [Route]
-        /// Chooses which of ``targets`` get an event; nil if all do.
-        let pooled: PooledTargets?
-        let receiver: (any EventReceiver)?
-        /// The only target, if an event needs nothing but its outbox to be written; nil otherwise.
-        ///
-        /// ``targets`` hold it, so the reference is not counted.
-        let sole: Unmanaged<Route>?
-
-        init(targets: [Route], attached: [Route], pooled: PooledTargets?, receiver: (any EventReceiver)?) {
-            self.targets = targets
-            self.attached = attached
-            self.pooled = pooled
-            self.receiver = receiver
-            sole = pooled == nil ? Self.sole(among: targets, attached).map { .passUnretained($0) } : nil
-        }
-
-        /// The only peer that gets an event, if the event needs nothing but its outbox to be written.
-        fileprivate static func sole(among targets: [Route], _ attached: [Route]) -> Route? {
-            guard targets.count == 1, attached.isEmpty, !targets[0].hasPolicies else { return nil }
-            return targets[0]
-        }
-
-        /// Whether this peer wants the events, or a share of them.
-        func goes(to route: Route) -> Bool {
-            targets.contains { $0 === route } || attached.contains { $0 === route }
-        }
-
-        /// Whether a peer other than this one wants the events.
-        func isWanted(otherThan route: Route) -> Bool {
-            (pooled?.isWanted(otherThan: route) ?? targets.contains { $0 !== route })
-                || attached.contains { $0 !== route }
-        }
-
-        /// The peers that get an event.
-        ///
-        /// - Parameter origin: the peer that the event came from; nil if it was published here.
-        func targets(of payload: UnsafeRawBufferPointer, except origin: Route?) -> [Route] {
-            pooled?.targets(of: payload, except: origin) ?? targets
-        }
-
-        /// Hands an event to the subscribers of this process, and calls `passOn` as ``EventReceiver`` says.
-        func deliverHere(
-            _ payload: UnsafeRawBufferPointer,
-            context: EventContext,
-            lane: (any InlineLane)?,
-            passOn: (_ held: inout [any HeldEvent]?) -> Bool,
-            completion: (_ handlers: Int) -> any HandlingCompletion
-        ) -> LocalOutcome {
-            if let receiver {
-                return receiver.receive(payload, context: context, lane: lane, passOn: passOn, completion: completion)
-            }
-            var atOnce: [any HeldEvent]?
-            _ = passOn(&atOnce)
-            return .unwanted
-        }
-    }
-
     /// Whether ``setTargets(_:isSelfReport:reports:)`` has set the receivers.
     private let wasTargeted = Atomic<Bool>(false)
 
     private let lock = Lock()
-    @exclusivity(unchecked) private var current = Fanout(targets: [], attached: [], pooled: nil, receiver: nil)
+    @exclusivity(unchecked) private var current: Fanout
+    /// The address of `current`, changed with it.
+    private let address: Atomic<UInt>
     /// The ``PayloadCoder`` of the type with this name, owned here; nil until that type is known, and there is at most
     /// one.
     private let coder = Atomic<UnsafeRawPointer?>(nil)
@@ -93,6 +32,8 @@ final class NamedEvents: @unchecked Sendable {
         self.number = number
         self.passage = passage
         isTrace = name == EventsTraced.eventName
+        current = Fanout(targets: [], attached: [], pooled: nil, receiver: nil)
+        address = Atomic(current.address)
     }
 
     deinit {
@@ -100,6 +41,25 @@ final class NamedEvents: @unchecked Sendable {
     }
 
     var fanout: Fanout { lock.withLock { current } }
+
+    /// The receivers of the events, which `run` holds for the caller until other events come.
+    func fanout(in run: inout EventRun) -> Unmanaged<Fanout> {
+        // No other receivers have the address of those that are held.
+        if let kept = UnsafeRawPointer(bitPattern: run.receiversAddress),
+            run.receiversAddress == address.load(ordering: .acquiring)
+        {
+            return .fromOpaque(kept)
+        }
+        let present = fanout
+        run.hold(present)
+        return .passUnretained(present)
+    }
+
+    /// With the lock held.
+    private func put(_ fanout: Fanout) {
+        current = fanout
+        address.store(fanout.address, ordering: .releasing)
+    }
 
     var targets: [Route] { fanout.targets }
 
@@ -113,7 +73,7 @@ final class NamedEvents: @unchecked Sendable {
         let pooled = PooledTargets(targets, name: name, isSelfReport: isSelfReport, reports: reports)
         let fanout = lock.withLock {
             let made = Fanout(targets: targets, attached: attached, pooled: pooled, receiver: current.receiver)
-            current = made
+            put(made)
             return made
         }
         wasTargeted.store(true, ordering: .releasing)
@@ -129,11 +89,13 @@ final class NamedEvents: @unchecked Sendable {
         }
         let receiver = open(channel.eventType)
         lock.withLock {
-            current = Fanout(
-                targets: current.targets,
-                attached: current.attached,
-                pooled: current.pooled,
-                receiver: receiver
+            put(
+                Fanout(
+                    targets: current.targets,
+                    attached: current.attached,
+                    pooled: current.pooled,
+                    receiver: receiver
+                )
             )
         }
     }
@@ -180,10 +142,12 @@ final class NamedEvents: @unchecked Sendable {
         do {
             return try withCoder(of: E.self) { coder in
                 try PayloadScratch.withEncoded(event, by: coder) { payload in
-                    if receipts == nil, held == nil, refusal == nil, router.tap == nil, let sole = fanout.sole,
-                        let sent = sole._withUnsafeGuaranteedRef({ send(payload, context, intake, to: $0) })
-                    {
-                        return sent
+                    var triesAlone = true
+                    if receipts == nil, held == nil, refusal == nil, router.tap == nil, let sole = fanout.sole {
+                        if let sent = sole._withUnsafeGuaranteedRef({ send(payload, context, intake, to: $0) }) {
+                            return sent
+                        }
+                        triesAlone = false
                     }
                     let targets =
                         refusal == nil
@@ -195,6 +159,7 @@ final class NamedEvents: @unchecked Sendable {
                         receipts,
                         to: targets,
                         fanout.attached,
+                        triesAlone: triesAlone,
                         held: &held,
                         by: router
                     )
@@ -226,6 +191,8 @@ final class NamedEvents: @unchecked Sendable {
         return sent
     }
 
+    /// - Parameter triesAlone: whether the only peer that gets an announced event may take it in the short way: false
+    ///   if it has just not taken it so.
     private func forward(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
@@ -233,6 +200,7 @@ final class NamedEvents: @unchecked Sendable {
         _ receipts: ReceiptLedger?,
         to targets: [Route],
         _ everyAttached: [Route],
+        triesAlone: Bool,
         held: inout [any HeldEvent]?,
         by router: EventRouter
     ) -> Forwarded {
@@ -253,7 +221,7 @@ final class NamedEvents: @unchecked Sendable {
                 by: router
             )
         case .announced:
-            if receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached),
+            if triesAlone, receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached),
                 let sent = send(payload, context, intake, to: alone)
             {
                 return sent
@@ -281,237 +249,6 @@ final class NamedEvents: @unchecked Sendable {
             router.losses.add(event: name, id: context.id, link: "every link", reason: failure.description)
         }
         return .failed(failure)
-    }
-
-    /// The outcome of an event at the peers that want it.
-    struct Sent {
-        /// The peers that did not take it, and why.
-        var losses: [Loss] = []
-        /// The peers that took it beyond the limit where waiting begins.
-        var crowded: [Route] = []
-        /// The peers that took it; only if they were asked for receipts.
-        var reached: [String] = []
-        /// Whether no peer wanted it.
-        var isUnwanted = true
-    }
-
-    struct Loss {
-        let route: Route
-        let id: EventID
-        let error: DeliveryError
-        /// The event, if it has to become a dead letter.
-        let event: UndeliveredEvent?
-
-        var peerName: String { route.peerName }
-    }
-
-    /// Puts an event into the outboxes of all peers that want it, or of none.
-    ///
-    /// - Parameters:
-    ///   - ifThereIsRoom: whether no peer gets it if waiting has begun at one.
-    ///   - held: as in ``EventForwarder``.
-    /// - Returns: The reason why no peer has got it. If a publisher waits for receipts, also the reason why a peer that
-    ///   was given up just now will not handle it.
-    func sendToAll(
-        _ payload: UnsafeRawBufferPointer,
-        context: EventContext,
-        receipts: ReceiptLedger?,
-        to targets: [Route],
-        attached: [Route],
-        ifThereIsRoom: Bool = false,
-        held: inout [any HeldEvent]?,
-        by router: EventRouter
-    ) -> Forwarded {
-        if receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached) {
-            let sent = alone.send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
-            if let sent { return sent }
-            return sendToThoseWhoStay(
-                payload,
-                context,
-                receipts,
-                attached: attached,
-                ifThereIsRoom: ifThereIsRoom,
-                held: &held,
-                by: router
-            )
-        }
-        let kept: Kept
-        do throws(DeliveryError) {
-            kept = try reserve(for: payload, at: targets, ifThereIsRoom: ifThereIsRoom)
-        } catch {
-            return .failed(error)
-        }
-        let reservations: [Link.Reservation]
-        switch kept {
-        case .everywhere(let all): reservations = all
-        case .awaitsRoom: return .awaitsRoom
-        case .somebodyLeft:
-            return sendToThoseWhoStay(
-                payload,
-                context,
-                receipts,
-                attached: attached,
-                ifThereIsRoom: ifThereIsRoom,
-                held: &held,
-                by: router
-            )
-        }
-        if let receipts, !targets.isEmpty { router.receipts.add(receipts) }
-        let sent = send(
-            payload,
-            context: context,
-            wantsReceipt: receipts != nil,
-            to: targets,
-            attached: attached,
-            reservations: reservations,
-            // A worker that was given up between the two has lost it, as it has lost all events in its outbox.
-            announcesLosses: receipts == nil,
-            held: &held,
-            by: router
-        )
-        guard let receipts else { return .taken }
-        for process in sent.reached { receipts.expect(process) }
-        return sent.losses.first.map { .failed($0.error) } ?? .taken
-    }
-
-    /// Sends the event again after a target has left meanwhile; works out the targets anew.
-    private func sendToThoseWhoStay(
-        _ payload: UnsafeRawBufferPointer,
-        _ context: EventContext,
-        _ receipts: ReceiptLedger?,
-        attached: [Route],
-        ifThereIsRoom: Bool,
-        held: inout [any HeldEvent]?,
-        by router: EventRouter
-    ) -> Forwarded {
-        sendToAll(
-            payload,
-            context: context,
-            receipts: receipts,
-            to: fanout.targets(of: payload, except: nil).filter { !$0.hasLeft(name) },
-            attached: attached,
-            ifThereIsRoom: ifThereIsRoom,
-            held: &held,
-            by: router
-        )
-    }
-
-    /// The outcome of reserving room for an event.
-    private enum Kept {
-        case everywhere([Link.Reservation])
-        /// No room was kept: `ifThereIsRoom` is set, and waiting has begun at one target.
-        case awaitsRoom
-        /// No room was kept: such events no longer go to one of the targets.
-        case somebodyLeft
-    }
-
-    /// Reserves room at all targets, or at none.
-    private func reserve(
-        for payload: UnsafeRawBufferPointer,
-        at targets: [Route],
-        ifThereIsRoom: Bool
-    ) throws(DeliveryError) -> Kept {
-        var kept: [Link.Reservation] = []
-        kept.reserveCapacity(targets.count)
-        defer { if kept.count < targets.count { for reservation in kept { reservation.cancel() } } }
-        for target in targets {
-            switch try target.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom) {
-            case .reserved(let reservation): kept.append(reservation)
-            case .refused(.left): return .somebodyLeft
-            case .refused: return .awaitsRoom
-            }
-        }
-        return .everywhere(kept)
-    }
-
-    /// Puts an event into every outbox, and then writes it if it is not held, so that no peer sees an effect before its
-    /// cause.
-    ///
-    /// - Parameters:
-    ///   - origin: the peer that sent the event; it does not get its own events back.
-    ///   - attached: the attached peers that also get it, as far as they keep up.
-    ///   - reservations: the room that was kept at each target; empty if none was.
-    ///   - announcesLosses: whether to announce the peers that did not take it; otherwise the caller does.
-    ///   - held: as in ``EventForwarder``.
-    func send(
-        _ payload: UnsafeRawBufferPointer,
-        context: EventContext,
-        except origin: Route? = nil,
-        wantsReceipt: Bool,
-        to targets: [Route],
-        attached: [Route],
-        reservations: [Link.Reservation] = [],
-        announcesLosses: Bool = true,
-        held: inout [any HeldEvent]?,
-        by router: EventRouter
-    ) -> Sent {
-        // With one receiver, and none here, the event cannot overtake itself at another.
-        let isHeld = held != nil || targets.count + attached.count > 1
-        var sent = Sent()
-        var departure = Departure(of: name, context, by: router)
-        var hasSomebodyLeft = false
-        func enqueue(at target: Route, isHeld: Bool, _ reservation: Link.Reservation?) {
-            sent.isUnwanted = false
-            do throws(DeliveryError) {
-                let place = try target.enqueue(
-                    context,
-                    name: name,
-                    number: number,
-                    isHeld: isHeld,
-                    wantsReceipt: wantsReceipt,
-                    // An attached peer may come back with a new window as often as it likes. So windows bound only what
-                    // workers send.
-                    isAccepted: origin.map { !$0.isAttached } ?? false,
-                    reservation: reservation,
-                    payload: payload
-                )
-                guard let place else {
-                    hasSomebodyLeft = true
-                    return
-                }
-                if wantsReceipt, let origin { router.takeOverGate.wasAsked(target, by: origin) }
-                for event in place.displaced { departure.displaced.append((target, event)) }
-                if place.isCrowded { sent.crowded.append(target) }
-                if wantsReceipt { sent.reached.append(target.peerName) }
-                if isHeld {
-                    departure.places.append(place)
-                } else {
-                    place.link.flush(at: context.nanosecondsSinceEpoch)
-                }
-            } catch {
-                let event = router.undeliverable(payload, name: name, context: context, for: target, because: error)
-                sent.losses.append(Loss(route: target, id: context.id, error: error, event: event))
-            }
-        }
-        for (index, target) in targets.enumerated() where target !== origin {
-            enqueue(at: target, isHeld: isHeld, index < reservations.count ? reservations[index] : nil)
-        }
-        var asked = targets
-        while hasSomebodyLeft {
-            // Since the targets of the event were found out, other peers have taken the place of one of them. Of a pool
-            // one member was among the targets, and has the event.
-            hasSomebodyLeft = false
-            let others = fanout.targets(of: payload, except: origin).filter { other in
-                other !== origin && !asked.contains { $0 === other || $0.pool != nil && $0.pool === other.pool }
-            }
-            asked += others
-            for target in others { enqueue(at: target, isHeld: true, nil) }
-        }
-        for receiver in attached where receiver !== origin {
-            sent.isUnwanted = false
-            let place = receiver.offer(context, name: name, number: number, isHeld: isHeld, payload: payload)
-            guard let place else { continue }
-            if isHeld { departure.places.append(place) } else { place.link.flush(at: context.nanosecondsSinceEpoch) }
-        }
-        departure.losses = sent.losses
-        departure.announcesLosses = announcesLosses
-        if held == nil {
-            departure.release()
-            departure.flush()
-        } else {
-            held?.append(departure)
-        }
-        return sent
     }
 
     var hasRoom: Bool { targets.allSatisfy { $0.hasRoom(for: name) } }

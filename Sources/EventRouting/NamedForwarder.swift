@@ -9,10 +9,10 @@ import DomainEvents
 final class NamedForwarder: EventForwarder {
     private let entry: NamedEvents
     /// The receivers of the events; if they change, the publisher gets another forwarder.
-    private let fanout: NamedEvents.Fanout
+    private let fanout: Fanout
     private let router: EventRouter
 
-    init(_ entry: NamedEvents, to fanout: NamedEvents.Fanout, of router: EventRouter) {
+    init(_ entry: NamedEvents, to fanout: Fanout, of router: EventRouter) {
         self.entry = entry
         self.fanout = fanout
         self.router = router

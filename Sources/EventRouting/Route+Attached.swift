@@ -58,7 +58,7 @@ extension EventRouter {
     /// The receivers are this process, peers, pools in the place of their members, and attached peers that have asked
     /// for the name itself.
     package var wishes: [(name: String, peers: [String])] {
-        let entries = tableLock.withLock { namesByNumber }.filter { $0.passage == .open }
+        let entries = names.all.filter { $0.passage == .open }
         let own = entries.map { publisher.isWanted($0.name) }
         return lock.withLock {
             zip(entries, own).compactMap { entry, isWantedHere in

@@ -43,7 +43,12 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
         self.dispose = dispose
     }
 
-    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+    func link(
+        _ link: Link,
+        received head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        in run: inout EventRun
+    ) throws -> EventDisposition {
         arrivals.change { $0 += 1 }
         let event = Event(
             sequence: head.sequence.asWritten,

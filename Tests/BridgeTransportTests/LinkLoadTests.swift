@@ -192,7 +192,12 @@ private final class LoadSide: LinkDelegate, @unchecked Sendable {
 
     func link(_ link: Link, received gap: GapFrame) { Issue.record("nothing is dropped, but there is \(gap)") }
 
-    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) -> EventDisposition {
+    func link(
+        _ link: Link,
+        received head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        in run: inout EventRun
+    ) -> EventDisposition {
         guard link.lane.enter() else {
             let bytes = Array(payload)
             link.lane.append {

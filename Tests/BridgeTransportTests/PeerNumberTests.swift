@@ -59,7 +59,12 @@ struct PeerNumberTests {
         let mayGoOn = Shared(false)
         let isOver = Shared(false)
 
-        func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) -> EventDisposition {
+        func link(
+            _ link: Link,
+            received head: EventHead,
+            payload: UnsafeRawBufferPointer,
+            in run: inout EventRun
+        ) -> EventDisposition {
             .handled
         }
         func link(_ link: Link, received gap: GapFrame) {
@@ -99,7 +104,12 @@ struct PeerNumberTests {
     private final class Refuser: LinkDelegate, Sendable {
         let end = Shared<LinkEnd?>(nil)
 
-        func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+        func link(
+            _ link: Link,
+            received head: EventHead,
+            payload: UnsafeRawBufferPointer,
+            in run: inout EventRun
+        ) throws -> EventDisposition {
             throw LinkViolation("event \(head.sequence) is none")
         }
         func link(_ link: Link, received gap: GapFrame) {}

@@ -31,11 +31,17 @@ struct IncomingTests {
     )
 
     private func deliver(_ number: Int = 0) -> String {
+        var kept = KeptRoutes()
+        return deliver(number, keeping: &kept)
+    }
+
+    private func deliver(_ number: Int, keeping kept: inout KeptRoutes) -> String {
         publisher.channel(of: Ping.self)
             .deliverIncoming(
                 { Ping(number) },
                 context: context,
                 from: publisher,
+                keeping: &kept,
                 passOn: { _ in true },
                 completion: { _ in completion }
             )
@@ -62,6 +68,62 @@ struct IncomingTests {
         #expect(log.all == ["worker-5-9 2", "worker-5-9"])
         #expect(completion.log.count == 0)
         #expect(EventContext.current == nil)
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test func atTheSubscriptionsOfItsMomentThoughTheRoutesOfTheEventBeforeAreKept() {
+        let log = Collected<String>()
+        var kept = KeptRoutes()
+        let first = publisher.subscribe(to: Ping.self) { log.add("first \($0.number)") }
+        for number in 1...2 { #expect(deliver(number, keeping: &kept) == "handled") }
+        let second = publisher.subscribe(to: Ping.self) { log.add("second \($0.number)") }
+        #expect(deliver(3, keeping: &kept) == "handled")
+        first.cancel()
+        #expect(deliver(4, keeping: &kept) == "handled")
+        second.cancel()
+        #expect(deliver(5, keeping: &kept) == "unwanted")
+        #expect(log.all == ["first 1", "first 2", "first 3", "second 3", "second 4"])
+    }
+
+    @Test func byNoRemovedHandlerWhichTheNextEventLetsGoOf() {
+        final class Captured: Sendable {}
+        var kept = KeptRoutes()
+        weak var captured: Captured?
+        do {
+            let object = Captured()
+            captured = object
+            let subscription = publisher.subscribe(to: Ping.self) { _ in withExtendedLifetime(object) {} }
+            #expect(deliver(1, keeping: &kept) == "handled")
+            subscription.cancel()
+        }
+        #expect(deliver(2, keeping: &kept) == "unwanted")
+        #expect(captured == nil)
+    }
+
+    @Test(arguments: [false, true])
+    func withItsOwnContextThoughAnotherEventComesWithinItsHandler(asksBefore: Bool) {
+        let log = Collected<String>()
+        let other = EventContext(id: EventID(origin: "other", incarnation: 6, number: 1), nanosecondsSinceEpoch: 1)
+        let note: @Sendable () -> Void = { log.add(EventContext.current?.id.description ?? "none") }
+        let subscriptions = [
+            publisher.subscribe(to: Pong.self) { _ in note() },
+            publisher.subscribe(to: Ping.self) { [publisher, completion] _ in
+                if asksBefore { note() }
+                var kept = KeptRoutes()
+                _ = publisher.channel(of: Pong.self)
+                    .deliverIncoming(
+                        { Pong() },
+                        context: other,
+                        from: publisher,
+                        keeping: &kept,
+                        passOn: { _ in true },
+                        completion: { _ in completion }
+                    )
+                note()
+            },
+        ]
+        #expect(deliver() == "handled")
+        #expect(log.all == (asksBefore ? ["worker-5-9"] : []) + ["other-6-1", "worker-5-9"])
         for subscription in subscriptions { subscription.cancel() }
     }
 

@@ -46,7 +46,12 @@ struct BacklogWaitsTests {
 
         func end() { route.link.close() }
 
-        func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) -> EventDisposition {
+        func link(
+            _ link: Link,
+            received head: EventHead,
+            payload: UnsafeRawBufferPointer,
+            in run: inout EventRun
+        ) -> EventDisposition {
             .handled
         }
         func link(_ link: Link, received gap: GapFrame) {}

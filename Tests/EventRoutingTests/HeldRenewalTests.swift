@@ -10,7 +10,12 @@ import Testing
 
 /// Takes what comes, and does nothing about it.
 private final class SilentDelegate: LinkDelegate {
-    func link(_ link: Link, received head: EventHead, payload: UnsafeRawBufferPointer) throws -> EventDisposition {
+    func link(
+        _ link: Link,
+        received head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        in run: inout EventRun
+    ) throws -> EventDisposition {
         .handled
     }
     func link(_ link: Link, received gap: GapFrame) throws {}

@@ -25,8 +25,9 @@ struct NewNameTests {
 
     private func receive(_ sequence: UInt64, _ name: WireName) throws {
         let head = EventHead(sequence: sequence, id: .sender(number: sequence), nanosecondsSinceEpoch: 1, name: name)
+        var run = EventRun()
         _ = try payload.withUnsafeBytes {
-            try bench.router.eventReceived(head, payload: $0, from: sender, over: sender.link)
+            try bench.router.eventReceived(head, payload: $0, from: sender, over: sender.link, in: &run)
         }
     }
 

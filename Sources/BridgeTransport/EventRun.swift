@@ -1,0 +1,47 @@
+package import DomainEvents
+
+/// What a thread that reads a link keeps from one event to the next, while there are events in its buffer.
+///
+/// A flood brings hundreds of events of one name with each read. Who gets them is looked up for the first. For each of
+/// the others a comparison says that this still holds, and no lock is taken and no reference counted. An event whose
+/// handlers have returned is noted together with the next one's arrival: one turn of the lock for both.
+///
+/// It belongs to the thread's call and not to the link. A thread that is held up in a slow handler keeps what it uses,
+/// while the thread that reads on looks for itself.
+package struct EventRun {
+    /// Who gets the events of the last name, as the router knows it.
+    private var receivers: AnyObject?
+    /// The address of ``receivers``; 0 if there are none.
+    package private(set) var receiversAddress: UInt = 0
+    /// The subscribers of this process that the last event had.
+    package var routes = KeptRoutes()
+
+    /// The last event whose handlers have returned, until the link has noted it; 0 if there is none.
+    private(set) var handled: UInt64 = 0
+    /// Whether that event found no receiver.
+    private(set) var wasUnwanted = false
+
+    package init() {}
+
+    /// The handlers of an event have returned.
+    mutating func wasHandled(_ sequence: UInt64, wasUnwanted: Bool = false) {
+        (handled, self.wasUnwanted) = (sequence, wasUnwanted)
+    }
+
+    /// The link has noted what was handled.
+    mutating func wasNoted() { handled = 0 }
+
+    /// Holds who gets the events of another name, in the place of all that was looked up for the name before.
+    package mutating func hold(_ receivers: AnyObject) {
+        self.receivers = receivers
+        receiversAddress = UInt(bitPattern: ObjectIdentifier(receivers))
+        routes = KeptRoutes()
+    }
+
+    /// Something other than an event follows, which may take its time: what was looked up is let go of.
+    mutating func letGo() {
+        receivers = nil
+        receiversAddress = 0
+        routes = KeptRoutes()
+    }
+}

@@ -1,0 +1,74 @@
+import DomainEvents
+
+/// The receivers of the events of one name, as one immutable value; a change puts another value in its place.
+final class Fanout: Sendable {
+    /// All peers that want the events, or a share of them, without attached peers.
+    let targets: [Route]
+    /// The attached peers that want the events; nothing waits for them.
+    let attached: [Route]
+    /// Chooses which of ``targets`` get an event; nil if all do.
+    let pooled: PooledTargets?
+    let receiver: (any EventReceiver)?
+    /// The only target, if an event needs nothing but its outbox to be written; nil otherwise.
+    ///
+    /// ``targets`` hold it, so the reference is not counted.
+    let sole: Unmanaged<Route>?
+
+    init(targets: [Route], attached: [Route], pooled: PooledTargets?, receiver: (any EventReceiver)?) {
+        self.targets = targets
+        self.attached = attached
+        self.pooled = pooled
+        self.receiver = receiver
+        sole = pooled == nil ? Self.sole(among: targets, attached).map { .passUnretained($0) } : nil
+    }
+
+    /// The only peer that gets an event, if the event needs nothing but its outbox to be written.
+    static func sole(among targets: [Route], _ attached: [Route]) -> Route? {
+        guard targets.count == 1, attached.isEmpty, !targets[0].hasPolicies else { return nil }
+        return targets[0]
+    }
+
+    var address: UInt { UInt(bitPattern: ObjectIdentifier(self)) }
+
+    /// Whether this peer wants the events, or a share of them.
+    func goes(to route: Route) -> Bool {
+        targets.contains { $0 === route } || attached.contains { $0 === route }
+    }
+
+    /// Whether a peer other than this one wants the events.
+    func isWanted(otherThan route: Route) -> Bool {
+        (pooled?.isWanted(otherThan: route) ?? targets.contains { $0 !== route })
+            || attached.contains { $0 !== route }
+    }
+
+    /// The peers that get an event.
+    ///
+    /// - Parameter origin: the peer that the event came from; nil if it was published here.
+    func targets(of payload: UnsafeRawBufferPointer, except origin: Route?) -> [Route] {
+        pooled?.targets(of: payload, except: origin) ?? targets
+    }
+
+    /// Hands an event to the subscribers of this process, and calls `passOn` as ``EventReceiver`` says.
+    func deliverHere(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        keeping kept: inout KeptRoutes,
+        lane: (any InlineLane)?,
+        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
+        completion: (_ handlers: Int) -> any HandlingCompletion
+    ) -> LocalOutcome {
+        if let receiver {
+            return receiver.receive(
+                payload,
+                context: context,
+                keeping: &kept,
+                lane: lane,
+                passOn: passOn,
+                completion: completion
+            )
+        }
+        var atOnce: [any HeldEvent]?
+        _ = passOn(&atOnce)
+        return .unwanted
+    }
+}

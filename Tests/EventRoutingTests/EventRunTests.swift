@@ -1,0 +1,70 @@
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Testing
+
+@testable import EventRouting
+
+@Suite("Each event of a run goes to those that want it at its moment", .timeLimit(.minutes(1)))
+struct EventRunTests {
+    private static let name = "ParcelSaved"
+    private let bench: RoutingBench
+    private let sender: Route
+
+    init() throws {
+        bench = try RoutingBench()
+        sender = bench.route("sender")
+        bench.router.add(sender)
+        sender.link.establish(as: EventSource(origin: "sender", incarnation: 7))
+    }
+
+    private func receive(_ sequence: UInt64, _ name: String = Self.name, in run: inout EventRun) throws {
+        let head = EventHead(
+            sequence: sequence,
+            id: .sender(number: sequence),
+            nanosecondsSinceEpoch: 1,
+            name: .text(name)
+        )
+        _ = try [UInt8]([0xA0]).withUnsafeBytes {
+            try bench.router.eventReceived(head, payload: $0, from: sender, over: sender.link, in: &run)
+        }
+    }
+
+    @Test("as peers come and leave between two events of it")
+    func peers() throws {
+        var run = EventRun()
+        let (first, second) = (bench.route("first", wants: [Self.name]), bench.route("second", wants: [Self.name]))
+        bench.router.add(first)
+        try receive(1, in: &run)
+        try receive(2, in: &run)
+        bench.router.add(second)
+        try receive(3, in: &run)
+        bench.router.exchange(adding: [], leaving: [first])
+        try receive(4, in: &run)
+        #expect([first, second].map(\.statistics.waiting) == [3, 2])
+    }
+
+    @Test("though events of another name come between them")
+    func names() throws {
+        var run = EventRun()
+        let (first, second) = (bench.route("first", wants: [Self.name]), bench.route("second", wants: ["ParcelSent"]))
+        bench.router.exchange(adding: [first, second])
+        for (index, name) in [Self.name, "ParcelSent", "ParcelSent", Self.name, "ParcelLost"].enumerated() {
+            try receive(UInt64(index + 1), name, in: &run)
+        }
+        #expect([first, second].map(\.statistics.waiting) == [2, 2])
+    }
+
+    @Test("and the receivers are looked up again only after a change")
+    func lookUps() throws {
+        var run = EventRun()
+        let entry = try #require(bench.router.named(Self.name))
+        bench.router.ensureTargets(of: entry)
+        let address = entry.fanout(in: &run).toOpaque()
+        #expect(entry.fanout(in: &run).toOpaque() == address)
+        #expect(run.receiversAddress == UInt(bitPattern: address))
+        bench.router.add(bench.route("reader", wants: [Self.name]))
+        #expect(entry.fanout(in: &run).toOpaque() != address)
+        #expect(run.receiversAddress == entry.fanout.address)
+    }
+}
