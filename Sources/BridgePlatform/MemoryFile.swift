@@ -89,7 +89,7 @@ package final class MemoryFile: Sendable {
 package final class MemoryMapping: @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
 
-    fileprivate init(_ bytes: UnsafeMutableRawBufferPointer) {
+    init(_ bytes: UnsafeMutableRawBufferPointer) {
         self.bytes = bytes
     }
 

@@ -38,6 +38,9 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     /// Whether there is no room in the file system, or for this process in it, which may pass too.
     package var isFullDisk: Bool { Self.fullDisk.contains(code) }
 
+    /// Whether there is no file of that name.
+    package var isMissingFile: Bool { code == ENOENT }
+
     static let fullDisk = [ENOSPC, EDQUOT, EFBIG]
 
     /// `spawn of /x failed: No such file or directory (ENOENT)`.

@@ -39,6 +39,13 @@ package class AnyEventChannel: @unchecked Sendable {
     /// Subscribes an observer of events of every type.
     package func subscribe(_ observer: any EventObserver, publisher: EventPublisher) -> Subscription? { nil }
 
+    /// Has the events recorded before a subscriber gets them.
+    package func record(
+        by recorder: any EventRecording,
+        at site: SubscriptionSite,
+        publisher: EventPublisher
+    ) -> Subscription { preconditionFailure("a channel knows the type of its events") }
+
     /// Calls the inline handlers with an event of this channel's type that a handler published; moves the event out of
     /// its memory.
     func callInline(_ event: RawEvent, at stops: DeliveryStops, on thread: DeliveryThread) {}

@@ -17,6 +17,17 @@ package final class EventChannel<E: DomainEvent>: AnyEventChannel, @unchecked Se
         return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)
     }
 
+    package override func record(
+        by recorder: any EventRecording,
+        at site: SubscriptionSite,
+        publisher: EventPublisher
+    ) -> Subscription {
+        let subscriber = RecordingSubscriber<E>(site: site, publisher: publisher, recorder: recorder)
+        add(deferred: subscriber)
+        publisher.announceInterest(in: name)
+        return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)
+    }
+
     override func callInline(_ event: RawEvent, at stops: DeliveryStops, on thread: DeliveryThread) {
         callInline(event.move(as: E.self), at: stops, on: thread)
     }

@@ -79,6 +79,27 @@ int64_t cbp_heap_bytes_in_use(void);
 /// How much memory of a process lies in RAM, with its shared memory; -1 where the system does not say.
 int64_t cbp_resident_bytes(int32_t pid);
 
+// Files that outlive the process
+
+enum cbp_file_system {
+    /// Its blocks stay where they are: a mapped page that was written once can be written again, however full it is.
+    cbp_file_system_in_place,
+    /// Of this machine, but it may need room to write what is there already.
+    cbp_file_system_local,
+    /// Of another machine, or of a program that may ask one.
+    cbp_file_system_remote,
+};
+enum cbp_file_system cbp_file_system_of(int descriptor);
+/// The same by the number that a Linux kernel gives to the kind.
+enum cbp_file_system cbp_file_system_of_type(uint64_t type);
+/// Returns when what was written to the file lies on the medium.
+int cbp_file_synchronize(int descriptor);
+
+/// CRC-32C of some bytes, behind those that `before` is of; 0 is of none.
+uint32_t cbp_crc32c(uint32_t before, const void *_Nullable bytes, size_t count);
+/// The same without the processor's instruction.
+uint32_t cbp_crc32c_by_table(uint32_t before, const void *_Nullable bytes, size_t count);
+
 // Standard output
 
 /// From now on each printed line leaves the process at once, even where standard output is a pipe.

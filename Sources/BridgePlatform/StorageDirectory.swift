@@ -1,0 +1,137 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A directory that is held open and whose files outlive the process.
+///
+/// Names are those of its own entries, without slashes; no symbolic link is followed. Any thread may use it.
+package final class StorageDirectory: Sendable {
+    /// What the file system under a directory can promise.
+    package enum FileSystem: Sendable, Hashable {
+        /// What was written once can be written again, however full the file system is: a mapped page never faults.
+        case inPlace
+        /// Of this machine, but it may need room to write what is there already.
+        case local
+        /// Of another machine, or of a program that may ask one.
+        case remote
+
+        /// The kind with this number on Linux.
+        package init(ofType type: UInt64) { self.init(cbp_file_system_of_type(type)) }
+
+        fileprivate init(_ kind: cbp_file_system) {
+            switch kind {
+            case cbp_file_system_in_place: self = .inPlace
+            case cbp_file_system_local: self = .local
+            default: self = .remote
+            }
+        }
+    }
+
+    private let descriptor: FileDescriptor
+
+    /// Opens the directory at this path.
+    ///
+    /// - Parameter makes: whether a missing directory is made, open to this user alone; the one above it has to be
+    ///   there.
+    package init(at path: String, makes: Bool) throws(SystemError) {
+        // A NUL would end the name early for the kernel, and another directory would be opened.
+        guard !path.utf8.contains(0) else { throw SystemError(code: EINVAL, operation: "opening the directory") }
+        if makes, mkdir(path, 0o700) == 0 {
+            // The umask may have taken the owner's own permissions away.
+            try SystemError.check("setting the permissions of \(path)") { chmod(path, 0o700) }
+        }
+        let number = try SystemError.check("opening the directory \(path)") {
+            openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        }
+        descriptor = FileDescriptor(owning: number)
+    }
+
+    package var fileSystem: FileSystem { FileSystem(cbp_file_system_of(descriptor.rawValue)) }
+
+    package func status() throws(SystemError) -> FileStatus {
+        var status = stat()
+        try SystemError.check("looking at the directory") { fstat(descriptor.rawValue, &status) }
+        return FileStatus(status)
+    }
+
+    /// The names of all entries, sorted.
+    package func names() throws(SystemError) -> [String] {
+        // A stream reads from where its descriptor stands, so this one gets an open directory of its own.
+        let number = try SystemError.check("opening the directory to list it") {
+            openat(descriptor.rawValue, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        }
+        guard let stream = fdopendir(number) else {
+            let error = SystemError.current("listing the directory")
+            FileDescriptor(owning: number).close()
+            throw error
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else { break }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: name.pointee)) {
+                    String(cString: $0)
+                }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        if errno != 0 { throw SystemError.current("listing the directory") }
+        return names.sorted()
+    }
+
+    /// Opens a regular file; anything else is refused.
+    package func open(_ name: String, forWriting: Bool = false) throws(SystemError) -> StorageFile {
+        try file(name, forWriting ? O_RDWR : O_RDONLY)
+    }
+
+    /// Makes a file that only this user may read and write; it is an error if there is one of this name.
+    package func create(_ name: String) throws(SystemError) -> StorageFile {
+        let made = try file(name, O_RDWR | O_CREAT | O_EXCL)
+        // The umask may have taken the owner's own permissions away.
+        try SystemError.check("setting the permissions of \(name)") {
+            fchmodat(descriptor.rawValue, name, 0o600, 0)
+        }
+        return made
+    }
+
+    private func file(_ name: String, _ flags: CInt) throws(SystemError) -> StorageFile {
+        let number = try SystemError.check("opening \(name)") {
+            // Without waiting: another process may have put a pipe there.
+            openat(descriptor.rawValue, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
+        }
+        return try StorageFile(FileDescriptor(owning: number), name: name)
+    }
+
+    package func rename(_ name: String, to other: String) throws(SystemError) {
+        try SystemError.check("renaming \(name)") {
+            renameat(descriptor.rawValue, name, descriptor.rawValue, other)
+        }
+    }
+
+    /// Removes a file; it is no error if there is none.
+    package func remove(_ name: String) throws(SystemError) {
+        if unlinkat(descriptor.rawValue, name, 0) == 0 { return }
+        let error = SystemError.current("removing \(name)")
+        if error.code != ENOENT { throw error }
+    }
+
+    /// Returns when the names lie on the medium.
+    package func synchronize() throws(SystemError) {
+        try SystemError.check("synchronizing the directory") { fsync(descriptor.rawValue) }
+    }
+
+    /// Opens a file to lock it, and makes the file if there is none.
+    package func openLock(_ name: String) throws(SystemError) -> LockFile {
+        let number = try SystemError.check("opening the lock file \(name)") {
+            // Without waiting: another process may have put a pipe there.
+            openat(descriptor.rawValue, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
+        }
+        return LockFile(FileDescriptor(owning: number), name: name)
+    }
+}

@@ -1,0 +1,138 @@
+import Locks
+
+/// Takes the events of one type for a recorder on the thread that brings them, before any subscriber can get them.
+///
+/// A line's events are handed over under the line's lock, all lines in one step, and leave for other processes only
+/// behind that. So what the recorder has taken in that step is older than every effect of the event. The event is
+/// encoded before, without a lock: what a line does with a key is what is needed here.
+final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let name: String
+    private let recorder: any EventRecording
+    private let encode: @Sendable (E) throws -> [UInt8]
+    private weak let publisher: EventPublisher?
+    private var failed: [Failure] = []
+    private var isRemoved = false
+
+    /// An event that was not recorded, until its publisher is told.
+    private struct Failure {
+        let error: any Error
+        let context: EventContext
+        let tracker: HandlingTracker?
+    }
+
+    init(
+        site: SubscriptionSite,
+        publisher: EventPublisher,
+        recorder: any EventRecording
+    ) {
+        name = E.eventName
+        self.recorder = recorder
+        encode = recorder.encoder(of: E.self)
+        self.publisher = publisher
+        super.init(E.self, site: site, source: publisher.source, isOpen: true)
+    }
+
+    override var hasKeys: Bool { true }
+
+    override func key(of event: RawEvent) -> AnyHashable? {
+        AnyHashable(EncodedEvent(Result { try encode(event.copy(as: E.self)) }))
+    }
+
+    override func append(
+        _ event: RawEvent,
+        _ stamp: EventStamp,
+        _ tracker: HandlingTracker?,
+        key: AnyHashable?
+    ) -> AppendOutcome {
+        guard !isRemoved, let encoded = key?.base as? EncodedEvent else { return .settled }
+        let context = stamp.context(of: source)
+        do {
+            let isSettled = try recorder.record(
+                try encoded.payload.get(),
+                name: name,
+                context: context,
+                whenSettled: tracker.map(report)
+            )
+            return isSettled ? [.wake, .settled] : .wake
+        } catch {
+            failed.append(Failure(error: error, context: context, tracker: tracker))
+            return .wake
+        }
+    }
+
+    /// What tells a tracker that the event is recorded, or why it is not.
+    private func report(to tracker: HandlingTracker) -> @Sendable ((any Error)?) -> Void {
+        let site = site
+        return { error in tracker.handlerReturned(at: site, failure: error.map { ThrownError($0, at: site) }) }
+    }
+
+    override func settle(_ outcome: AppendOutcome) {
+        guard outcome.contains(.wake) else { return }
+        recorder.wasRecorded()
+        let failed = lock.withLock {
+            defer { self.failed = [] }
+            return self.failed
+        }
+        for failure in failed {
+            if let tracker = failure.tracker {
+                tracker.handlerReturned(at: site, failure: ThrownError(failure.error, at: site))
+            } else {
+                publisher?.publishFailure(of: E.self, context: failure.context, error: failure.error, site: site)
+            }
+        }
+    }
+
+    override func discardWaiting() {
+        lock.withLock { isRemoved = true }
+    }
+}
+
+/// An event as its recorder keeps it, for as long as it is being published; a key that no other event has.
+private final class EncodedEvent: Hashable, Sendable {
+    let payload: Result<[UInt8], any Error>
+
+    init(_ payload: Result<[UInt8], any Error>) {
+        self.payload = payload
+    }
+
+    static func == (left: EncodedEvent, right: EncodedEvent) -> Bool { left === right }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// Keeps events where they outlive the process.
+package protocol EventRecording: AnyObject, Sendable {
+    /// What makes payloads of the events of a type; it is called without any lock held.
+    func encoder<E: DomainEvent>(of type: E.Type) -> @Sendable (E) throws -> [UInt8]
+
+    /// Takes an event into the record.
+    ///
+    /// Called under the locks of lines: it calls nothing out, and waits for the file system alone.
+    /// - Parameter whenSettled: called once, on another thread, when the event is recorded as firmly as was asked for,
+    ///   or cannot be; nil if nothing waits for the event.
+    /// - Returns: Whether the event is as firmly recorded by now; then `whenSettled` is not called.
+    /// - Throws: Why the event is not recorded; its publisher is told as of a handler that threw.
+    func record(
+        _ payload: [UInt8],
+        name: String,
+        context: EventContext,
+        whenSettled: (@Sendable ((any Error)?) -> Void)?
+    ) throws -> Bool
+
+    /// Called without any lock, after an event was recorded.
+    func wasRecorded()
+}
+
+extension EventPublisher {
+    /// Records each event of a type before a subscriber gets it, those of other processes included.
+    ///
+    /// The recorder is a subscriber: events of the type are wanted here, and it counts as one of their handlers.
+    package func record<E: DomainEvent>(
+        _ type: E.Type,
+        by recorder: any EventRecording,
+        at site: SubscriptionSite
+    ) -> Subscription {
+        channel(of: type).record(by: recorder, at: site, publisher: self)
+    }
+}
