@@ -19,6 +19,7 @@ let package = Package(
         .library(name: "DomainEventsFoundation", targets: ["DomainEventsFoundation"]),
         .library(name: "EventBridge", targets: ["EventBridge"]),
         .library(name: "EventBridgeTesting", targets: ["EventBridgeTesting"]),
+        .library(name: "Journal", targets: ["Journal"]),
         .library(name: "Supervision", targets: ["Supervision"]),
     ],
     targets: [
@@ -75,6 +76,14 @@ let package = Package(
             ]
         ),
 
+        .target(
+            name: "JournalFormat",
+            dependencies: [
+                "CBridgePlatform",
+                "DomainEvents",
+            ]
+        ),
+
         // MARK: - Services
 
         .target(
@@ -84,6 +93,17 @@ let package = Package(
                 "BridgeProtocol",
                 "CBOR",
                 "DomainEvents",
+                "Locks",
+            ]
+        ),
+        .target(
+            name: "Journal",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeProtocol",
+                "CBOR",
+                "DomainEvents",
+                "JournalFormat",
                 "Locks",
             ]
         ),
@@ -217,6 +237,7 @@ let package = Package(
                 "EventBridge",
                 "EventRouting",
                 "JSONText",
+                "Journal",
                 "Locks",
                 "Supervision",
                 "SupervisorConfiguration",
@@ -264,6 +285,7 @@ let package = Package(
                 "EventBridge",
                 "EventBridgeTesting",
                 "JSONText",
+                "JournalFormat",
                 "Locks",
                 "Supervision",
             ],
@@ -345,6 +367,15 @@ let package = Package(
                 "FuzzTargets",
             ],
             path: "Fixtures/fuzz-flood"
+        ),
+        .executableTarget(
+            name: "journal-writer",
+            dependencies: [
+                "BridgePlatform",
+                "DomainEvents",
+                "Journal",
+            ],
+            path: "Fixtures/journal-writer"
         ),
         .executableTarget(
             name: "provisioning-worker",
@@ -557,6 +588,26 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "JournalFormatTests",
+            dependencies: [
+                "DomainEvents",
+                "JournalFormat",
+            ]
+        ),
+        .testTarget(
+            name: "JournalTests",
+            dependencies: [
+                "BridgePlatform",
+                "DomainEvents",
+                "EventBridge",
+                "EventBridgeTesting",
+                "Journal",
+                "JournalFormat",
+                "Locks",
+                "journal-writer",
+            ]
+        ),
+        .testTarget(
             name: "LocksTests",
             dependencies: [
                 "Locks",
@@ -605,6 +656,7 @@ let package = Package(
                 "DomainEvents",
                 "EventBridge",
                 "JSONText",
+                "Journal",
                 "Locks",
                 "Supervision",
                 "SupervisorConfiguration",
@@ -621,7 +673,7 @@ if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
     let needed = [
         "BridgeClient", "BridgeControl", "BridgePlatform", "BridgeProtocol", "BridgeTransport", "BridgeWorker", "CBOR",
         "CBridgePlatform", "CLocks", "DomainEvents", "EventBridge", "EventBridgeTesting", "EventRouting",
-        "FuzzTargets", "JSONText", "Locks", "Supervision", "SupervisorConfiguration",
+        "FuzzTargets", "JSONText", "JournalFormat", "Locks", "Supervision", "SupervisorConfiguration",
     ]
     package.products = []
     package.targets.removeAll { !needed.contains($0.name) }
@@ -634,6 +686,7 @@ if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
         ),
         .executableTarget(name: "fuzz-frames", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-frames"),
         .executableTarget(name: "fuzz-host", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-host"),
+        .executableTarget(name: "fuzz-journal", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-journal"),
         .executableTarget(name: "fuzz-lines", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-lines"),
         .executableTarget(name: "fuzz-link", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-link"),
     ]

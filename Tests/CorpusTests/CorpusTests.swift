@@ -17,6 +17,7 @@ struct CorpusTests {
         case "cbor": CBORTarget()
         case "frames": FrameTarget()
         case "host": HostTarget()
+        case "journal": JournalTarget()
         case "lines": LinesTarget()
         case "link": LinkTarget()
         default:
@@ -38,7 +39,7 @@ struct CorpusTests {
     @Test(
         "D20, D21: nothing in the corpus breaks what has to hold for any bytes",
         .timeLimit(.minutes(5)),
-        arguments: ["cbor", "configuration", "frames", "host", "lines", "link"]
+        arguments: ["cbor", "configuration", "frames", "host", "journal", "lines", "link"]
     )
     func corpus(name: String) async throws {
         let inputs = try Self.inputs(name)

@@ -107,6 +107,26 @@ struct CommandLineParserTests {
     }
 
     @Test(
+        "reads what is to be done with which journal",
+        arguments: [
+            ("journal list d", JournalOptions(directory: "d", .list)),
+            ("journal verify d --json", JournalOptions(directory: "d", isJSON: true, .verify)),
+            (
+                "journal show d",
+                JournalOptions(directory: "d", .show(after: 0, limit: nil, event: nil, origin: nil))
+            ),
+            (
+                "journal show d --after 7 --limit=3 --event A --from host",
+                JournalOptions(directory: "d", .show(after: 7, limit: 3, event: "A", origin: "host"))
+            ),
+            ("journal trim d --before 9", JournalOptions(directory: "d", .trim(before: 9))),
+        ]
+    )
+    func readsJournal(line: String, options: JournalOptions) throws {
+        #expect(try parse(line) == .journal(options))
+    }
+
+    @Test(
         "reads what is to be done to which dead letters",
         arguments: [
             ("dead-letters", DeadLettersOptions(.list(event: nil, worker: nil))),
@@ -233,6 +253,13 @@ struct CommandLineParserTests {
             ("signal a nothing", "found the signal \"nothing\", expected a name such as HUP or SIGHUP, or its number"),
             ("signal a 0", "found the signal \"0\", expected a name such as HUP or SIGHUP, or its number"),
             ("signal a HUP 2", "found \"2\" after the signal, expected nothing more"),
+            ("journal", "found no action, expected list, show, verify or trim"),
+            ("journal list", "found no directory, expected a journal's directory"),
+            ("journal trim d", "found no --before with trim, expected the position of an event"),
+            ("journal trim d --before x", "found \"x\" after --before, expected the position of an event"),
+            ("journal list d --after 3", "found --after with list, expected it with show only"),
+            ("journal show d --before 3", "found --before with show, expected it with trim only"),
+            ("journal show d --limit -1", "found \"-1\" after --limit, expected a number of events"),
             (
                 "dead-letters lst",
                 "found the action \"lst\", expected list, show, redeliver or discard; did you mean \"list\"?"

@@ -46,6 +46,7 @@ enum CommandLineParser {
             return .signal(worker: operand, try signal(given.operands.last ?? ""), control: given.values["--control"])
         case .reload: return .reload(try ReloadOptions(given))
         case .deadLetters: return .deadLetters(try DeadLettersOptions(given))
+        case .journal: return .journal(try JournalOptions(given))
         case .logs:
             let follows = given.flags.contains("--follow")
             return .logs(LogsOptions(worker: operand, control: given.values["--control"], follows: follows))

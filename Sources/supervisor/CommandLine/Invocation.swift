@@ -13,6 +13,7 @@ enum Invocation: Sendable, Hashable {
     case signal(worker: String, SignalNumber, control: String?)
     case reload(ReloadOptions)
     case deadLetters(DeadLettersOptions)
+    case journal(JournalOptions)
     case logs(LogsOptions)
     case metrics(control: String?)
     case tail(TailOptions)

@@ -1,8 +1,8 @@
 /// All subcommands.
 extension Subcommand {
     static let all: [Subcommand] = [
-        run, check, status, tail, publish, request, start, restart, stop, signal, reload, deadLetters, logs,
-        metrics, events, trace, graph, completion, help,
+        run, check, status, tail, publish, request, start, restart, stop, signal, reload, deadLetters,
+        journal, logs, metrics, events, trace, graph, completion, help,
     ]
 
     static func named(_ name: Name) -> Subcommand {
@@ -16,6 +16,7 @@ extension Subcommand {
         case .signal: signal
         case .reload: reload
         case .deadLetters: deadLetters
+        case .journal: journal
         case .logs: logs
         case .metrics: metrics
         case .graph: graph

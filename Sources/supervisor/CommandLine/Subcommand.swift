@@ -12,6 +12,7 @@ struct Subcommand: Sendable {
         case signal
         case reload
         case deadLetters = "dead-letters"
+        case journal
         case logs
         case metrics
         case graph

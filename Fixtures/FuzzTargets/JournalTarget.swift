@@ -1,0 +1,143 @@
+import DomainEvents
+import JournalFormat
+
+/// Segments of a journal: a head, records, and anything in their places.
+///
+/// Whatever the bytes are, they are read or told, in windows of any length the same; what is read is written and read
+/// again as the same.
+package final class JournalTarget: FuzzTarget {
+    private let head = SegmentHead(
+        journal: 7,
+        number: 3,
+        segmentBytes: SegmentHead.smallestSegment,
+        firstPosition: 41,
+        begunAt: 1,
+        previousEnd: 5_000
+    )
+
+    package init() {}
+
+    package func run(_ input: UnsafeRawBufferPointer) throws {
+        try checkHead(input)
+        try checkRecords(Array(input))
+        try checkRecords(repaired(input))
+    }
+
+    // MARK: - Heads
+
+    /// The input as the beginning of a head, and as that of one whose mark is right.
+    private func checkHead(_ input: UnsafeRawBufferPointer) throws {
+        var bytes = Array(input.prefix(SegmentHead.byteCount))
+        bytes += [UInt8](repeating: 0, count: SegmentHead.byteCount - bytes.count)
+        _ = bytes.withUnsafeBytes(SegmentHead.read)
+        withUnsafeBytes(of: SegmentHead.encodedMark) { bytes.replaceSubrange(..<8, with: $0) }
+        let covered = 68
+        let checksum = bytes[..<covered].withUnsafeBytes { Checksum.crc32c($0) }
+        withUnsafeBytes(of: checksum.littleEndian) { bytes.replaceSubrange(covered..<(covered + 4), with: $0) }
+        guard case .head(let head) = bytes.withUnsafeBytes(SegmentHead.read) else { return }
+        var again = head.encodedWithoutMark
+        withUnsafeBytes(of: SegmentHead.encodedMark) { again.replaceSubrange(..<8, with: $0) }
+        again += [UInt8](repeating: 0, count: SegmentHead.byteCount - again.count)
+        try require(again.withUnsafeBytes(SegmentHead.read) == .head(head), "another head: \(head)")
+    }
+
+    // MARK: - Records
+
+    /// The input with the right checksum wherever a record may begin.
+    private func repaired(_ input: UnsafeRawBufferPointer) -> [UInt8] {
+        var bytes = Array(input)
+        // From the end: a record covers those within it.
+        for offset in stride(from: 0, to: bytes.count, by: 8).reversed() {
+            let length = bytes[offset...].prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            let byteCount = Int(length & 0x0FFF_FFFF)
+            guard length >> 28 == 0xA, byteCount >= 48, byteCount <= bytes.count - offset else { continue }
+            var checksum = head.seed
+            for number in [UInt64(SegmentHead.byteCount + offset), UInt64(byteCount)] {
+                checksum = withUnsafeBytes(of: number.littleEndian) { Checksum.crc32c($0, after: checksum) }
+            }
+            checksum = bytes[(offset + 8)..<(offset + byteCount)].withUnsafeBytes {
+                Checksum.crc32c($0, after: checksum)
+            }
+            withUnsafeBytes(of: checksum.littleEndian) { bytes.replaceSubrange((offset + 4)..<(offset + 8), with: $0) }
+        }
+        return bytes
+    }
+
+    private func checkRecords(_ bytes: [UInt8]) throws {
+        let whole = try walk(bytes, window: .max)
+        let inPieces = try walk(bytes, window: Int(bytes.first ?? 0) + 1)
+        try require(whole == inPieces, "otherwise in pieces: \(whole) \(inPieces)")
+    }
+
+    /// What a walk over a segment's records says, in words.
+    private func walk(_ bytes: [UInt8], window: Int) throws -> [String] {
+        let memory = try GuardedBytes(bytes)
+        let records = UnsafeRawBufferPointer(memory.bytes)
+        let limit = SegmentHead.byteCount + bytes.count
+        var walk = SegmentWalk(of: head)
+        var said: [String] = []
+        var length = window
+        var position = walk.position
+        while true {
+            let start = min(walk.offset - SegmentHead.byteCount, bytes.count)
+            let stop = start + min(length, bytes.count - start)
+            let before = walk.offset
+            switch walk.next(in: UnsafeRawBufferPointer(rebasing: records[start..<stop]), limit: limit) {
+            case .needsBytes(let count):
+                try require(count > stop - start || walk.offset > before, "needs the bytes that it has")
+                try require(count <= limit - walk.offset, "needs \(count) bytes, there are fewer")
+                length = max(count, window)
+                continue
+            case .record(let record):
+                try require(record.position >= position, "position \(record.position) behind \(position)")
+                position = record.position
+                said.append("\(record.position) \(record.name) \(record.origin) \(record.byteCount)")
+                try checkWriting(record)
+            case .damage(let damage):
+                try require(damage.offset + damage.byteCount <= limit, "damage beyond the end: \(damage)")
+                said.append("\(damage)")
+            case .end(let end):
+                said.append("\(end) at \(walk.offset)")
+                return said
+            }
+            length = window
+        }
+    }
+
+    /// What was read is written, and read again as the same.
+    private func checkWriting(_ record: RecordView) throws {
+        guard let (context, payload) = record.event() else { return }
+        let again: EventRecord
+        do {
+            again = try EventRecord(
+                position: head.firstPosition,
+                name: record.name,
+                context: context,
+                payloadBytes: payload.count
+            )
+        } catch {
+            return
+        }
+        var bytes = [UInt8](repeating: 0, count: again.stride)
+        let offset = SegmentHead.byteCount
+        bytes.withUnsafeMutableBytes { bytes in
+            let target = UnsafeMutableRawBufferPointer(rebasing: bytes[..<again.byteCount])
+            let length = again.write(payload, into: target, seed: head.seed, at: offset)
+            target.storeBytes(of: length, as: UInt32.self)
+        }
+        var walk = SegmentWalk(of: head)
+        try bytes.withUnsafeBytes { bytes in
+            guard case .record(let copy) = walk.next(in: bytes, limit: offset + bytes.count),
+                let (other, content) = copy.event()
+            else { throw BrokenInvariant(description: "not read again: \(record.name) \(context)") }
+            try require(copy.name == record.name, "another name")
+            try require(words(other) == words(context), "another context: \(other) \(context)")
+            try require(content.elementsEqual(payload), "another payload")
+        }
+    }
+
+    private func words(_ context: EventContext) -> String {
+        "\(context.id) \(context.nanosecondsSinceEpoch) \(context.attempt) \(context.root) "
+            + "\(context.cause?.description ?? "-") \(context.traceparent?.description ?? "-")"
+    }
+}

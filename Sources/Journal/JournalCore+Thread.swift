@@ -1,0 +1,171 @@
+import BridgePlatform
+import DomainEvents
+import JournalFormat
+import Locks
+
+/// What takes time: making segments, synchronizing them, removing them, closing them.
+extension JournalCore {
+    /// Begins the end: what was taken becomes safe, and then the files are closed.
+    func close() {
+        lock.withLock {
+            state.closeRequested()
+            work.signal()
+            spareDecided.broadcast()
+        }
+    }
+
+    /// Calls `body` when the thread has ended.
+    func whenClosed(_ body: @escaping @Sendable () -> Void) {
+        let isOver = lock.withLock {
+            if hasEnded { return true }
+            closers.append(body)
+            return false
+        }
+        if isOver { body() }
+    }
+
+    func run() {
+        while true {
+            let next = lock.withLock {
+                while true {
+                    let next = state.work(at: MonotonicClock.now())
+                    guard case .wait(let deadline) = next else { return next }
+                    if let deadline { work.wait(untilNanoseconds: deadline) } else { work.wait() }
+                }
+            }
+            switch next {
+            case .makeSpare: makeSpare()
+            case .synchronize: synchronize()
+            case .close: writeEnd()
+            case .end: return finish()
+            case .wait: break
+            }
+        }
+    }
+
+    private func synchronize() {
+        let (files, mark) = lock.withLock { (unsynchronized + [writer.file], state.accepted) }
+        var failure: JournalError?
+        do throws(SystemError) {
+            for file in files { try file.synchronize() }
+        } catch {
+            failure = lock.withLock { fail(error) }
+        }
+        let now = MonotonicClock.now()
+        let settled = lock.withLock {
+            if failure == nil {
+                unsynchronized.removeFirst(files.count - 1)
+                state.synchronized(to: mark, at: now)
+            }
+            let count = failure == nil ? waiters.prefix { $0.position <= mark.position }.count : waiters.count
+            defer { waiters.removeFirst(count) }
+            return waiters.prefix(count)
+        }
+        for waiter in settled { waiter.body(failure) }
+        wakeReaders()
+    }
+
+    /// Makes the segment that follows, and lets go of what need not be kept.
+    private func makeSpare() {
+        let number = lock.withLock { state.accepted.number + 1 }
+        removeOld()
+        while true {
+            do throws(SystemError) {
+                let made = try Self.prepare(number, storage, settings)
+                lock.withLock {
+                    spare = made
+                    state.spareMade()
+                    spareDecided.broadcast()
+                }
+                return
+            } catch {
+                if error.isFullDisk, settings.whenFull == .removeOldest, removeOldest() { continue }
+                let failure = JournalError(error, at: path)
+                lock.withLock {
+                    state.spareNotMade(failure)
+                    spareDecided.broadcast()
+                }
+                return
+            }
+        }
+    }
+
+    /// A file that holds nothing and has room for a segment, under its name.
+    static func prepare(
+        _ number: UInt64,
+        _ storage: any JournalStorage,
+        _ settings: Settings
+    ) throws(SystemError) -> SegmentWriter {
+        let name = SegmentCatalog.unfinishedName
+        try storage.remove(name)
+        do throws(SystemError) {
+            let file = try storage.create(name)
+            // Written and not only reserved: what a segment's pages hold later changes nothing in the file system.
+            try file.fillWithZeros(settings.segmentBytes)
+            if case .machine = settings.durability { try file.synchronize() }
+            try storage.rename(name, to: SegmentCatalog.fileName(of: number))
+            if case .machine = settings.durability { try storage.synchronize() }
+            return try SegmentWriter(file, segmentBytes: settings.segmentBytes, isMapped: storage.writesInPlace)
+        } catch {
+            // Its room is what another attempt needs.
+            try? storage.remove(name)
+            throw error
+        }
+    }
+
+    private func removeOld() {
+        let age = settings.retention.age.map(\.nanoseconds)
+        let now = WallClock.now()
+        while true {
+            let isDue = lock.withLock {
+                guard catalog.segments.count > 2 else { return false }
+                let bytes = catalog.segments.reduce(settings.segmentBytes) { $0 + $1.byteCount }
+                if let limit = settings.retention.bytes, bytes > limit { return true }
+                // All events of a segment are older than the next one's beginning.
+                guard let age, let next = catalog.segments[1].head, now >= next.begunAt else { return false }
+                return now - next.begunAt > age
+            }
+            guard isDue, removeOldest() else { return }
+        }
+    }
+
+    /// - Returns: Whether there was one that may go.
+    private func removeOldest() -> Bool {
+        let segment = lock.withLock { () -> SegmentCatalog.Segment? in
+            let canGo = catalog.segments.count > 1 && catalog.segments[0].number < state.safe.number
+            return canGo ? catalog.removeOldest() : nil
+        }
+        guard let segment else { return false }
+        // A file that stays is read as a part of the journal again when it is opened the next time; that is no harm.
+        try? storage.remove(segment.fileName)
+        return true
+    }
+
+    private func writeEnd() {
+        let (writer, position) = lock.withLock { (self.writer, state.accepted.position) }
+        do throws(SystemError) {
+            try writer.end(position: position, time: WallClock.now())
+            if state.synchronizes { try writer.file.synchronize() }
+        } catch {
+            _ = lock.withLock { fail(error) }
+        }
+        lock.withLock { state.closed() }
+    }
+
+    private func finish() {
+        let (spare, failure) = lock.withLock {
+            let failure: JournalError? = if case .failed(let error) = state.phase { error } else { nil }
+            return (state.accepted.number + 1, failure)
+        }
+        try? storage.remove(SegmentCatalog.fileName(of: spare))
+        let (waiters, closers) = lock.withLock {
+            hasEnded = true
+            directoryLock = nil
+            defer { (self.waiters, self.closers) = ([], []) }
+            return (self.waiters, self.closers)
+        }
+        for waiter in waiters { waiter.body(failure ?? JournalError(.closed, "the journal \(path) was closed")) }
+        wakeReaders()
+        for body in closers { body() }
+    }
+}

@@ -1,0 +1,115 @@
+public import DomainEvents
+
+/// An event of a journal whose type the reader does not know.
+public struct JournalRecord: Sendable {
+    /// Its place among all events of the journal, from 1; a reader that is told this one goes on behind the event.
+    public let position: UInt64
+
+    /// The event's name.
+    public let name: String
+
+    /// Its identity, its time and its causes, as they were when it was recorded.
+    public let context: EventContext
+
+    /// The event in CBOR.
+    public let payload: [UInt8]
+
+    package init(position: UInt64, name: String, context: EventContext, payload: [UInt8]) {
+        self.position = position
+        self.name = name
+        self.context = context
+        self.payload = payload
+    }
+}
+
+/// An event of a journal.
+public struct JournalEntry<E: DomainEvent>: Sendable {
+    /// Its place among all events of the journal, from 1; a reader that is told this one goes on behind the event.
+    public let position: UInt64
+
+    /// The event.
+    public let event: E
+
+    /// Its identity, its time and its causes, as they were when it was recorded.
+    public let context: EventContext
+}
+
+/// What a reader of a journal gets next.
+public enum JournalStep<Entry: Sendable>: Sendable {
+    /// The next event.
+    case event(Entry)
+    /// Events are missing here; what follows lies behind them.
+    case gap(JournalGap)
+}
+
+/// A place of a journal where events are missing.
+public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
+    /// Why events are missing.
+    public enum Reason: Sendable, Hashable {
+        /// The journal keeps only so much, and they were older.
+        case removed
+        /// A part of a file cannot be read.
+        case damaged(file: String, offset: Int, byteCount: Int)
+        /// A file is missing, or its head cannot be read.
+        case unreadable(file: String, why: String)
+        /// The event is there, but is none of the type that the reader asked for.
+        case undecodable(why: String)
+    }
+
+    /// The positions of the events; nil if none is known to be missing, or it is not known how many are.
+    public let positions: Range<UInt64>?
+
+    /// Why they are missing.
+    public let reason: Reason
+
+    package init(positions: Range<UInt64>?, reason: Reason) {
+        self.positions = positions
+        self.reason = reason
+    }
+
+    /// A gap of one event.
+    init(at position: UInt64, _ reason: Reason) {
+        // A number from a file.
+        let (next, overflow) = position.addingReportingOverflow(1)
+        self.init(positions: position..<(overflow ? position : next), reason: reason)
+    }
+
+    /// How many events are known to be missing.
+    public var count: UInt64 { positions.map { $0.upperBound - $0.lowerBound } ?? 0 }
+
+    /// The gap in words.
+    public var description: String {
+        let what =
+            switch positions {
+            case nil: "events may be missing"
+            case let positions? where count == 1: "the event at position \(positions.lowerBound) is missing"
+            case let positions?:
+                "\(count) events are missing, positions \(positions.lowerBound) to \(positions.upperBound - 1)"
+            }
+        switch reason {
+        case .removed: return "\(what): the journal no longer keeps them"
+        case .damaged(let file, let offset, let byteCount):
+            return "\(what): \(byteCount) bytes of \(file) cannot be read, from \(offset) on"
+        case .unreadable(let file, let why): return "\(what): \(file): \(why)"
+        case .undecodable(let why): return "\(what): \(why)"
+        }
+    }
+}
+
+/// Which events of a journal a reader wants; all, unless it says otherwise.
+public struct JournalQuery: Sendable, Hashable {
+    /// The names of the events; empty for all.
+    public var names: Set<String> = []
+
+    /// The process that published them: a worker's name, or `host`; nil for all.
+    public var origin: String?
+
+    /// The earliest time of an event by its publisher's clock, in nanoseconds since 1970-01-01 00:00 UTC.
+    public var since: UInt64?
+
+    /// The time from which on events are no longer wanted.
+    public var until: UInt64?
+
+    /// Makes a query for all events.
+    public init() {}
+}

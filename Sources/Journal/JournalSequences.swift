@@ -1,0 +1,135 @@
+import BridgeProtocol
+import CBOR
+public import DomainEvents
+
+/// The events of one type in a journal, for `for try await`: first those that are there, then those that come.
+///
+/// It ends when the journal is closed, when the task is cancelled, and at the newest event if it does not follow.
+public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
+    /// Events and the places where some are missing.
+    public typealias Element = JournalStep<JournalEntry<E>>
+
+    let core: JournalCore
+    let query: JournalQuery
+    let position: UInt64
+    let follows: Bool
+
+    /// Makes a reader that is independent of the others.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(reading: JournalReading(core, query, after: position, follows: follows))
+    }
+
+    /// Takes the events one after the other.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let reading: JournalReading
+        private let coder = PayloadCoder<E>()
+        private let decoder = CBORDecoder()
+
+        init(reading: JournalReading) {
+            self.reading = reading
+        }
+
+        /// The next event, or the place where some are missing; nil at the end.
+        /// - Throws: ``JournalError`` if the journal cannot be read any further.
+        public mutating func next() async throws -> Element? {
+            switch try await reading.next() {
+            case nil: nil
+            case .gap(let gap): .gap(gap)
+            case .record(let record): decoded(record)
+            }
+        }
+
+        private func decoded(_ record: JournalRecord) -> Element {
+            do {
+                let event = try record.payload.withUnsafeBytes { try coder.decode($0, with: decoder) }
+                try event.validate()
+                return .event(JournalEntry(position: record.position, event: event, context: record.context))
+            } catch {
+                let why = (error as? CBORError).map(CBORError.sentence) ?? "\(error)"
+                return .gap(JournalGap(at: record.position, .undecodable(why: why)))
+            }
+        }
+    }
+}
+
+/// The events of a journal in CBOR, for `for try await`; otherwise like ``JournalEvents``.
+public struct JournalRecords: AsyncSequence, Sendable {
+    /// Events and the places where some are missing.
+    public typealias Element = JournalStep<JournalRecord>
+
+    let core: JournalCore
+    let query: JournalQuery
+    let position: UInt64
+    let follows: Bool
+
+    /// Makes a reader that is independent of the others.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(reading: JournalReading(core, query, after: position, follows: follows))
+    }
+
+    /// Takes the events one after the other.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let reading: JournalReading
+
+        init(reading: JournalReading) {
+            self.reading = reading
+        }
+
+        /// The next event, or the place where some are missing; nil at the end.
+        /// - Throws: ``JournalError`` if the journal cannot be read any further.
+        public mutating func next() async throws -> Element? {
+            switch try await reading.next() {
+            case nil: nil
+            case .gap(let gap): .gap(gap)
+            case .record(let record): .event(record)
+            }
+        }
+    }
+}
+
+/// One reader of a journal that is written: portions are read on other threads, and waited for here.
+///
+/// It always reads the files, also what was written a moment ago. So there is no seam between history and present, and
+/// nothing is held while it reads.
+final class JournalReading {
+    private let core: JournalCore
+    private let cursor: JournalCursor
+    private let follows: Bool
+    private var portion: ArraySlice<StoredStep> = []
+    private var isChecked = false
+
+    init(_ core: JournalCore, _ query: JournalQuery, after position: UInt64, follows: Bool) {
+        self.core = core
+        self.follows = follows
+        cursor = JournalCursor(core.storage, at: core.path, after: position, filter: RecordFilter(query))
+    }
+
+    func next() async throws -> StoredStep? {
+        while portion.isEmpty {
+            if Task.isCancelled { return nil }
+            let (horizon, position, isOpen) = core.horizon
+            if !isChecked, cursor.position > position {
+                throw JournalError(
+                    .positionAhead,
+                    """
+                    the journal \(core.path) has come to position \(position), and its reader asks for what follows \
+                    position \(cursor.position): one of the two is older than the other
+                    """
+                )
+            }
+            isChecked = true
+            let (core, cursor) = (core, cursor)
+            let steps = await withCheckedContinuation { continuation in
+                LineExecutor.anywhere.schedule {
+                    continuation.resume(returning: Result { () throws(JournalError) in try cursor.read(to: horizon) })
+                }
+            }
+            portion = try steps.get()[...]
+            if !portion.isEmpty { break }
+            if cursor.isOutdated { continue }
+            guard follows, isOpen else { return nil }
+            await core.waitForMore(than: position)
+        }
+        return portion.popFirst()
+    }
+}

@@ -1,0 +1,104 @@
+import BridgePlatform
+import JournalFormat
+import Synchronization
+
+/// The segment that a journal writes to; its user holds the journal's lock.
+///
+/// Where the file system writes in place, a record is stored into the mapped file: no system call, and the record
+/// outlives the process from the store of its length on. Elsewhere a mapped page might find no room when it is written,
+/// and the process would be killed, so records are written by the system there.
+final class SegmentWriter {
+    let file: any JournalFile
+    private let segmentBytes: Int
+    private let mapping: MemoryMapping?
+    private(set) var head: SegmentHead?
+    /// Where the next record goes.
+    private(set) var offset = SegmentHead.byteCount
+    private var seed: UInt32 = 0
+    /// Where a record is put together that the system writes.
+    private var scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
+
+    /// - Parameter file: `segmentBytes` zeros.
+    init(_ file: any JournalFile, segmentBytes: Int, isMapped: Bool) throws(SystemError) {
+        self.file = file
+        self.segmentBytes = segmentBytes
+        mapping = isMapped ? try file.map(segmentBytes) : nil
+    }
+
+    deinit { scratch.deallocate() }
+
+    /// Makes the file a segment.
+    func begin(_ head: SegmentHead) throws(SystemError) {
+        try store(head.encodedWithoutMark)
+        self.head = head
+        seed = head.seed
+    }
+
+    /// Whether a record of this length fits, and one that closes the journal behind it.
+    func hasRoom(forStride stride: Int) -> Bool { stride <= segmentBytes - offset - EndRecord.byteCount }
+
+    /// How long a record may be in a segment of this size.
+    static func longestStride(inSegmentOf byteCount: Int) -> Int {
+        byteCount - SegmentHead.byteCount - EndRecord.byteCount
+    }
+
+    /// Writes a record, for which there is room.
+    func append(_ record: EventRecord, _ payload: UnsafeRawBufferPointer) throws(SystemError) {
+        try place(byteCount: record.byteCount, stride: record.stride) { target in
+            record.write(payload, into: target, seed: seed, at: offset)
+        }
+    }
+
+    /// Writes the record that closes the journal, for which there is always room, and cuts off what lies behind.
+    func end(position: UInt64, time: UInt64) throws(SystemError) {
+        try place(byteCount: EndRecord.byteCount, stride: EndRecord.byteCount) { target in
+            EndRecord.write(position: position, time: time, into: target, seed: seed, at: offset)
+        }
+        try file.truncate(to: offset)
+    }
+
+    /// Writes a record's bytes, and its length last.
+    private func place(
+        byteCount: Int,
+        stride: Int,
+        _ write: (UnsafeMutableRawBufferPointer) -> UInt32
+    ) throws(SystemError) {
+        if let mapping {
+            let target = UnsafeMutableRawBufferPointer(rebasing: mapping.bytes[offset..<(offset + byteCount)])
+            let length = write(target)
+            // The mapping begins on a page and a record at a multiple of 8, so the word is aligned. Other threads and
+            // processes only read it, and only with system calls.
+            target.baseAddress?.assumingMemoryBound(to: Atomic<UInt32>.self).pointee.store(length, ordering: .releasing)
+        } else {
+            let target = room(byteCount)
+            let length = write(target)
+            target.storeBytes(of: length, as: UInt32.self)
+            try file.write(UnsafeRawBufferPointer(target), at: offset)
+        }
+        offset += stride
+    }
+
+    /// Writes a head, and last the mark that says that it is whole.
+    private func store(_ head: [UInt8]) throws(SystemError) {
+        let mark = SegmentHead.encodedMark
+        if let mapping {
+            let target = UnsafeMutableRawBufferPointer(rebasing: mapping.bytes[..<head.count])
+            target.copyBytes(from: head)
+            // The mapping begins on a page, so the word is aligned; it is only read by system calls.
+            target.baseAddress?.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.store(mark, ordering: .releasing)
+        } else {
+            let target = room(head.count)
+            target.copyBytes(from: head)
+            target.storeBytes(of: mark, as: UInt64.self)
+            try file.write(UnsafeRawBufferPointer(target), at: 0)
+        }
+    }
+
+    private func room(_ byteCount: Int) -> UnsafeMutableRawBufferPointer {
+        if scratch.count < byteCount {
+            scratch.deallocate()
+            scratch = .allocate(byteCount: byteCount, alignment: 8)
+        }
+        return UnsafeMutableRawBufferPointer(rebasing: scratch[..<byteCount])
+    }
+}

@@ -1,0 +1,124 @@
+import BridgePlatform
+import JournalFormat
+
+/// The files of a journal, read without being opened for writing: its process may be at work, or gone.
+package final class StoredJournal {
+    private let place: JournalPlace
+    package private(set) var catalog: SegmentCatalog
+
+    package init(at path: String) throws(JournalError) {
+        place = try JournalPlace(at: path, makes: false)
+        catalog = try SegmentCatalog(of: place.storage, at: path)
+    }
+
+    /// The files, with the positions of their events.
+    package var listed: [ListedSegment] {
+        catalog.segments.enumerated().map { index, segment in
+            let next = index + 1 < catalog.segments.count ? catalog.segments[index + 1].head?.firstPosition : nil
+            let first = segment.head?.firstPosition
+            let end = index + 1 < catalog.segments.count ? next : first.flatMap(positionBehindLast)
+            return ListedSegment(
+                file: segment.fileName,
+                first: first.flatMap { first in end.map { $0 > first } ?? true ? first : nil },
+                last: end.flatMap { end in first.map { end > $0 } ?? false ? end - 1 : nil },
+                begunAt: segment.head?.begunAt,
+                byteCount: segment.byteCount,
+                mistake: segment.mistake
+            )
+        }
+    }
+
+    /// The position that follows the last event; nil if it cannot be told.
+    private func positionBehindLast(from first: UInt64) -> UInt64? {
+        guard let last = try? read(after: first - 1, .nothing, { _ in true }), last < .max else { return nil }
+        return last + 1
+    }
+
+    /// Hands over every wanted event behind a position, and every place where events are missing.
+    ///
+    /// - Parameter take: returns whether more is wanted.
+    /// - Returns: The position up to which the journal was read.
+    @discardableResult
+    package func read(
+        after position: UInt64,
+        where query: JournalQuery,
+        _ take: (JournalStep<JournalRecord>) throws -> Bool
+    ) throws -> UInt64 {
+        try read(after: position, RecordFilter(query), take)
+    }
+
+    /// Reads everything, and hands over the places where events are missing.
+    ///
+    /// - Returns: The positions that were read.
+    package func verify(_ take: (JournalGap) -> Void) throws -> Range<UInt64> {
+        let first = catalog.firstPosition ?? 1
+        let last = try read(after: first - 1, .nothing) { step in
+            if case .gap(let gap) = step { take(gap) }
+            return true
+        }
+        return first..<(last == .max ? .max : max(first, last + 1))
+    }
+
+    private func read(
+        after position: UInt64,
+        _ filter: RecordFilter,
+        _ take: (JournalStep<JournalRecord>) throws -> Bool
+    ) throws -> UInt64 {
+        let cursor = JournalCursor(place.storage, at: place.path, after: position, filter: filter)
+        while true {
+            let steps = try cursor.read(to: .init(catalog: catalog, end: nil))
+            for step in steps {
+                let goesOn =
+                    switch step {
+                    case .record(let record): try take(.event(record))
+                    case .gap(let gap): try take(.gap(gap))
+                    }
+                if !goesOn { return cursor.position }
+            }
+            if steps.isEmpty, !cursor.isOutdated { return cursor.position }
+            if cursor.isOutdated { catalog = try SegmentCatalog(of: place.storage, at: place.path) }
+        }
+    }
+
+    /// Removes the oldest segments whose events all lie before a position; the last segment stays.
+    ///
+    /// - Returns: What was removed.
+    /// - Throws: ``JournalError`` also if a process has the journal open.
+    package func trim(before position: UInt64) throws(JournalError) -> [SegmentCatalog.Segment] {
+        let lock = try place.lock()
+        defer { withExtendedLifetime(lock) {} }
+        catalog = try SegmentCatalog(of: place.storage, at: place.path)
+        var removed: [SegmentCatalog.Segment] = []
+        do throws(SystemError) {
+            while catalog.segments.count > 1, let next = catalog.segments[1].head, next.firstPosition <= position {
+                try place.storage.remove(catalog.segments[0].fileName)
+                removed.append(catalog.removeOldest())
+            }
+        } catch {
+            throw JournalError(error, at: place.path)
+        }
+        return removed
+    }
+}
+
+/// A file of a journal as it is listed.
+package struct ListedSegment: Sendable, Hashable {
+    package let file: String
+    /// The positions of its first and last event; nil if it has none, or they are not known.
+    package let first: UInt64?
+    package let last: UInt64?
+    /// When it was begun, in nanoseconds since 1970-01-01 00:00 UTC.
+    package let begunAt: UInt64?
+    package let byteCount: Int
+    /// Why its head cannot be read.
+    package let mistake: String?
+
+    package init(file: String, first: UInt64?, last: UInt64?, begunAt: UInt64?, byteCount: Int, mistake: String?) {
+        self.file = file
+        self.first = first
+        self.last = last
+        self.begunAt = begunAt
+        self.byteCount = byteCount
+        self.mistake = mistake
+    }
+}

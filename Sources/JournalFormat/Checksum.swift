@@ -1,0 +1,34 @@
+import CBridgePlatform
+
+/// CRC-32C, with the processor's instruction where there is one.
+package enum Checksum {
+    /// The checksum of some bytes, behind those that `before` is of.
+    package static func crc32c(_ bytes: UnsafeRawBufferPointer, after before: UInt32 = 0) -> UInt32 {
+        cbp_crc32c(before, bytes.baseAddress, bytes.count)
+    }
+
+    /// The same without the instruction, which every processor gets the same result from.
+    package static func crc32cByTable(_ bytes: UnsafeRawBufferPointer, after before: UInt32 = 0) -> UInt32 {
+        cbp_crc32c_by_table(before, bytes.baseAddress, bytes.count)
+    }
+
+    /// The checksum of numbers, as they lie in a file.
+    static func crc32c(of numbers: UInt64..., after before: UInt32 = 0) -> UInt32 {
+        numbers.reduce(before) { before, number in
+            withUnsafeBytes(of: number.littleEndian) { crc32c($0, after: before) }
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The number that lies at `offset`, lowest byte first; the bytes are there.
+    func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type = Number.self) -> Number {
+        Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    func store<Number: FixedWidthInteger>(_ number: Number, at offset: Int) {
+        storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self)
+    }
+}

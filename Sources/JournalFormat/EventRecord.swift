@@ -1,0 +1,140 @@
+package import DomainEvents
+
+/// One event as it is to be written, beside its payload.
+package struct EventRecord {
+    package let position: UInt64
+    package let name: String
+    package let context: EventContext
+    private let flags: UInt8
+    private let root: EventID?
+    /// How long the record is with this payload.
+    package let byteCount: Int
+    private let payloadBytes: Int
+
+    /// What no record has room for, as the end of a sentence.
+    package struct Mistake: Error, Sendable, Hashable {
+        package let text: String
+    }
+
+    /// How long a name or an origin may be.
+    package static let longestText = 4_096
+
+    /// - Parameter position: the event's place among all events of the journal, from 1.
+    package init(position: UInt64, name: String, context: EventContext, payloadBytes: Int) throws(Mistake) {
+        self.position = position
+        self.name = name
+        self.context = context
+        self.payloadBytes = payloadBytes
+        root = context.root == context.cause ?? context.id ? nil : context.root
+        var flags: UInt8 = 0
+        var size = RecordLayout.headBytes + name.utf8.count + context.id.origin.utf8.count
+        if let cause = context.cause {
+            flags |= RecordLayout.hasCause
+            size += RecordLayout.identityBytes + cause.origin.utf8.count
+        }
+        if let root {
+            flags |= RecordLayout.hasRoot
+            size += RecordLayout.identityBytes + root.origin.utf8.count
+        }
+        if context.traceparent != nil {
+            flags |= RecordLayout.hasTraceparent
+            size += RecordLayout.traceparentBytes
+        }
+        for text in [name, context.id.origin, context.cause?.origin ?? "", root?.origin ?? ""]
+        where text.utf8.count > Self.longestText {
+            throw Mistake(text: "a name or an origin has \(text.utf8.count) bytes; \(Self.longestText) are the most")
+        }
+        guard payloadBytes <= Int(RecordLayout.lengthMask) - size else {
+            throw Mistake(text: "its payload has \(payloadBytes) bytes")
+        }
+        self.flags = flags
+        byteCount = size + payloadBytes
+    }
+
+    /// Where a record behind this one begins, counted from where this one does.
+    package var stride: Int { RecordLayout.next(after: byteCount) }
+
+    /// Writes everything but the length.
+    ///
+    /// - Parameters:
+    ///   - target: the record's ``byteCount`` bytes.
+    ///   - offset: where the record begins in its segment.
+    /// - Returns: The length as it is stored last.
+    package func write(
+        _ payload: UnsafeRawBufferPointer,
+        into target: UnsafeMutableRawBufferPointer,
+        seed: UInt32,
+        at offset: Int
+    ) -> UInt32 {
+        target.store(UInt32(0), at: RecordLayout.length)
+        target.store(RecordLayout.Kind.event.rawValue, at: RecordLayout.kind)
+        target.store(flags, at: RecordLayout.flags)
+        target.store(UInt16(clamping: name.utf8.count), at: RecordLayout.nameBytes)
+        target.store(UInt16(clamping: context.id.origin.utf8.count), at: RecordLayout.originBytes)
+        target.store(UInt16(clamping: context.attempt), at: RecordLayout.attempt)
+        target.store(position, at: RecordLayout.position)
+        target.store(context.nanosecondsSinceEpoch, at: RecordLayout.time)
+        target.store(context.id.number, at: RecordLayout.number)
+        target.store(context.id.incarnation, at: RecordLayout.incarnation)
+        var writer = Writer(target: target, offset: RecordLayout.headBytes)
+        writer.append(name)
+        writer.append(context.id.origin)
+        if let cause = context.cause { writer.append(cause) }
+        if let root { writer.append(root) }
+        if let traceparent = context.traceparent { writer.append(traceparent.description) }
+        writer.append(payload)
+        return sealed(target, seed: seed, at: offset)
+    }
+
+    private struct Writer {
+        let target: UnsafeMutableRawBufferPointer
+        var offset: Int
+
+        mutating func append(_ bytes: UnsafeRawBufferPointer) {
+            UnsafeMutableRawBufferPointer(rebasing: target[offset..<(offset + bytes.count)]).copyMemory(from: bytes)
+            offset += bytes.count
+        }
+
+        mutating func append(_ text: String) {
+            var text = text
+            text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+        }
+
+        mutating func append(_ id: EventID) {
+            target.store(id.incarnation, at: offset)
+            target.store(id.number, at: offset + 8)
+            target.store(UInt16(clamping: id.origin.utf8.count), at: offset + 16)
+            offset += RecordLayout.identityBytes
+            append(id.origin)
+        }
+    }
+}
+
+/// The record with which a journal is closed.
+package enum EndRecord {
+    package static let byteCount = RecordLayout.headBytes
+
+    /// Writes everything but the length; returns the length as it is stored last.
+    ///
+    /// - Parameter position: that of the event before it.
+    package static func write(
+        position: UInt64,
+        time: UInt64,
+        into target: UnsafeMutableRawBufferPointer,
+        seed: UInt32,
+        at offset: Int
+    ) -> UInt32 {
+        for index in target.indices { target[index] = 0 }
+        target.store(RecordLayout.Kind.end.rawValue, at: RecordLayout.kind)
+        target.store(position, at: RecordLayout.position)
+        target.store(time, at: RecordLayout.time)
+        return sealed(target, seed: seed, at: offset)
+    }
+}
+
+/// Puts the checksum in its place, and returns the length as it is stored.
+private func sealed(_ record: UnsafeMutableRawBufferPointer, seed: UInt32, at offset: Int) -> UInt32 {
+    let checksum = RecordLayout.checksum(UnsafeRawBufferPointer(record), seed: seed, at: offset)
+    record.store(checksum, at: RecordLayout.checksum)
+    return (RecordLayout.lengthMark | UInt32(clamping: record.count)).littleEndian
+}

@@ -1,0 +1,49 @@
+/// Where things lie in a record.
+///
+/// A record begins at a multiple of 8. Its first word, the length, is stored last, so a reader of a living journal
+/// finds a whole record or none. The checksum is over all that follows it, begun with the segment's seed, the record's
+/// place and its length.
+enum RecordLayout {
+    /// The fixed part.
+    static let headBytes = 48
+
+    static let length = 0
+    static let checksum = 4
+    static let kind = 8
+    static let flags = 9
+    static let nameBytes = 10
+    static let originBytes = 12
+    static let attempt = 14
+    static let position = 16
+    static let time = 24
+    static let number = 32
+    static let incarnation = 40
+
+    /// What stands in the upper bits of a length: no flipped bit makes a length of 0, which means the end.
+    static let lengthMark: UInt32 = 0xA000_0000
+    static let lengthMask: UInt32 = 0x0FFF_FFFF
+
+    static let hasCause: UInt8 = 1
+    static let hasRoot: UInt8 = 2
+    static let hasTraceparent: UInt8 = 4
+    static let allFlags: UInt8 = 7
+
+    /// Of a cause or a root: its incarnation, its number, and the length of its origin, which follows.
+    static let identityBytes = 18
+    /// A traceparent is text of one length.
+    static let traceparentBytes = 55
+
+    enum Kind: UInt8 {
+        case event = 1
+        /// The journal was closed here, or was recovered up to here: the file ends behind it.
+        case end = 2
+    }
+
+    /// Where the record behind one of this length begins.
+    static func next(after byteCount: Int) -> Int { (byteCount + 7) & ~7 }
+
+    static func checksum(_ record: UnsafeRawBufferPointer, seed: UInt32, at offset: Int) -> UInt32 {
+        let place = Checksum.crc32c(of: UInt64(offset), UInt64(record.count), after: seed)
+        return Checksum.crc32c(UnsafeRawBufferPointer(rebasing: record[kind...]), after: place)
+    }
+}

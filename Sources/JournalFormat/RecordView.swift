@@ -1,0 +1,114 @@
+package import DomainEvents
+
+/// A record that was read, in the bytes that it was read from; its checksum is right.
+package struct RecordView {
+    /// The whole record.
+    private let bytes: UnsafeRawBufferPointer
+    private let nameBytes: Int
+    private let originBytes: Int
+    private let flags: UInt8
+    let isEnd: Bool
+
+    /// The event's place among all events of the journal; in a record that ends a journal, that of the event before.
+    package var position: UInt64 { bytes.number(at: RecordLayout.position) }
+
+    /// When the event was published, in nanoseconds since 1970-01-01 00:00 UTC.
+    package var time: UInt64 { bytes.number(at: RecordLayout.time) }
+
+    package var byteCount: Int { bytes.count }
+
+    /// Looks at a record of `bytes.count` bytes, of which nothing is believed; nil if it is none of this segment.
+    init?(_ bytes: UnsafeRawBufferPointer, seed: UInt32, at offset: Int) {
+        guard Self.isPlausible(bytes, byteCount: bytes.count) else { return nil }
+        let checksum = RecordLayout.checksum(bytes, seed: seed, at: offset)
+        guard checksum == bytes.number(at: RecordLayout.checksum, as: UInt32.self) else { return nil }
+        self.bytes = bytes
+        nameBytes = Int(bytes.number(at: RecordLayout.nameBytes, as: UInt16.self))
+        originBytes = Int(bytes.number(at: RecordLayout.originBytes, as: UInt16.self))
+        flags = bytes[RecordLayout.flags]
+        isEnd = bytes[RecordLayout.kind] == RecordLayout.Kind.end.rawValue
+    }
+
+    /// Whether bytes may be the head of a record of this length: quickly, as a search asks it at every place.
+    static func isPlausible(_ bytes: UnsafeRawBufferPointer, byteCount: Int) -> Bool {
+        guard bytes.count >= RecordLayout.headBytes, byteCount >= RecordLayout.headBytes,
+            RecordLayout.Kind(rawValue: bytes[RecordLayout.kind]) != nil,
+            bytes[RecordLayout.flags] & ~RecordLayout.allFlags == 0
+        else { return false }
+        let texts =
+            Int(bytes.number(at: RecordLayout.nameBytes, as: UInt16.self))
+            + Int(bytes.number(at: RecordLayout.originBytes, as: UInt16.self))
+        return texts <= byteCount - RecordLayout.headBytes
+    }
+
+    private func part(_ offset: Int, _ count: Int) -> UnsafeRawBufferPointer? {
+        guard offset <= bytes.count, count <= bytes.count - offset else { return nil }
+        return UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)])
+    }
+
+    /// Whether the event has this name, byte for byte.
+    package func isNamed(_ name: UnsafeRawBufferPointer) -> Bool {
+        guard nameBytes == name.count, let own = part(RecordLayout.headBytes, nameBytes) else { return false }
+        return own.elementsEqual(name)
+    }
+
+    /// The event's name.
+    package var name: String {
+        String(decoding: part(RecordLayout.headBytes, nameBytes) ?? .init(start: nil, count: 0), as: UTF8.self)
+    }
+
+    /// The name of the process that published the event.
+    package var origin: String {
+        let bytes = part(RecordLayout.headBytes + nameBytes, originBytes) ?? .init(start: nil, count: 0)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Context and payload.
+    ///
+    /// - Returns: Nil if the parts do not fit into the record, which no writer of this version leaves behind.
+    package func event() -> (context: EventContext, payload: UnsafeRawBufferPointer)? {
+        var offset = RecordLayout.headBytes + nameBytes + originBytes
+        let id = EventID(
+            origin: origin,
+            incarnation: bytes.number(at: RecordLayout.incarnation),
+            number: bytes.number(at: RecordLayout.number)
+        )
+        func identity() -> EventID? {
+            guard let head = part(offset, RecordLayout.identityBytes) else { return nil }
+            let count = Int(head.number(at: 16, as: UInt16.self))
+            guard let origin = part(offset + RecordLayout.identityBytes, count) else { return nil }
+            offset += RecordLayout.identityBytes + count
+            return EventID(
+                origin: String(decoding: origin, as: UTF8.self),
+                incarnation: head.number(at: 0),
+                number: head.number(at: 8)
+            )
+        }
+        var cause: EventID?
+        var root: EventID?
+        var traceparent: Traceparent?
+        if flags & RecordLayout.hasCause != 0 {
+            cause = identity()
+            if cause == nil { return nil }
+        }
+        if flags & RecordLayout.hasRoot != 0 {
+            root = identity()
+            if root == nil { return nil }
+        }
+        if flags & RecordLayout.hasTraceparent != 0 {
+            guard let text = part(offset, RecordLayout.traceparentBytes) else { return nil }
+            traceparent = Traceparent(String(decoding: text, as: UTF8.self))
+            offset += RecordLayout.traceparentBytes
+        }
+        guard let payload = part(offset, bytes.count - offset) else { return nil }
+        let context = EventContext(
+            id: id,
+            nanosecondsSinceEpoch: time,
+            attempt: Int(bytes.number(at: RecordLayout.attempt, as: UInt16.self)),
+            cause: cause,
+            root: root,
+            traceparent: traceparent
+        )
+        return (context, payload)
+    }
+}

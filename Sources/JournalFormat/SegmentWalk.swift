@@ -1,0 +1,148 @@
+/// Reads the records of a segment one after the other, from bytes that the caller brings; believes nothing of them.
+///
+/// Where the bytes are no record, it looks for the next one that is, and tells what lies between: nothing is left out
+/// in silence.
+package struct SegmentWalk {
+    private let seed: UInt32
+    /// Where the next record begins; the caller's bytes begin there.
+    package private(set) var offset: Int
+    /// The position that the next event has, if none is missing.
+    package private(set) var position: UInt64
+    /// Where the bytes began that are no record, while the walk looks for the next one.
+    private var unreadableSince: Int?
+    private var beginsWithZero = false
+    /// Whether the record that closes the journal was read.
+    private var isOver = false
+
+    package enum Step {
+        case record(RecordView)
+        /// Bytes before this place, or events, are missing; more records follow.
+        case damage(SegmentDamage)
+        /// At least so many bytes are needed, counted from ``offset``; they lie before the limit.
+        case needsBytes(Int)
+        case end(SegmentEnd)
+    }
+
+    /// Begins behind a segment's head.
+    package init(of head: SegmentHead) {
+        seed = head.seed
+        offset = SegmentHead.byteCount
+        position = head.firstPosition
+    }
+
+    /// The next step.
+    ///
+    /// - Parameters:
+    ///   - window: bytes of the segment from ``offset`` on.
+    ///   - limit: how far the segment can be read.
+    package mutating func next(in window: UnsafeRawBufferPointer, limit: Int) -> Step {
+        var start = 0
+        while true {
+            let left = limit - offset
+            // What is left has no room for a record.
+            guard left >= RecordLayout.headBytes, !isOver else { return end(limit: limit) }
+            let rest = UnsafeRawBufferPointer(rebasing: window[start...])
+            guard rest.count >= RecordLayout.headBytes else { return .needsBytes(RecordLayout.headBytes) }
+            switch look(at: rest, left: left) {
+            case .needsBytes(let count): return .needsBytes(count)
+            case .found(let record): return found(record)
+            case .nothing(let isZero):
+                if unreadableSince == nil {
+                    unreadableSince = offset
+                    beginsWithZero = isZero
+                }
+                offset += 8
+                start += 8
+            }
+        }
+    }
+
+    private enum Look {
+        case found(RecordView)
+        case needsBytes(Int)
+        case nothing(isZero: Bool)
+    }
+
+    private func look(at rest: UnsafeRawBufferPointer, left: Int) -> Look {
+        let length = rest.number(at: RecordLayout.length, as: UInt32.self)
+        let byteCount = Int(length & RecordLayout.lengthMask)
+        guard length & ~RecordLayout.lengthMask == RecordLayout.lengthMark, byteCount <= left,
+            RecordView.isPlausible(rest, byteCount: byteCount),
+            rest.number(at: RecordLayout.position, as: UInt64.self) >= lowestPosition(rest)
+        else { return .nothing(isZero: length == 0) }
+        guard rest.count >= byteCount else { return .needsBytes(byteCount) }
+        let bytes = UnsafeRawBufferPointer(rebasing: rest[..<byteCount])
+        return RecordView(bytes, seed: seed, at: offset).map { .found($0) } ?? .nothing(isZero: false)
+    }
+
+    /// An end has the position of the event before it.
+    private func lowestPosition(_ rest: UnsafeRawBufferPointer) -> UInt64 {
+        rest[RecordLayout.kind] == RecordLayout.Kind.end.rawValue ? position - 1 : position
+    }
+
+    private mutating func found(_ record: RecordView) -> Step {
+        let expected = record.isEnd ? position - 1 : position
+        // A number from the file, which is at least the expected one.
+        let missing = record.position - expected
+        if unreadableSince != nil || missing > 0 {
+            let begin = unreadableSince ?? offset
+            let first = record.isEnd ? saturatingSuccessor(of: record.position) : record.position
+            defer {
+                unreadableSince = nil
+                position = first
+            }
+            return .damage(
+                SegmentDamage(
+                    offset: begin,
+                    byteCount: offset - begin,
+                    missing: first > position ? position..<first : nil
+                )
+            )
+        }
+        offset += RecordLayout.next(after: record.byteCount)
+        if record.isEnd {
+            isOver = true
+            return .end(.closed)
+        }
+        position = saturatingSuccessor(of: record.position)
+        return .record(record)
+    }
+
+    private func saturatingSuccessor(of number: UInt64) -> UInt64 {
+        let (sum, overflow) = number.addingReportingOverflow(1)
+        return overflow ? .max : sum
+    }
+
+    private mutating func end(limit: Int) -> Step {
+        guard let begin = unreadableSince else { return .end(isOver ? .closed : .full) }
+        unreadableSince = nil
+        offset = begin
+        return .end(beginsWithZero ? .open : .torn(byteCount: limit - begin))
+    }
+}
+
+/// A part of a segment that cannot be read, with records behind it.
+package struct SegmentDamage: Sendable, Hashable {
+    package let offset: Int
+    package let byteCount: Int
+    /// The positions of the events that were there; nil if none is missing.
+    package let missing: Range<UInt64>?
+
+    package init(offset: Int, byteCount: Int, missing: Range<UInt64>?) {
+        self.offset = offset
+        self.byteCount = byteCount
+        self.missing = missing
+    }
+}
+
+/// How the records of a segment end.
+package enum SegmentEnd: Sendable, Hashable {
+    /// With the record that says so.
+    case closed
+    /// With zeros: the segment is being written, or its writer was killed.
+    case open
+    /// Where there is no room for another record.
+    case full
+    /// With bytes that are no record, and no record behind them.
+    case torn(byteCount: Int)
+}

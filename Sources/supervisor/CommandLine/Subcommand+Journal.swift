@@ -1,0 +1,75 @@
+extension Subcommand {
+    static let journal = Subcommand(
+        name: .journal,
+        summary: "list, show, verify or trim the events that a journal keeps",
+        purpose: """
+            Reads the directory of a journal, whether or not a process writes it at the moment: which files there are, which
+            events they hold, and whether all of it can be read. No process is asked, and nothing is changed but by trim.
+            """,
+        operands: [
+            Operand(
+                placeholder: "ACTION",
+                noun: "action",
+                expected: "list, show, verify or trim",
+                values: .choice(JournalOptions.ActionName.allCases.map(\.rawValue))
+            ),
+            Operand(placeholder: "DIRECTORY", noun: "directory", expected: "a journal's directory", values: .file),
+        ],
+        options: [
+            Option(
+                name: "--after",
+                value: position,
+                summary: "show what follows the event at this position; 0 is before the first, as without the option"
+            ),
+            Option(
+                name: "--limit",
+                value: Option.Value(placeholder: "COUNT", expected: JournalOptions.expectedCount, values: .text),
+                summary: "show so many events and no more"
+            ),
+            Option(
+                name: "--event",
+                value: Option.Value(placeholder: "NAME", expected: "the name of an event", values: .text),
+                summary: "show only events of this name"
+            ),
+            Option(
+                name: "--from",
+                value: Option.Value(placeholder: "NAME", expected: "the name of a worker, or host", values: .text),
+                summary: "show only events that this process has published"
+            ),
+            Option(
+                name: "--before",
+                value: position,
+                summary: "for trim: keep the event at this position and all behind it"
+            ),
+            Option(name: "--json", summary: "print one JSON object a line"),
+        ],
+        details: [
+            """
+            Actions:
+              list      the files, oldest first: the positions of their events, when they were begun, and their bytes
+              show      the events, one a line, with position, time, publisher, name and content
+              verify    reads everything, and tells every place where events are missing or bytes cannot be read
+              trim      removes the oldest files, as far as all their events lie before the position of --before
+            """,
+            """
+            A position counts the events of a journal from 1, and no event ever gets another one. In place of events that are
+            missing, show prints what is known of them, and goes on. trim is refused while a process has the journal open; a
+            journal trims itself by what its retention says.
+            """,
+        ],
+        statuses: [
+            (.success, ["done"]),
+            (.usage, ["the command line is wrong"]),
+            (.badInput, ["with verify: events are missing, or bytes cannot be read"]),
+            (.noInput, ["there is no such directory, or it cannot be read"]),
+            (.workerUnavailable, ["with trim: a process has the journal open"]),
+            (.output, ["standard output cannot be written"]),
+        ]
+    )
+
+    private static let position = Option.Value(
+        placeholder: "POSITION",
+        expected: JournalOptions.expectedPosition,
+        values: .text
+    )
+}

@@ -1,0 +1,68 @@
+import BridgePlatform
+import Journal
+
+/// `supervisor journal`: reads the files of a journal, and removes the oldest.
+struct JournalCommand {
+    let options: JournalOptions
+
+    /// - Parameter printing: prints lines.
+    func run(printing: (String) -> ProgramStatus) throws(RunFailure) -> ProgramStatus {
+        do {
+            let journal = try StoredJournal(at: options.directory)
+            return switch options.action {
+            case .list: printing(JournalText.list(journal.listed, isJSON: options.isJSON))
+            case .show(let after, let limit, let event, let origin):
+                try show(journal, after, limit: limit, event: event, origin: origin, printing)
+            case .verify: try verify(journal, printing)
+            case .trim(let position): printing(JournalText.trimmed(try trim(journal, position), isJSON: options.isJSON))
+            }
+        } catch let error as JournalError {
+            throw RunFailure(
+                status: error.code == .inUse ? .workerUnavailable : .noInput,
+                description: TerminalText.harmlessLines("supervisor: \(error)")
+            )
+        } catch {
+            throw RunFailure(status: .system, description: "supervisor: \(error)")
+        }
+    }
+
+    private func show(
+        _ journal: StoredJournal,
+        _ position: UInt64,
+        limit: UInt64?,
+        event: String?,
+        origin: String?,
+        _ printing: (String) -> ProgramStatus
+    ) throws -> ProgramStatus {
+        var query = JournalQuery()
+        query.names = event.map { [$0] } ?? []
+        query.origin = origin
+        var left = limit ?? .max
+        var status = ProgramStatus.success
+        guard left > 0 else { return status }
+        try journal.read(after: position, where: query) { step in
+            status = printing(JournalText.line(step, isJSON: options.isJSON))
+            if case .event = step { left -= 1 }
+            return left > 0 && status == .success
+        }
+        return status
+    }
+
+    private func verify(_ journal: StoredJournal, _ printing: (String) -> ProgramStatus) throws -> ProgramStatus {
+        var gaps: [JournalGap] = []
+        let positions = try journal.verify { gaps.append($0) }
+        let verdict = JournalText.Verdict(
+            positions: positions,
+            segments: journal.catalog.segments.count,
+            gaps: gaps
+        )
+        let status = printing(JournalText.verdict(verdict, isJSON: options.isJSON))
+        return status == .success && !gaps.isEmpty ? .badInput : status
+    }
+
+    private func trim(_ journal: StoredJournal, _ position: UInt64) throws -> [ListedSegment] {
+        let before = journal.listed
+        let removed = Set(try journal.trim(before: position).map(\.fileName))
+        return before.filter { removed.contains($0.file) }
+    }
+}

@@ -1,0 +1,160 @@
+import Testing
+
+@testable import JournalFormat
+
+@Suite("Segments")
+struct SegmentWalkTests {
+    @Test("What was written is read again, in windows of any length", arguments: [48, 49, 64, 100, 4_096, Int.max])
+    func roundTrip(window: Int) throws {
+        let segment = try SegmentFixture.made()
+        let reading = SegmentReading(segment.bytes, window: window)
+        #expect(reading.events == segment.events)
+        #expect(reading.end == .open)
+        #expect(!reading.isReported)
+        let closed = try SegmentFixture.made(closed: true)
+        #expect(SegmentReading(closed.bytes, window: window).end == .closed)
+        #expect(!SegmentReading(closed.bytes, window: window).isReported)
+    }
+
+    @Test("A head is read as it was written")
+    func head() throws {
+        let segment = SegmentFixture()
+        #expect(segment.bytes.withUnsafeBytes(SegmentHead.read) == .head(segment.head))
+    }
+
+    @Test("A segment of which only the head without its mark was written is unused")
+    func unfinishedHead() throws {
+        let segment = SegmentFixture()
+        var bytes = [UInt8](repeating: 0, count: SegmentHead.byteCount)
+        bytes.replaceSubrange(..<SegmentHead.encodedBytes, with: segment.head.encodedWithoutMark)
+        #expect(bytes.withUnsafeBytes(SegmentHead.read) == .unused)
+    }
+
+    @Test("J18: a segment of a later version is refused by name")
+    func laterVersion() throws {
+        var bytes = SegmentFixture().bytes
+        bytes[8] = 2
+        bytes.withUnsafeMutableBytes { bytes in
+            let covered = UnsafeRawBufferPointer(rebasing: bytes[..<(SegmentHead.encodedBytes - 4)])
+            bytes.store(Checksum.crc32c(covered), at: SegmentHead.encodedBytes - 4)
+        }
+        let expected = "it has version 2 of the format; this program reads version 1"
+        #expect(bytes.withUnsafeBytes(SegmentHead.read) == .unreadable(expected))
+    }
+
+    @Test("J3: with any bit flipped, a segment is read whole and equal, or it is reported", .timeLimit(.minutes(10)))
+    func flippedBits() throws {
+        for closed in [false, true] {
+            let segment = try SegmentFixture.made(closed: closed)
+            // Behind the records there are zeros only; some of them are enough.
+            let byteCount = min(segment.bytes.count, segment.end + 64)
+            var (equal, reported) = (0, 0)
+            var bytes = segment.bytes
+            for bit in 0..<(byteCount * 8) {
+                bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+                let reading = SegmentReading(bytes, searched: byteCount)
+                if reading.isReported {
+                    reported += 1
+                    // What is read all the same is what was written.
+                    #expect(reading.events.allSatisfy(segment.events.contains), "bit \(bit)")
+                } else {
+                    equal += 1
+                    #expect(reading.events == segment.events, "bit \(bit)")
+                }
+                bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+            }
+            #expect(equal > 0 && reported > (segment.end - SegmentHead.byteCount) * 7)
+        }
+    }
+
+    @Test("J3: cut at any byte, a segment is reported, and what is read is a beginning of it", .timeLimit(.minutes(10)))
+    func truncations() throws {
+        for closed in [false, true] {
+            let segment = try SegmentFixture.made(closed: closed)
+            for length in 0..<segment.bytes.count where length < segment.end + 64 || length % 997 == 0 {
+                let reading = SegmentReading(Array(segment.bytes[..<length]))
+                #expect(reading.isReported, "\(length) bytes")
+                #expect(reading.events.elementsEqual(segment.events.prefix(reading.events.count)), "\(length) bytes")
+            }
+        }
+    }
+
+    @Test("J3: a record torn at any byte ends the segment, and the events before it are read", .timeLimit(.minutes(5)))
+    func tornRecords() throws {
+        let segment = try SegmentFixture.made()
+        let last = segment.offsets[segment.offsets.count - 1]
+        for cut in (last + 1)..<segment.end {
+            var bytes = segment.bytes
+            for index in cut..<segment.end { bytes[index] = 0 }
+            let reading = SegmentReading(bytes)
+            // What was cut off may have been the padding, or zeros.
+            if bytes == segment.bytes || reading.events == segment.events { continue }
+            #expect(reading.events == segment.events.dropLast(), "cut at \(cut)")
+            #expect(reading.end == .torn(byteCount: segment.bytes.count - last), "cut at \(cut)")
+        }
+    }
+
+    @Test("J4: a hole is told with place and count, and what lies behind it is read", arguments: [true, false])
+    func hole(isZero: Bool) throws {
+        let segment = try SegmentFixture.made()
+        var bytes = segment.bytes
+        for index in segment.offsets[1]..<segment.offsets[3] { bytes[index] = isZero ? 0 : 0xEE }
+        let reading = SegmentReading(bytes, window: 64)
+        let events = segment.events
+        #expect(reading.events == [events[0]] + events[3...])
+        let damage = SegmentDamage(
+            offset: segment.offsets[1],
+            byteCount: segment.offsets[3] - segment.offsets[1],
+            missing: events[1].position..<events[3].position
+        )
+        #expect(reading.damages == [damage])
+    }
+
+    @Test("J4: a later record without the earlier one is never joined in silence")
+    func missingPositions() throws {
+        var segment = SegmentFixture()
+        try segment.append(payload: [1])
+        try segment.append(payload: [2], position: 44)
+        let reading = SegmentReading(segment.bytes)
+        #expect(reading.events.map(\.position) == [41, 44])
+        #expect(reading.damages == [SegmentDamage(offset: segment.offsets[1], byteCount: 0, missing: 42..<44)])
+    }
+
+    @Test("The old records of a segment that is used again do not pass, nor those of another journal, nor moved ones")
+    func oldRecords() throws {
+        let old = try SegmentFixture.made()
+        for other in [SegmentFixture(number: 4, firstPosition: 1), SegmentFixture(journal: 8, firstPosition: 1)] {
+            var bytes = other.bytes
+            bytes.replaceSubrange(SegmentHead.byteCount..., with: old.bytes[SegmentHead.byteCount...])
+            let reading = SegmentReading(bytes)
+            #expect(reading.events.isEmpty)
+            #expect(reading.isReported)
+        }
+        var moved = SegmentFixture().bytes
+        let begin = SegmentHead.byteCount
+        moved.replaceSubrange((begin + 8)..., with: old.bytes[begin...].dropLast(8))
+        #expect(SegmentReading(moved).events.isEmpty)
+    }
+
+    @Test("Names, origins and payloads beyond the format are refused before they are written")
+    func tooLong() throws {
+        let context = SegmentFixture.context(1)
+        let name = String(repeating: "n", count: EventRecord.longestText + 1)
+        #expect(throws: EventRecord.Mistake.self) {
+            try EventRecord(position: 1, name: name, context: context, payloadBytes: 0)
+        }
+        #expect(throws: EventRecord.Mistake.self) {
+            try EventRecord(position: 1, name: "n", context: context, payloadBytes: .max)
+        }
+    }
+
+    @Test("A record that claims the largest position does not overflow")
+    func largestPosition() throws {
+        var segment = SegmentFixture()
+        try segment.append(payload: [1], position: .max)
+        try segment.append(payload: [2], position: .max)
+        let reading = SegmentReading(segment.bytes)
+        #expect(reading.events.map(\.position) == [.max, .max])
+        #expect(reading.damages.count == 1)
+    }
+}

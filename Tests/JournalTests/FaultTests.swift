@@ -1,0 +1,330 @@
+import BridgePlatform
+import DomainEvents
+import JournalFormat
+import Locks
+import Testing
+
+@testable import Journal
+
+@Suite("A journal in trouble")
+struct FaultTests {
+    private static func journal(
+        on storage: FaultyStorage,
+        _ durability: JournalDurability = .process,
+        whenFull: JournalFullPolicy = .refuse
+    ) throws -> (EventJournal, EventPublisher) {
+        var settings = JournalCore.Settings()
+        settings.durability = durability
+        settings.whenFull = whenFull
+        settings.segmentBytes = 64 << 10
+        let journal = try EventJournal(storage, at: "test", lock: nil, settings)
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        return (journal, publisher)
+    }
+
+    private static let text = String(repeating: "x", count: 1_000)
+
+    // MARK: - Whose it is
+
+    @Test("J11: a directory belongs to one journal at a time", .timeLimit(.minutes(1)))
+    func twoJournals() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        #expect { _ = try scratch.open() } throws: { error in
+            guard let error = error as? JournalError else { return false }
+            return error.code == .inUse && error.description.contains("process ")
+        }
+        await journal.close()
+        await (try scratch.open()).close()
+    }
+
+    @Test("A directory that others may enter is refused, and one that is made is of this user alone")
+    func permissions() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        #expect(try scratch.files.status().permissions == 0o700)
+        for name in try scratch.files.names() {
+            #expect(try scratch.files.open(name).status().permissions == 0o600, "\(name)")
+        }
+        await journal.close()
+        try scratch.setPermissions(0o750)
+        #expect { _ = try scratch.open() } throws: { ($0 as? JournalError)?.code == .unsuitableDirectory }
+    }
+
+    @Test("J11: file systems of other machines are told from those of this one")
+    func fileSystems() {
+        for remote: UInt64 in [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x00C3_6400, 0x6573_5546] {
+            #expect(StorageDirectory.FileSystem(ofType: remote) == .remote)
+        }
+        #expect(StorageDirectory.FileSystem(ofType: 0xEF53) == .inPlace)
+        #expect(StorageDirectory.FileSystem(ofType: 0x0102_1994) == .inPlace)
+        // btrfs, xfs, overlayfs: they may need room to write what is there already.
+        for local: UInt64 in [0x9123_683E, 0x5846_5342, 0x794C_7630] {
+            #expect(StorageDirectory.FileSystem(ofType: local) == .local)
+        }
+    }
+
+    @Test("J18: a journal of a later version is refused by name, and nothing in it is changed")
+    func laterVersion() async throws {
+        let scratch = try ScratchJournal()
+        await (try scratch.open()).close()
+        let name = SegmentCatalog.fileName(of: 1)
+        var head = Array(try scratch.bytes(of: name)[..<72])
+        head[8] = 2
+        let checksum = head[..<68].withUnsafeBytes { Checksum.crc32c($0) }
+        withUnsafeBytes(of: checksum.littleEndian) { head.replaceSubrange(68..., with: $0) }
+        try scratch.overwrite(name, at: 0, with: head)
+        let before = try scratch.bytes(of: name)
+        #expect { _ = try scratch.open() } throws: { error in
+            "\(error)".contains(name) && "\(error)".contains("version 2")
+        }
+        #expect(try scratch.bytes(of: name) == before)
+    }
+
+    // MARK: - No room
+
+    @Test(
+        "J6: without room for another segment events are refused, and taken again once there is",
+        .timeLimit(.minutes(2))
+    )
+    func full() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try Self.journal(on: storage)
+        storage.setFull(true)
+        var taken = 0
+        do {
+            while taken < 10_000 {
+                try await publisher.deliver(Counted(number: taken, text: Self.text), within: .seconds(60))
+                taken += 1
+            }
+        } catch {
+            #expect((error as? JournalError)?.code == .full)
+        }
+        // The segment that is written, and perhaps one that was made before.
+        #expect((50...130).contains(taken))
+        storage.setFull(false)
+        var isTaken = false
+        for _ in 0..<1_000 where !isTaken {
+            isTaken = (try? await publisher.deliver(Counted(number: taken), within: .seconds(60))) != nil
+        }
+        #expect(isTaken)
+        #expect(try await journal.numbers().found == Array(0...taken))
+        await journal.close()
+    }
+
+    @Test("J6: a journal that may forget its oldest events goes on without room", .timeLimit(.minutes(2)))
+    func fullAndForgetting() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try Self.journal(on: storage, whenFull: .removeOldest)
+        for number in 0..<400 {
+            try await publisher.deliver(Counted(number: number, text: Self.text), within: .seconds(60))
+        }
+        storage.failNextFills(1)
+        for number in 400..<600 {
+            try await publisher.deliver(Counted(number: number, text: Self.text), within: .seconds(60))
+        }
+        let (found, missing) = try await journal.numbers()
+        #expect(missing > 0)
+        #expect(UInt64(found.count) + missing == 600)
+        #expect(found.last == 599)
+        await journal.close()
+    }
+
+    @Test("J6: opening closes the last segment without room, and everything can be read", .timeLimit(.minutes(1)))
+    func openingWithoutRoom() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        for number in 0..<10 { publisher.publish(Counted(number: number)) }
+        let copy = try scratch.copied()
+        await journal.close()
+        let storage = try FaultyStorage(at: copy.path)
+        storage.setFull(true)
+        #expect { _ = try Self.journal(on: storage) } throws: { ($0 as? JournalError)?.code == .full }
+        #expect(try StoredJournal(at: copy.path).verify { Issue.record("\($0)") } == 1..<11)
+    }
+
+    // MARK: - Synchronizing
+
+    @Test("Callers that wait return behind the synchronization, and publish does not wait", .timeLimit(.minutes(1)))
+    func behindSynchronization() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try Self.journal(on: storage, .machine(within: .seconds(3_600)))
+        let baton = Baton()
+        storage.holdSynchronization(by: baton)
+        publisher.publish(Counted(number: 1))
+        #expect(journal.status.lastPosition == 1)
+        #expect(journal.status.safePosition == 0)
+        #expect(try await journal.numbers().found.isEmpty)
+        let order = Order()
+        let delivery = Task {
+            try await publisher.deliver(Counted(number: 2), within: .seconds(60))
+            order.note("delivered")
+        }
+        while journal.status.lastPosition < 2 { await Task.yield() }
+        order.note("released")
+        baton.handOver()
+        try await delivery.value
+        #expect(order.noted == ["released", "delivered"])
+        #expect(journal.status.safePosition == 2)
+        #expect(try await journal.numbers().found == [1, 2])
+        publisher.publish(Counted(number: 3))
+        try await journal.synchronize()
+        #expect(try await journal.numbers().found == [1, 2, 3])
+        await journal.close()
+    }
+
+    private final class Order: @unchecked Sendable {
+        // Sendable: everything mutable is guarded by `lock`.
+        private let lock = Lock()
+        private var words: [String] = []
+        var noted: [String] { lock.withLock { words } }
+        func note(_ word: String) { lock.withLock { words.append(word) } }
+    }
+
+    @Test("Those who wait at once are synchronized as a group", .timeLimit(.minutes(2)))
+    func groups() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try Self.journal(on: storage, .machine(within: .zero))
+        let baton = Baton()
+        storage.holdSynchronization(by: baton)
+        let count = 200
+        let before = storage.synchronizations
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                group.addTask { try await publisher.deliver(Counted(number: number), within: .seconds(60)) }
+            }
+            while journal.status.lastPosition < count { await Task.yield() }
+            baton.handOver()
+            try await group.waitForAll()
+        }
+        #expect(storage.synchronizations - before <= 5)
+        await journal.close()
+    }
+
+    @Test("An event is safe within the time that was asked for, without a caller that waits", .timeLimit(.minutes(1)))
+    func withinTime() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open(.machine(within: .milliseconds(5)))
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        publisher.publish(Counted(number: 1))
+        var steps = journal.events(of: Counted.self, after: 0).makeAsyncIterator()
+        guard case .event = try await steps.next() else {
+            Issue.record("no event")
+            return
+        }
+        #expect(journal.status.safePosition == 1)
+        #expect(journal.status.unsafeFor == nil)
+        await journal.close()
+    }
+
+    @Test("J7: a synchronization that fails once closes the journal for good", .timeLimit(.minutes(1)))
+    func failedSynchronization() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try Self.journal(on: storage, .machine(within: .seconds(3_600)))
+        try await publisher.deliver(Counted(number: 1), within: .seconds(60))
+        storage.failSynchronizations(1)
+        for number in 2...3 {
+            await #expect { try await publisher.deliver(Counted(number: number), within: .seconds(60)) } throws: {
+                guard let error = $0 as? JournalError else { return false }
+                return error.code == .system && error.description.contains("closed for good")
+            }
+        }
+        await #expect(throws: JournalError.self) { try await journal.synchronize() }
+        #expect(journal.status.safePosition == 1)
+        #expect(try await journal.numbers().found == [1])
+        await journal.close()
+        // What had been safe is there, and the journal goes on behind what is found.
+        let again = try EventJournal(at: scratch.path, segmentBytes: 64 << 10)
+        #expect(try await again.numbers().found.first == 1)
+        await again.close()
+    }
+
+    // MARK: - Damage
+
+    @Test("J3, J4: a damaged file is told with place and count, by a living journal and by one that is opened")
+    func damage() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        for number in 0..<300 { publisher.publish(Counted(number: number, text: Self.text)) }
+        let name = SegmentCatalog.fileName(of: 2)
+        try scratch.overwrite(name, at: 20_000, with: [0xFF])
+        let (found, missing) = try await journal.numbers()
+        #expect(found.count == 299)
+        #expect(missing == 1)
+        await journal.close()
+        var gaps: [JournalGap] = []
+        #expect(try StoredJournal(at: scratch.path).verify { gaps.append($0) } == 1..<301)
+        #expect(gaps.count == 1)
+        guard case .damaged(name, let offset, let byteCount)? = gaps.first?.reason else {
+            Issue.record("\(gaps)")
+            return
+        }
+        #expect((offset..<(offset + byteCount)).contains(20_000))
+    }
+
+    @Test("J10: a segment that is gone, or whose head is, is told with the positions of its events")
+    func missingSegment() async throws {
+        for isRemoved in [true, false] {
+            let scratch = try ScratchJournal()
+            let journal = try scratch.open()
+            let publisher = EventPublisher()
+            try journal.record(Counted.self, of: publisher)
+            for number in 0..<300 { publisher.publish(Counted(number: number, text: Self.text)) }
+            await journal.close()
+            let name = SegmentCatalog.fileName(of: 2)
+            if isRemoved { try scratch.files.remove(name) } else { try scratch.overwrite(name, at: 16, with: [0xEE]) }
+            let again = try scratch.open()
+            #expect(again.recovery.lastPosition == 300)
+            let (found, missing) = try await again.numbers()
+            #expect(missing > 10)
+            #expect(UInt64(found.count) + missing == 300)
+            await again.close()
+        }
+    }
+
+    @Test("J20: a journal of many segments is opened by their heads and the last one", .timeLimit(.minutes(5)))
+    func manySegments() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try Self.journal(on: storage)
+        let text = String(repeating: "x", count: 50_000)
+        for number in 0..<200 { publisher.publish(Counted(number: number, text: text)) }
+        await journal.close()
+        #expect(try scratch.segments.count == 200)
+        let other = try FaultyStorage(at: scratch.path)
+        let (again, _) = try Self.journal(on: other)
+        #expect(other.bytesRead <= 200 * SegmentHead.byteCount + 2 * (64 << 10))
+        #expect(again.recovery.lastPosition == 200)
+        await again.close()
+    }
+
+    @Test("Segments before a position are removed, and those with later events stay", .timeLimit(.minutes(1)))
+    func trim() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        for number in 0..<300 { publisher.publish(Counted(number: number, text: Self.text)) }
+        #expect { _ = try StoredJournal(at: scratch.path).trim(before: 200) } throws: {
+            ($0 as? JournalError)?.code == .inUse
+        }
+        await journal.close()
+        let stored = try StoredJournal(at: scratch.path)
+        #expect(try stored.trim(before: 200).count == 3)
+        let first = try #require(stored.catalog.firstPosition)
+        #expect(first > 100 && first <= 200)
+        #expect(try stored.trim(before: .max).count > 0)
+        #expect(try stored.verify { Issue.record("\($0)") }.upperBound == 301)
+    }
+}

@@ -1,0 +1,219 @@
+import BridgePlatform
+import Dispatch
+import DomainEvents
+import Locks
+import Synchronization
+import Testing
+
+@testable import Journal
+
+@Suite("What a journal records")
+struct RecordingTests {
+    @Test("An event is in the journal before a handler gets it, on its thread or on a queue", .timeLimit(.minutes(1)))
+    func beforeSubscribers() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        let seen = Lock()
+        nonisolated(unsafe) var positions: [UInt64] = []  // guarded by `seen`
+        // Subscribed before the journal: order of subscription is not what counts.
+        let inline = publisher.subscribe(to: Counted.self) { _ in
+            seen.withLock { positions.append(journal.status.lastPosition) }
+        }
+        let onQueue = publisher.subscribe(to: Counted.self, on: .queue(DispatchQueue(label: "q"))) { _ in
+            seen.withLock { positions.append(journal.status.lastPosition) }
+        }
+        try journal.record(Counted.self, of: publisher)
+        let receipt = try await publisher.deliver(Counted(number: 1), within: .seconds(30))
+        #expect(seen.withLock { positions } == [1, 1])
+        #expect(receipt.handlers == ["host": 3])
+        withExtendedLifetime((inline, onQueue)) {}
+        await journal.close()
+    }
+
+    @Test("Events come back with position, identity, time, cause and content", .timeLimit(.minutes(1)))
+    func roundTrip() async throws {
+        let scratch = try ScratchJournal()
+        let publisher = EventPublisher()
+        let journal = try scratch.open()
+        try journal.record(Counted.self, of: publisher)
+        try journal.record(Colored.self, of: publisher)
+        let effects = publisher.subscribe(to: Counted.self) { event in
+            if event.number == 1 { publisher.publish(Colored(color: "red")) }
+        }
+        let id = try await publisher.send(Counted(number: 1, text: "größe"))
+        publisher.publish(Counted(number: 2))
+        await journal.close()
+        withExtendedLifetime(effects) {}
+
+        let again = try scratch.open()
+        #expect(again.recovery == JournalRecovery(lastPosition: 3, wasClosed: true, tornBytes: 0, gaps: []))
+        var entries: [JournalEntry<Counted>] = []
+        for try await step in again.events(of: Counted.self, after: 0, follows: false) {
+            guard case .event(let entry) = step else { continue }
+            entries.append(entry)
+        }
+        #expect(entries.map(\.event) == [Counted(number: 1, text: "größe"), Counted(number: 2)])
+        #expect(entries.map(\.position) == [1, 3])
+        #expect(entries[0].context.id == id)
+        for try await step in again.events(of: Colored.self, after: 0, follows: false) {
+            guard case .event(let entry) = step else { continue }
+            #expect(entry.context.cause == id && entry.position == 2)
+        }
+        await again.close()
+    }
+
+    @Test("A journal that is opened and closed without an event leaves no further file behind")
+    func noEvents() async throws {
+        let scratch = try ScratchJournal()
+        let publisher = EventPublisher()
+        for number in 0..<3 {
+            for _ in 0..<3 { await (try scratch.open()).close() }
+            let journal = try scratch.open()
+            try journal.record(Counted.self, of: publisher)
+            publisher.publish(Counted(number: number))
+            await journal.close()
+        }
+        #expect(try scratch.segments.count == 3)
+        let journal = try scratch.open()
+        #expect(try await journal.numbers() == ([0, 1, 2], 0))
+        await journal.close()
+    }
+
+    @Test("A publisher's types that are not recorded are not touched, and a closed journal records no more")
+    func others() async throws {
+        let scratch = try ScratchJournal()
+        let publisher = EventPublisher()
+        let journal = try scratch.open()
+        try journal.record(Counted.self, of: publisher)
+        publisher.publish(Colored(color: "red"))
+        publisher.publish(Counted(number: 1))
+        #expect(journal.status.lastPosition == 1)
+        #expect(!publisher.isWanted("Colored"))
+        #expect(publisher.isWanted("Counted"))
+        await journal.close()
+        publisher.publish(Counted(number: 2))
+        #expect(journal.status.lastPosition == 1)
+        #expect(!publisher.isWanted("Counted"))
+    }
+
+    @Test("Names are recorded from when a type of that name is used, reports never")
+    func byName() async throws {
+        let scratch = try ScratchJournal()
+        let publisher = EventPublisher()
+        let journal = try scratch.open()
+        publisher.publish(Colored(color: "before"))
+        journal.record(named: ["Counted", "Colored", "HandlerFailed"], of: publisher)
+        publisher.publish(Colored(color: "red"))
+        publisher.publish(Counted(number: 1))
+        let failing = publisher.subscribe(to: Counted.self) { _ in throw JournalError(.closed, "on purpose") }
+        let reports = publisher.subscribe(to: HandlerFailed.self) { _ in }
+        publisher.publish(Counted(number: 2))
+        withExtendedLifetime((failing, reports)) {}
+        var names: [String] = []
+        for try await case .event(let record) in journal.records(after: 0, follows: false) { names.append(record.name) }
+        #expect(names == ["Colored", "Counted", "Counted"])
+        #expect(throws: JournalError.self) { try journal.record(HandlerFailed.self, of: publisher) }
+        await journal.close()
+    }
+
+    @Test("An event that does not fit is told to its publisher, and the next one is recorded", .timeLimit(.minutes(1)))
+    func tooLarge() async throws {
+        let scratch = try ScratchJournal()
+        let publisher = EventPublisher()
+        let journal = try scratch.open()
+        try journal.record(Counted.self, of: publisher)
+        let large = Counted(number: 1, text: String(repeating: "x", count: 70_000))
+        await #expect { try await publisher.deliver(large, within: .seconds(30)) } throws: { error in
+            (error as? JournalError)?.code == .notRecordable
+        }
+        let failures = Lock()
+        nonisolated(unsafe) var told: [String] = []  // guarded by `failures`
+        let reports = publisher.subscribe(to: HandlerFailed.self) { failure in
+            failures.withLock { told.append(failure.error) }
+        }
+        publisher.publish(large)
+        #expect(failures.withLock { told.count } == 1)
+        publisher.publish(Counted(number: 2))
+        #expect(try await journal.numbers().found == [2])
+        withExtendedLifetime(reports) {}
+        await journal.close()
+    }
+
+    @Test("Events of several threads lie in many segments, each thread's in order", .timeLimit(.minutes(5)))
+    func manyThreads() async throws {
+        let scratch = try ScratchJournal()
+        let publisher = EventPublisher()
+        let journal = try scratch.open()
+        try journal.record(Counted.self, of: publisher)
+        let (threads, each) = (4, 3_000)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for thread in 0..<threads {
+                let done = DoneFlag()
+                try PlatformThread.start(name: "publisher") {
+                    for number in 0..<each { publisher.publish(Counted(number: thread * each + number)) }
+                    done.set()
+                }
+                group.addTask { await done.wait() }
+            }
+            try await group.waitForAll()
+        }
+        let (found, missing) = try await journal.numbers()
+        #expect(missing == 0)
+        #expect(found.count == threads * each)
+        for thread in 0..<threads {
+            #expect(found.filter { $0 / each == thread } == Array((thread * each)..<((thread + 1) * each)))
+        }
+        #expect(try scratch.segments.count > 5)
+        await journal.close()
+        let again = try scratch.open()
+        #expect(try await again.numbers().found == found)
+        await again.close()
+    }
+
+    @Test("Where the file system does not write in place, records are written by the system", .timeLimit(.minutes(1)))
+    func withoutMapping() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path, writesInPlace: false)
+        var settings = JournalCore.Settings()
+        settings.segmentBytes = 64 << 10
+        let journal = try EventJournal(storage, at: scratch.path, lock: nil, settings)
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        for number in 0..<2_000 { publisher.publish(Counted(number: number)) }
+        #expect(try await journal.numbers().found == Array(0..<2_000))
+        // As a process finds it that is started after this one was killed.
+        let copy = try scratch.copied()
+        let other = try copy.open()
+        #expect(!other.recovery.wasClosed)
+        #expect(try await other.numbers().found == Array(0..<2_000))
+        await other.close()
+        await journal.close()
+    }
+}
+
+/// Set once, and waited for.
+final class DoneFlag: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var isSet = false
+    private var waiting: CheckedContinuation<Void, Never>?
+
+    func set() {
+        lock.withLock {
+            isSet = true
+            defer { waiting = nil }
+            return waiting
+        }?.resume()
+    }
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isSet = lock.withLock {
+                if !self.isSet { waiting = continuation }
+                return self.isSet
+            }
+            if isSet { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import BridgePlatform
+import DomainEvents
+
+@testable import Journal
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The directory of a journal that a test makes, gone with the test.
+final class ScratchJournal: Sendable {
+    private let directory: PrivateDirectory
+    let path: String
+
+    init() throws {
+        directory = try PrivateDirectory.make(named: "journal-tests")
+        path = "\(directory.path)/journal"
+    }
+
+    deinit {
+        if let inside = try? StorageDirectory(at: path, makes: false) {
+            for name in (try? inside.names()) ?? [] { try? inside.remove(name) }
+        }
+        rmdir(path)
+        directory.remove()
+    }
+
+    func open(
+        _ durability: JournalDurability = .process,
+        retention: JournalRetention = .everything,
+        segmentBytes: Int = 64 << 10
+    ) throws -> EventJournal {
+        try EventJournal(at: path, durability: durability, retention: retention, segmentBytes: segmentBytes)
+    }
+
+    func setPermissions(_ permissions: mode_t) throws {
+        try SystemError.check("setting permissions") { chmod(path, permissions) }
+    }
+
+    var files: StorageDirectory { get throws { try StorageDirectory(at: path, makes: true) } }
+
+    var segments: [String] { get throws { try files.names().filter { $0.hasSuffix(".segment") } } }
+
+    func bytes(of name: String) throws -> [UInt8] {
+        let file = try files.open(name)
+        var bytes = [UInt8](repeating: 0, count: try file.byteCount())
+        _ = try bytes.withUnsafeMutableBytes { try file.read(at: 0, into: $0) }
+        return bytes
+    }
+
+    /// What the directory holds at this moment, as a process would find it that is started now.
+    func copied() throws -> ScratchJournal {
+        let copy = try ScratchJournal()
+        let target = try copy.files
+        for name in try segments {
+            let bytes = try bytes(of: name)
+            try bytes.withUnsafeBytes { try target.create(name).write($0, at: 0) }
+        }
+        return copy
+    }
+
+    func overwrite(_ name: String, at offset: Int, with bytes: [UInt8]) throws {
+        try bytes.withUnsafeBytes { try files.open(name, forWriting: true).write($0, at: offset) }
+    }
+}
+
+struct Counted: DomainEvent, Hashable {
+    var number: Int
+    var text = ""
+}
+
+struct Colored: DomainEvent, Hashable {
+    var color: String
+}
+
+extension EventJournal {
+    /// The numbers of all events that are there, and how many are told to be missing.
+    func numbers(after position: UInt64 = 0) async throws -> (found: [Int], missing: UInt64) {
+        var found: [Int] = []
+        var missing: UInt64 = 0
+        for try await step in events(of: Counted.self, after: position, follows: false) {
+            switch step {
+            case .event(let entry): found.append(entry.event.number)
+            case .gap(let gap): missing += gap.count
+            }
+        }
+        return (found, missing)
+    }
+}

@@ -1,0 +1,128 @@
+import BridgePlatform
+import DomainEvents
+import Journal
+import Testing
+
+@testable import supervisor
+
+@Suite("supervisor journal")
+struct JournalCommandTests {
+    private struct Shelved: DomainEvent {
+        let box: Int
+    }
+
+    /// A journal with so many events in segments of 64 KiB, and what a command says about it.
+    private final class Scratch {
+        let directory: PrivateDirectory
+        let path: String
+        private(set) var said: [String] = []
+
+        init() throws {
+            directory = try PrivateDirectory.make(named: "journal-command-tests")
+            path = directory.path
+        }
+
+        deinit {
+            if let files = try? StorageDirectory(at: path, makes: false) {
+                for name in (try? files.names()) ?? [] { try? files.remove(name) }
+            }
+            directory.remove()
+        }
+
+        func fill(_ count: Int) async throws -> EventJournal {
+            let journal = try EventJournal(at: path, segmentBytes: 64 << 10)
+            let publisher = EventPublisher()
+            try journal.record(Shelved.self, of: publisher)
+            for box in 1...count { publisher.publish(Shelved(box: box)) }
+            return journal
+        }
+
+        func run(_ action: JournalOptions.Action, isJSON: Bool = false) throws -> ProgramStatus {
+            said = []
+            let command = JournalCommand(options: JournalOptions(directory: path, isJSON: isJSON, action))
+            return try command.run { text in
+                said += text.split(separator: "\n").map(String.init)
+                return .success
+            }
+        }
+    }
+
+    private static let all = JournalOptions.Action.show(after: 0, limit: nil, event: nil, origin: nil)
+
+    @Test("shows the events of a journal that is being written, by position, name and origin")
+    func show() async throws {
+        let scratch = try Scratch()
+        let journal = try await scratch.fill(3)
+        #expect(try scratch.run(Self.all) == .success)
+        #expect(scratch.said.count == 3)
+        #expect(scratch.said[0].hasPrefix("1  20"))
+        #expect(scratch.said[0].hasSuffix("Z  host → Shelved  {\"box\":1}"))
+        #expect(try scratch.run(.show(after: 1, limit: 1, event: "Shelved", origin: "host")) == .success)
+        #expect(scratch.said.count == 1 && scratch.said[0].hasSuffix("{\"box\":2}"))
+        #expect(try scratch.run(.show(after: 0, limit: nil, event: "Other", origin: nil)) == .success)
+        #expect(scratch.said.isEmpty)
+        #expect(try scratch.run(Self.all, isJSON: true) == .success)
+        #expect(scratch.said[2].contains("\"type\":\"Shelved\"") && scratch.said[2].contains("\"sequence\":3"))
+        await journal.close()
+    }
+
+    @Test("lists the files with the positions of their events")
+    func list() async throws {
+        let scratch = try Scratch()
+        let journal = try await scratch.fill(2_000)
+        await journal.close()
+        #expect(try scratch.run(.list) == .success)
+        #expect(scratch.said.count > 2)
+        #expect(scratch.said[0].split(separator: " ").map(String.init) == ["FILE", "FIRST", "LAST", "BYTES", "BEGUN"])
+        #expect(scratch.said[1].split(separator: " ").prefix(2) == ["00000000000000000001.segment", "1"])
+        #expect(scratch.said.last?.split(separator: " ")[2] == "2000")
+        #expect(try scratch.run(.list, isJSON: true) == .success)
+        #expect(scratch.said.last?.contains("\"last\":2000") == true)
+    }
+
+    @Test("verifies, and names the place and the count of what is missing")
+    func verify() async throws {
+        let scratch = try Scratch()
+        let journal = try await scratch.fill(10)
+        await journal.close()
+        #expect(try scratch.run(.verify) == .success)
+        #expect(scratch.said == ["10 events in 1 segment; everything can be read"])
+        let file = try StorageDirectory(at: scratch.path, makes: false)
+            .open("00000000000000000001.segment", forWriting: true)
+        try [UInt8](repeating: 0xEE, count: 8).withUnsafeBytes { try file.write($0, at: 4_096 + 16) }
+        #expect(try scratch.run(.verify) == .badInput)
+        #expect(scratch.said.count == 2)
+        #expect(scratch.said[0].hasPrefix("the event at position 1 is missing: "))
+        #expect(scratch.said[0].hasSuffix(" bytes of 00000000000000000001.segment cannot be read, from 4096 on"))
+        #expect(scratch.said[1] == "9 events in 1 segment; 1 place is damaged, 1 event is missing")
+        #expect(try scratch.run(.verify, isJSON: true) == .badInput)
+        #expect(scratch.said[0].hasPrefix("{\"journal\":\"gap\",\"count\":1,\"first\":1,\"last\":1,"))
+        #expect(try scratch.run(Self.all) == .success)
+        #expect(scratch.said.count == 10 && scratch.said[0].hasPrefix("(the event at position 1 is missing"))
+    }
+
+    @Test("trims whole files before a position, and not while a process has the journal open")
+    func trim() async throws {
+        let scratch = try Scratch()
+        let journal = try await scratch.fill(2_000)
+        #expect { _ = try scratch.run(.trim(before: 1_500)) } throws: { error in
+            (error as? RunFailure)?.status == .workerUnavailable
+        }
+        await journal.close()
+        #expect(try scratch.run(.trim(before: 1_500)) == .success)
+        #expect(scratch.said[0].contains("removed"))
+        #expect(try scratch.run(.show(after: 0, limit: 1, event: nil, origin: nil)) == .success)
+        #expect(scratch.said.count == 2)
+        #expect(scratch.said[0].hasSuffix("the journal no longer keeps them)"))
+        #expect(try scratch.run(.verify) == .success)
+    }
+
+    @Test("a directory that is not there is named")
+    func missing() throws {
+        let command = JournalCommand(options: JournalOptions(directory: "/nowhere/at/all", .list))
+        #expect { _ = try command.run { _ in .success } } throws: { error in
+            guard let failure = error as? RunFailure else { return false }
+            return failure.status == .noInput && failure.description.contains("/nowhere/at/all")
+        }
+    }
+}

@@ -1,0 +1,10 @@
+import DomainEvents
+import Journal
+
+struct BoxProvisioned: DomainEvent {
+    let boxID: Int64
+    let label: String
+}
+
+// Compiled, and never run.
+var publisher: EventPublisher { fatalError() }

@@ -1,0 +1,2 @@
+import DomainEvents
+import Journal
