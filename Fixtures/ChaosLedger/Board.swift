@@ -5,9 +5,9 @@ package struct Board: Sendable {
     /// Where a run is.
     package enum Phase: UInt64, Sendable {
         case publishing
-        /// Nobody publishes of its own accord for a while.
+        /// No process publishes of its own accord for a while.
         case paused
-        /// Nobody publishes any more.
+        /// No process publishes any more.
         case stopped
         /// All processes have ended: what the ledgers say now is all there is.
         case over
@@ -49,7 +49,7 @@ package struct Board: Sendable {
         nonmutating set { words[Word.phase] = newValue.rawValue }
     }
 
-    /// Whether somebody publishes, or will again.
+    /// Whether a process publishes, or will again.
     package var isLive: Bool { phase == .publishing || phase == .paused }
 
     /// How many ends workers have met.
@@ -58,7 +58,7 @@ package struct Board: Sendable {
         nonmutating set { words[Word.ends] = UInt64(clamping: newValue) }
     }
 
-    /// Whether nobody gives the worker on demand anything to do, so that it comes to rest.
+    /// Whether no process gives the worker on demand anything to do, so that it comes to rest.
     package var restsOnDemand: Bool {
         get { words[Word.rests] != 0 }
         nonmutating set { words[Word.rests] = newValue ? 1 : 0 }

@@ -21,8 +21,8 @@ package struct ChaosSender {
 
     /// Waits for room as `send` does.
     ///
-    /// - Returns: Whether it was taken; false if a worker that wants it is down for good: then nobody gets it, and the
-    ///   next has its number.
+    /// - Returns: Whether it was taken; false if a worker that wants it is down for good: then no process gets it, and
+    ///   the next has its number.
     package mutating func send<E: ChaosEvent>(
         _ type: E.Type,
         _ mischief: HandlerMischief = .none
@@ -75,7 +75,7 @@ package struct ChaosSender {
         } catch let error as DeliveryError where error.code == .refused {
             ledger.addTold(number, stream)
         } catch {
-            // It may not have been published, or be handled later: nobody has said.
+            // It may not have been published, or be handled later: no report says.
             ledger.addDoubtful(number, stream)
         }
         ledger.setAccepted(number, stream)

@@ -17,7 +17,7 @@ package struct SentLedger: Sendable {
     }
 
     private static let byteCount = 131_072
-    /// Which in the list say that the caller was told of a refusal; for the others nobody has said what became of them.
+    /// Which in the list say that the caller was told of a refusal; for the others no report says what became of them.
     private static let toldBit: UInt64 = 1 << 63
 
     private let words: SharedWords

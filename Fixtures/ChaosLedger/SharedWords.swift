@@ -1,7 +1,7 @@
 import BridgePlatform
 import Synchronization
 
-/// Words of 64 bits in a mapped file: each is stored at once, and what was stored survives whoever stored it.
+/// Words of 64 bits in a mapped file: each is stored at once, and what was stored survives the process that stored it.
 struct SharedWords: @unchecked Sendable {
     // Sendable: the words are atomic, and the mapping stays as long as this does.
     private let mapping: MemoryMapping

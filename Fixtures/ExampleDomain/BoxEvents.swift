@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// Somebody wants a box.
+/// A user wants a box.
 ///
 /// Answered with ``BoxProvisioned`` or ``BoxProvisioningFailed``. A capacity that no box has is not invalid: it is a
 /// request that fails, and says so in its answer.
@@ -59,7 +59,7 @@ public struct BoxProvisioningFailed: DomainEvent {
     }
 }
 
-/// Somebody wants a box gone.
+/// A user wants a box gone.
 ///
 /// Its items go to the other boxes first, each announced with ``ItemMoved``; then ``BoxRemoved`` is the answer. If they
 /// do not all fit, nothing changes: ``BoxItemsRedistributionFailed``, then ``BoxRemovalFailed``.

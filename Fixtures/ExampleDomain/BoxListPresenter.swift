@@ -1,7 +1,7 @@
 public import DomainEvents
 import Locks
 
-/// Keeps a ``BoxList`` up to date by listening: the example's frontend, which asks nobody anything.
+/// Keeps a ``BoxList`` up to date by listening: the example's frontend, which asks no process anything.
 ///
 /// The same code serves whether provisioning runs in its own process or in a worker. Its handlers run on whatever
 /// thread publishes or reads the events, hence the lock; a presenter for views subscribes `on: .main` instead and needs

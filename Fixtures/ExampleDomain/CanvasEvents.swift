@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// Somebody wants a drawing saved.
+/// A user wants a drawing saved.
 ///
 /// Answered with ``CanvasSaved`` or ``SavingCanvasFailed``.
 public struct CanvasSaveRequested: DomainEvent {

@@ -1,4 +1,4 @@
-/// Identifies a box: a positive number of 63 bits, chosen at random or by whoever ordered the box.
+/// Identifies a box: a positive number of 63 bits, chosen at random or by the process that ordered the box.
 ///
 /// It travels as the bare number and goes beyond 2^53, so nothing may pass it through a `Double`.
 public struct BoxID: RawRepresentable, Codable, Hashable, Sendable, CustomStringConvertible {
@@ -15,7 +15,7 @@ public struct BoxID: RawRepresentable, Codable, Hashable, Sendable, CustomString
     public var description: String { "\(rawValue)" }
 }
 
-/// Identifies an item: a positive number of 63 bits, chosen at random or by whoever received the item.
+/// Identifies an item: a positive number of 63 bits, chosen at random or by the process that received the item.
 public struct ItemID: RawRepresentable, Codable, Hashable, Sendable, CustomStringConvertible {
     /// The number.
     public let rawValue: Int64

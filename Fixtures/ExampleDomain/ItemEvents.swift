@@ -69,7 +69,7 @@ public struct ItemMoved: DomainEvent {
     }
 }
 
-/// Somebody wants an item gone.
+/// A user wants an item gone.
 ///
 /// Answered with ``ItemRemoved`` or ``ItemRemovalFailed``.
 public struct ItemRemovalRequested: DomainEvent {

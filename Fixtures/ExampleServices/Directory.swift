@@ -6,7 +6,8 @@ import Darwin
 
 /// An open directory, and the two things that the services do in one: read a file, and put a new one in its place.
 ///
-/// Everything goes through the open descriptor, so that nobody can swap a part of the path between a check and its use.
+/// Everything goes through the open descriptor, so that no process can swap a part of the path between a check and its
+/// use.
 package struct Directory: ~Copyable {
     private let descriptor: CInt
     private let path: String
@@ -20,7 +21,7 @@ package struct Directory: ~Copyable {
         _ = close(descriptor)
     }
 
-    /// Opens a directory that whoever runs the program has named: symbolic links are followed.
+    /// Opens a directory that the program's caller has named: symbolic links are followed.
     static func open(_ path: String, creatingMissing: Bool = false) throws(FileError) -> Directory {
         do {
             return try openExisting(path)
@@ -98,7 +99,7 @@ package struct Directory: ~Copyable {
         }
     }
 
-    /// Puts a file with this content in the place of what was there: whoever looks finds the old one or the new one,
+    /// Puts a file with this content in the place of what was there: a reader finds the old one or the new one,
     /// whole, also after a crash or a power cut.
     ///
     /// When this throws, the old file is still there, with one exception: if the very last step fails, the directory's

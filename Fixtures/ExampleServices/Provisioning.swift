@@ -26,7 +26,7 @@ import Locks
 /// goes on saving until it has finished what it has. What was read at the start is stale by then, and to go on from
 /// there would take back, with the next save, what the other one has confirmed. The first request comes when the other
 /// process has ended, and then the file is this one's alone. It is read at the start too, but only to see that it can
-/// be: a store that is damaged is better found by whoever starts the worker than by whoever orders a box.
+/// be: a store that is damaged is better found when the worker starts than when a box is ordered.
 public final class Provisioning: @unchecked Sendable {
     // Sendable: `content` is guarded by `lock`; the rest is constant.
     private let publisher: EventPublisher

@@ -20,7 +20,7 @@ public enum WorkerOption {
         case .success(let value): return value
         case .failure(let error):
             let line = "\(error.description)\n"
-            // Nobody is left to be told if this fails.
+            // No process is left to be told if this fails.
             _ = Array(line.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
             exit(usage)
         }

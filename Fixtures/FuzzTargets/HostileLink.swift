@@ -30,7 +30,7 @@ enum HostileLink {
         )
         peer.trace(link)
         for number in 0..<events { peer.publish(number, over: link) }
-        try link.attach(peer, delegate: peer)
+        try link.start(over: peer, delegate: peer)
         peer.waitForEnd()
         peer.look(at: link)
         if let broken = peer.broken { throw BrokenInvariant(description: broken) }
@@ -97,14 +97,14 @@ private final class Peer: ByteStream, LinkDelegate, @unchecked Sendable {
             id: EventID(source: Peers.host, number: UInt64(number + 1)),
             nanosecondsSinceEpoch: 1
         )
-        var displaced: [Displaced] = []
+        var evicted: [Evicted] = []
         [0xA0].withUnsafeBytes {
-            _ = link.enqueue(context, name: "a", isAccepted: true, payload: $0, displaced: &displaced)
+            _ = link.enqueue(context, name: "a", isAccepted: true, payload: $0, evicted: &evicted)
         }
         link.flush(at: WallClock.now())
     }
 
-    /// After each step, as whoever asks for the status of a host does.
+    /// After each step, as a caller that asks for the status of a host does.
     func look(at link: Link) {
         let (tally, waiting, bytes) = link.tally
         let settled = tally.handled + tally.unwanted + tally.unconfirmed + tally.refused

@@ -35,7 +35,7 @@ enum ScriptedClient {
         look()
     }
 
-    /// - Returns: False if nobody reads any more.
+    /// - Returns: False if no process reads any more.
     @discardableResult
     private static func send(_ bytes: [UInt8], over socket: CInt) -> Bool {
         bytes.withUnsafeBytes { UnixSocket.send(socket, $0) } == .transferred(bytes.count)

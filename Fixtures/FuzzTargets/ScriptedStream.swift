@@ -6,7 +6,7 @@ import DomainEvents
 import EventBridge
 import Locks
 
-/// A worker's end of a link of which a script makes frame after frame, and lets somebody look before each.
+/// A worker's end of a link of which a script makes frame after frame, and lets a target look before each.
 ///
 /// Without a script it is a worker that takes everything and acknowledges nothing, until it is told to end.
 final class ScriptedStream: ByteStream, @unchecked Sendable {

@@ -24,7 +24,7 @@ struct Account {
         return max(0, unannounced - left) + newest + silent
     }
 
-    /// Refused, and nobody was told.
+    /// Refused, and no publisher was told.
     private var silent: Int {
         let mayBeForgotten = kind == .errand || kind == .question ? askersDeaths : 0
         return max(0, tally.untold - mayBeForgotten - left)

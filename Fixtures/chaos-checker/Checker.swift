@@ -79,7 +79,7 @@ struct Checker {
                 try? look()
                 if senders[record.incarnation] != nil { return add(record, receiver, life: life) }
                 unknown += 1
-                note(record, life, "from nobody who has a ledger")
+                note(record, life, "from a process without a ledger")
             }
             return
         }
@@ -125,10 +125,10 @@ struct Checker {
     }
 
     /// Takes stock when all has been read.
-    mutating func finish(_ announcements: Announcements, attachments: Int) -> Report {
+    mutating func finish(_ announcements: Announcements, attachments: Int) -> CheckReport {
         let dead = Set(announcements.deaths.map(\.process))
         for sender in senders.values.sorted(by: { $0.ordinal < $1.ordinal }) { close(sender, dead: dead) }
-        return Report(
+        return CheckReport(
             totals: totals,
             takenBack: takenBackFromLiving(dead),
             unknown: unknown,

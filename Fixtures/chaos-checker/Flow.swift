@@ -2,8 +2,9 @@ import ChaosLedger
 
 /// What one receiver has seen of one stream, and what is wrong with it.
 ///
-/// Numbers are handled in ascending order, first by whoever lives, then again, from where it broke off, by the next
-/// incarnation. So it is enough to know the highest number, what is missing below it, and how the newest of them went.
+/// Numbers are handled in ascending order, first by the life that there is, then again, from where it broke off, by the
+/// next incarnation. So it is enough to know the highest number, what is missing below it, and how the newest of them
+/// went.
 struct Flow {
     /// A repeat further back than this is of an event that had been settled for long: a sender keeps less than that.
     static let memory: UInt64 = 65_536

@@ -87,7 +87,7 @@ final class Receiver {
         let count = segment.count
         while position < count {
             let record = segment.record(position)
-            // Whoever lives may still end it.
+            // The life that there is may still end it.
             if record.handling == .begun, !isFinal { return false }
             position += 1
             hasRead = true

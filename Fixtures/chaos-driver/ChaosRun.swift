@@ -54,7 +54,7 @@ struct ChaosRun {
         try FileManager.default.createDirectory(
             atPath: folder,
             withIntermediateDirectories: true,
-            // The control socket lies in it, and is nobody else's.
+            // The control socket lies in it, and is of this run alone.
             attributes: [.posixPermissions: 0o700]
         )
         board = try Board.make(in: folder)
@@ -222,7 +222,7 @@ struct ChaosRun {
             \(ends.total) ends in \(Int(seconds)) s (\(String(tenths: Double(ends.total) / max(seconds, 0.001))) a second), \
             then a shutdown \(endsUnderLoad ? "under load" : "at rest"); \(ends.early) killed in the middle of their start, \
             \(ends.interrupted.count) in the middle of an orderly end
-            \(figures.takenOver) events taken over from outboxes, \(figures.torn) torn; \(figures.dropped) dropped; \
+            \(figures.recovered) events recovered from outboxes, \(figures.torn) torn; \(figures.dropped) dropped; \
             dead letters: \(letters.isEmpty ? "none" : letters.joined(separator: ", "))
             """
         )
@@ -248,7 +248,7 @@ struct ChaosRun {
         if let first = heap.first, let last = heap.last, heap.count > 1 {
             check(last - first < Self.memoryGrowth, "heap grown by \((last - first) / 1_024) KiB since the warm-up")
         } else {
-            say("  -       the heap's growth is not measured: too few ends, or nobody counts it here")
+            say("  -       the heap's growth is not measured: too few ends, or it is not counted here")
         }
         return isGood
     }

@@ -10,7 +10,7 @@ struct CompanionProcess {
         try CompanionProcess("chaos-checker", [folder])
     }
 
-    /// Attaches and detaches until the board says that nobody publishes any more.
+    /// Attaches and detaches until the board says that no process publishes any more.
     static func client(folder: String, seed: UInt64, socket: String) throws -> CompanionProcess {
         try CompanionProcess("chaos-worker", [folder, "\(seed)", socket])
     }

@@ -78,7 +78,7 @@ struct WorkerRoster: Sendable {
                 Oldest.eventName: .dropOldest, Newest.eventName: .dropNewest, Latest.eventName: .latest(by: "key"),
             ]
         case .witness:
-            // Who wants everything and takes it slowly is to slow nobody, but for those who wait for it.
+            // Who wants everything and takes it slowly is to slow no process, but for those who wait for it.
             limits.overflow = [
                 "*": .dropOldest, Errand.eventName: .wait, Question.eventName: .wait, Answer.eventName: .wait,
             ]

@@ -17,7 +17,7 @@ final class WorkerWatch: @unchecked Sendable {
 
     /// What may come about.
     struct Figures {
-        var takenOver = 0
+        var recovered = 0
         var torn = 0
         var dropped = 0
         var letters: [EventDeadLettered.Cause: Int] = [:]
@@ -63,7 +63,7 @@ final class WorkerWatch: @unchecked Sendable {
         guard let outbox = event.outbox else { return }
         if let damage = outbox.damage { complain("\(event.worker)'s outbox: \(damage)") }
         lock.withLock {
-            known.takenOver += outbox.delivered
+            known.recovered += outbox.delivered
             known.torn += outbox.isTorn ? 1 : 0
             troubles.lostInOutboxes += outbox.lost
         }
@@ -74,7 +74,7 @@ final class WorkerWatch: @unchecked Sendable {
             return complain("\(event.count) of \(event.event) dropped on the way to \(event.link): \(event.reason)")
         }
         lock.withLock { known.dropped += event.count }
-        // What a worker drops on its way to the host reaches nobody.
+        // What a worker drops on its way to the host reaches no process.
         let receivers = event.link == "host" ? kind.receivers + [.witness] : [Party(name: event.link)].compactMap { $0 }
         for receiver in receivers { announcements.addDropped(event.count, kind, to: receiver) }
     }

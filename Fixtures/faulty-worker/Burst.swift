@@ -50,7 +50,7 @@ enum Burst {
     }
 }
 
-/// A number in a file, as whoever maps the file sees it at once.
+/// A number in a file, as a process that maps the file sees it at once.
 private struct Counter {
     private let place: UnsafeMutableRawPointer
 

@@ -99,7 +99,7 @@ enum FaultyHandlers {
     private static func floodOutput(lines: Int64) {
         guard lines > 0 else { return }
         let line = Array(
-            "a line that nobody has asked for, as long as lines in a terminal usually are, more or less\n".utf8
+            "a line that nothing has asked for, as long as lines in a terminal usually are, more or less\n".utf8
         )
         for _ in 0..<lines {
             for descriptor in [STDOUT_FILENO, STDERR_FILENO] {

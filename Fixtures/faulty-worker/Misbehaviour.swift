@@ -10,7 +10,7 @@ enum Misbehaviour: Equatable {
     case exitEarly
     /// `no-hello`: reads and never says a word.
     case noHello
-    /// `bad-version`: speaks a version of the protocol that nobody else does.
+    /// `bad-version`: speaks a version of the protocol that no other program does.
     case badVersion
     /// `garbage`: speaks another protocol altogether.
     case garbage

@@ -22,7 +22,7 @@ enum Reach {
         case ("start-process", _): return startProcess()
         case ("shell", let script?): return run(script)
         case ("signal-parent", _): return outcome(kill(getppid(), 0))
-        default: return "nobody knows how to \(text)"
+        default: return "there is no way to \(text)"
         }
     }
 
@@ -60,7 +60,7 @@ enum Reach {
         return "done"
     }
 
-    /// To a port that nobody listens at: who gets that far has a network.
+    /// To a port at which no process listens: a worker that gets that far has a network.
     private static func connectToOwnMachine() -> String {
         // SOCK_STREAM, whose type differs between systems and whose value does not.
         let descriptor = socket(AF_INET, 1, 0)

@@ -3,7 +3,7 @@
 
 What appears on the screen comes on standard output. Each line of standard input is an order, in JSON:
 
-    {"type": "text"}      somebody types it; \\u0003 is Ctrl-C, \\u001a is Ctrl-Z
+    {"type": "text"}      the user types it; \\u0003 is Ctrl-C, \\u001a is Ctrl-Z
     {"columns": 40}       the window becomes so wide
     {"hold": true}        the screen stands still: nothing of what is printed is taken, until {"hold": false}
     {"continue": true}    a program that was stopped goes on, as with `fg`
@@ -85,7 +85,7 @@ def main():
             try:
                 data = os.read(source, 65536)
             except OSError:
-                # Nobody has the terminal open any more.
+                # No process has the terminal open any more.
                 data = b""
             if not data:
                 sources.discard(source)

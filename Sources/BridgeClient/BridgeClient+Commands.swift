@@ -173,7 +173,7 @@ extension BridgeClientError {
     fileprivate init(_ error: DeliveryError, at path: String) {
         switch error.code {
         case .timedOut: self.init(.timedOut, "the host at \(path) did not answer: \(error)")
-        case .nobodySubscribed:
+        case .noSubscriber:
             self.init(.refused, "the program that has the host at \(path) does not do this: \(error)")
         default: self.init(.refused, "the host at \(path) refuses: \(error)")
         }

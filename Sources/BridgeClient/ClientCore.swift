@@ -9,7 +9,7 @@ import Locks
 
 /// A client's side of its links: connecting, the handshake, signs of life, and attaching again.
 ///
-/// It has one router and one route for its life, and a link for each connection: what a link had not delivered lies in
+/// It has one router and one peer for its life, and a link for each connection: what a link had not delivered lies in
 /// the next link.
 final class ClientCore: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
@@ -21,7 +21,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private let limits: LinkLimits
     private let poller: Poller
     private let router: EventRouter
-    private let route: Route
+    private let peer: Peer
 
     let lock = Lock()
     private var machine = AttachmentStateMachine()
@@ -80,7 +80,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             tap: tap,
             gapTap: gapTap
         )
-        route = Route(
+        peer = Peer(
             peerName: Self.peerName(beside: publisher.source.origin),
             role: .worker,
             ownSource: publisher.source,
@@ -176,7 +176,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     // MARK: - Events without a type
 
-    var namesWantedByHost: [String] { router.namesAsked(by: route) }
+    var namesWantedByHost: [String] { router.namesAsked(by: peer) }
 
     func idElsewhere(of id: EventID) -> EventID? {
         lock.withLock {
@@ -202,7 +202,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         guard lock.withLock({ machine.phase != .ended }) else { return }
         do throws(BridgeClientError) {
             let stream = try way.connect(on: poller)
-            let link = route.link
+            let link = peer.link
             let isClosed = lock.withLock {
                 // Closed while the socket was connected.
                 guard machine.phase != .ended else { return true }
@@ -211,7 +211,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             }
             if isClosed { return }
             do throws(SystemError) {
-                try link.attach(stream, delegate: self)
+                try link.start(over: stream, delegate: self)
             } catch {
                 lock.withLock { (current, self.stream) = (nil, nil) }
                 throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
@@ -284,15 +284,15 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         payload: UnsafeRawBufferPointer,
         in run: inout EventRun
     ) throws -> EventDisposition {
-        if let peer = link.peerSource {
-            let id = link.context(of: head, from: peer).id
+        if let source = link.peerSource {
+            let id = link.context(of: head, from: source).id
             lock.withLock { lastEvent = id }
         }
-        return try router.eventReceived(head, payload: payload, from: route, over: link, in: &run)
+        return try router.eventReceived(head, payload: payload, from: peer, over: link, in: &run)
     }
 
     func link(_ link: Link, received gap: GapFrame) throws {
-        try router.gapReceived(gap, from: route, over: link)
+        try router.gapReceived(gap, from: peer, over: link)
     }
 
     func link(_ link: Link, received message: ControlMessage) throws {
@@ -301,14 +301,14 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         case .reject(let reject): rejected(reject, over: link)
         case .interest(let interest): try interestReceived(interest, over: link)
         case .receipt(var receipt):
-            if receipt.process == Self.hostName { receipt.process = route.peerName }
+            if receipt.process == Self.hostName { receipt.process = peer.peerName }
             router.receiptReceived(receipt, over: link)
         default: return
         }
     }
 
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
-        router.eventRefused(head, payload: payload, by: route, over: link, refusal: refusal)
+        router.eventRefused(head, payload: payload, by: peer, over: link, refusal: refusal)
     }
 
     private func welcomed(_ welcome: Welcome, over link: Link) throws {
@@ -331,10 +331,10 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             peerFeatures: welcome.features
         )
         router.othersKnowEvents(as: EventSource(origin: name, incarnation: welcome.workerIncarnation))
-        if begins { router.add(route) }
+        if begins { router.add(peer) }
         // The host is taken to want what it wanted before the link ended, until it says otherwise; that lies in the
         // outbox.
-        router.announceInterest(to: route, over: link, keepsWishes: true)
+        router.announceInterest(to: peer, over: link, keepsWishes: true)
         if begins { router.start() }
         beat(every: welcome.beat, over: link)
     }
@@ -354,9 +354,9 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             defer { isAttached = true }
             return (!isAttached, hostIncarnation)
         }
-        try router.interestReceived(interest, from: route, over: link, replacesWishes: isFirst)
+        try router.interestReceived(interest, from: peer, over: link, replacesWishes: isFirst)
         guard isFirst else { return }
-        route.releaseEvents(over: link)
+        peer.releaseEvents(over: link)
         handle(.attached(hostIncarnation: incarnation))
         // Subscribers are told that the host is back before its events come.
         router.reports.whenPassed { link.send(.ready) }
@@ -376,7 +376,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     func linkEnded(_ link: Link, _ end: LinkEnd) {
         // First of all: events that come from now on go to the next link, behind what this one has left.
-        route.renew(after: link)
+        peer.renew(after: link)
         typealias Ended = (
             fault: BridgeClientError?, waiters: [CheckedContinuation<Void, Never>],
             watchers: [AsyncStream<EndedLink>.Continuation]

@@ -13,7 +13,7 @@ struct HostSocket: WayToHost {
     let path: String
 
     func connect(on poller: Poller) throws(BridgeClientError) -> any ByteStream {
-        UnixStream(attached: try descriptor(), poller: poller)
+        UnixStream(untrusted: try descriptor(), poller: poller)
     }
 
     /// Connects, if a host of this user listens there.

@@ -10,14 +10,14 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     public var pid: Int32?
     /// Where the worker is in its life, in a word or two.
     ///
-    /// It is `idle`, `starting`, `ready`, `draining`, `stopping`, `backing off`, `dormant`, `stopped` or `gave up`. A
-    /// later version may have further ones.
+    /// It is `not started`, `starting`, `ready`, `draining`, `stopping`, `backing off`, `dormant`, `stopped` or
+    /// `gave up`. A later version may have further ones.
     public var state: String
     /// A phrase about the state, such as `attempt 2, again in 1.2 s`; nil for none.
     ///
     /// If the process has ended, it may be `killed by SIGKILL (9); waits for a handler of BoxProvisioned`.
     public var detail: String?
-    /// How often it was started: the number of its present or last incarnation.
+    /// How often it was started: the number of its present or last start.
     public var starts: Int
     /// How often it was started again without a request.
     public var restarts: Int

@@ -11,7 +11,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// The number, for calls made while the owner lives.
     package let rawValue: CInt
 
-    /// Takes over `rawValue`, which no other code may close from now on.
+    /// Takes ownership of `rawValue`, which no other code may close from now on.
     package init(owning rawValue: CInt) {
         self.rawValue = rawValue
     }

@@ -35,7 +35,7 @@ struct LaunchedSpawn {
     }
 
     /// A launcher takes a millisecond; a launcher that was stopped must not hold up all starts for ever.
-    private static let patienceMilliseconds: CInt = 60_000
+    private static let timeoutMilliseconds: CInt = 60_000
 
     private let asked: SpawnRequest
     private let launcher: SpawnRequest.Launcher
@@ -102,7 +102,7 @@ struct LaunchedSpawn {
 
     private func read(_ descriptor: CInt) -> Found {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        guard retryingInterrupted({ poll(&entry, 1, Self.patienceMilliseconds) }) > 0 else {
+        guard retryingInterrupted({ poll(&entry, 1, Self.timeoutMilliseconds) }) > 0 else {
             return .nothing(ETIMEDOUT)
         }
         return withUnsafeTemporaryAllocation(of: CInt.self, capacity: 4) { numbers in

@@ -41,7 +41,7 @@ package final class MemoryFile: Sendable {
         return MemoryFile(FileDescriptor(owning: number), byteCount: byteCount, soleMapping: mapping)
     }
 
-    /// Takes over a descriptor from another process; nil, and the descriptor closed, if it is no file.
+    /// Takes ownership of a descriptor from another process; nil, and the descriptor closed, if it is no file.
     package convenience init?(inherited descriptor: consuming FileDescriptor) {
         var status = stat()
         guard fstat(descriptor.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG,

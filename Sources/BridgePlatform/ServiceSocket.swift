@@ -12,7 +12,7 @@ package struct ServiceSocket: Sendable, Hashable {
     private let name: String
 
     /// How long a manager may take to make room for a message, in milliseconds.
-    private static let patience: CInt = 1_000
+    private static let sendTimeout: CInt = 1_000
 
     /// - Parameter name: the value of `NOTIFY_SOCKET`; nil if there is none.
     /// - Returns: nil if no manager asks, or it asks by means that are not for us (`vsock:`).
@@ -27,7 +27,7 @@ package struct ServiceSocket: Sendable, Hashable {
     package func send(_ state: String) throws(SystemError) {
         let bytes = Array(state.utf8)
         _ = try SystemError.check("telling the service manager at \(name)") {
-            cbp_datagram_send(name, bytes, bytes.count, Self.patience)
+            cbp_datagram_send(name, bytes, bytes.count, Self.sendTimeout)
         }
     }
 }

@@ -23,7 +23,7 @@ package final class SystemFile: Sendable {
         isNamedPipe = false
     }
 
-    /// Takes over a descriptor.
+    /// Takes ownership of a descriptor.
     package convenience init(_ descriptor: consuming FileDescriptor) {
         self.init(descriptor, isNamedPipe: false)
     }

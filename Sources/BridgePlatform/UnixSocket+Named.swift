@@ -48,7 +48,7 @@ extension UnixSocket {
 
     /// Which process listens at a path.
     package enum Listener: Equatable, Sendable {
-        case nobody
+        case noListener
         /// Its number, where it is known.
         case process(pid_t?)
     }
@@ -63,7 +63,7 @@ extension UnixSocket {
         }
         let error = SystemError.current("connecting to \(path)")
         switch error.code {
-        case ECONNREFUSED, ENOENT: return .nobody
+        case ECONNREFUSED, ENOENT: return .noListener
         // Its backlog is full.
         case EAGAIN: return .process(nil)
         default: throw error

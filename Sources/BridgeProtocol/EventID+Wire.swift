@@ -12,8 +12,8 @@ extension WireID {
 
     /// The identity that a frame from `sender` to `receiver` spells.
     ///
-    /// Neither this nor its reverse is an initializer: an initializer takes over what it is given, at a retain for
-    /// each.
+    /// Neither this nor its reverse is an initializer: an initializer takes ownership of what it is given, at a retain
+    /// for each.
     package func identity(from sender: EventSource, to receiver: EventSource) -> EventID {
         switch self {
         case .sender(let number): EventID(source: sender, number: number)

@@ -46,7 +46,7 @@ struct FrameStore: ~Copyable {
         for chunk in chunks[first...] + spares where !chunk.isOnShelf { memory.giveBack(chunk.base, chunk.capacity) }
     }
 
-    /// Room for a frame of `length` bytes at the end of the line; nil if the shared memory has none left.
+    /// Room for a frame of `length` bytes at the end of the queue; nil if the shared memory has none left.
     mutating func append(_ length: Int) -> UnsafeMutableRawPointer? {
         if let last = chunks.indices.last, last >= first, chunks[last].capacity - chunks[last].used >= length,
             shelf == nil || length < LinkLimits.placedBytes || chunks[last].isOnShelf

@@ -478,7 +478,7 @@ package struct Outbox: ~Copyable {
         }
     }
 
-    /// Takes over what the receiver has granted.
+    /// Takes in what the receiver has granted.
     package mutating func grant(windowBytes: Int, windowEvents: Int) {
         self.windowBytes = windowBytes
         self.windowEvents = windowEvents

@@ -6,7 +6,7 @@ package struct Probation: Sendable, Hashable {
     /// What a crash says about the events that were open in it.
     package enum Finding: Sendable, Hashable {
         /// No event was open: the receiver alone is to blame.
-        case nobody
+        case noEvent
         /// Several were open, and it is not known which of them it was; they go one at a time from now on.
         case several
         /// One was open. `strikes` has the reasons of all its strikes, this one included.
@@ -36,7 +36,7 @@ package struct Probation: Sendable, Hashable {
     /// The receiver has crashed, with these events open.
     package mutating func crashed(suspects: [UInt64], because reason: String) -> Finding {
         for suspect in suspects { admit(suspect) }
-        guard let only = suspects.first else { return .nobody }
+        guard let only = suspects.first else { return .noEvent }
         guard suspects.count == 1 else { return .several }
         let all = strikes[only, default: []] + [reason]
         strikes[only] = all

@@ -15,7 +15,7 @@ package struct ReceiveBuffer: ~Copyable {
 
     /// A buffer that was grown is kept for so many small needs: large frames mostly come in rows, and fresh memory is
     /// dear.
-    package static let patience = 256
+    package static let shrinkAfter = 256
 
     package init() {
         capacity = Self.standardBytes
@@ -50,7 +50,7 @@ package struct ReceiveBuffer: ~Copyable {
     package mutating func makeRoom(for length: Int) {
         let wanted = max(length, end - start + 1)
         smallNeeds = wanted <= Self.standardBytes ? smallNeeds + 1 : 0
-        if wanted > capacity || (capacity > Self.standardBytes && smallNeeds >= Self.patience) {
+        if wanted > capacity || (capacity > Self.standardBytes && smallNeeds >= Self.shrinkAfter) {
             move(toCapacity: max(wanted, Self.standardBytes))
         } else if start + wanted > capacity || end == capacity {
             base.copyMemory(from: base + start, byteCount: end - start)

@@ -33,17 +33,17 @@ package struct ArrivalStateMachine: Sendable {
     }
 
     package let maximum: Int
-    package let patience: UInt64
+    package let timeout: UInt64
     /// In the order of their arrival, which is also the order of their deadlines.
     private var waiting: [(connection: UInt64, deadline: UInt64, hasSpoken: Bool)] = []
     private var failures: UInt64 = 0
 
     /// - Parameters:
     ///   - maximum: how many connections may wait at once, at least 1.
-    ///   - patience: how long each connection may stay, in nanoseconds.
-    package init(maximum: Int, patience: UInt64) {
+    ///   - timeout: how long each connection may stay, in nanoseconds.
+    package init(maximum: Int, timeout: UInt64) {
         self.maximum = max(1, maximum)
-        self.patience = patience
+        self.timeout = timeout
     }
 
     /// The deadline of the first waiting connection; nil if none waits.
@@ -57,7 +57,7 @@ package struct ArrivalStateMachine: Sendable {
         switch input {
         case .connected(let connection):
             failures = 0
-            let (deadline, isBeyondTime) = now.addingReportingOverflow(patience)
+            let (deadline, isBeyondTime) = now.addingReportingOverflow(timeout)
             // The connection that has just come is no candidate: it could not have been heard yet.
             let longest = waiting.firstIndex { !$0.hasSpoken } ?? waiting.startIndex
             waiting.append((connection, isBeyondTime ? .max : deadline, false))

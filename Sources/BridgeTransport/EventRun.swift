@@ -14,7 +14,7 @@ package struct EventRun {
     /// The address of ``receivers``; 0 if there are none.
     package private(set) var receiversAddress: UInt = 0
     /// The subscribers of this process that the last event had.
-    package var routes = KeptRoutes()
+    package var subscribers = KeptSubscribers()
 
     /// The last event whose handlers have returned, until the link has noted it; 0 if there is none.
     private(set) var handled: UInt64 = 0
@@ -35,13 +35,13 @@ package struct EventRun {
     package mutating func hold(_ receivers: AnyObject) {
         self.receivers = receivers
         receiversAddress = UInt(bitPattern: ObjectIdentifier(receivers))
-        routes = KeptRoutes()
+        subscribers = KeptSubscribers()
     }
 
     /// Something other than an event follows, which may take its time: what was looked up is let go of.
     mutating func letGo() {
         receivers = nil
         receiversAddress = 0
-        routes = KeptRoutes()
+        subscribers = KeptSubscribers()
     }
 }

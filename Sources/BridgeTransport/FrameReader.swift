@@ -2,7 +2,7 @@ import BridgeProtocol
 
 /// The bytes that a link has read and not acted upon yet; they belong to the thread that reads.
 final class FrameReader: @unchecked Sendable {
-    // Sendable: one thread at a time uses it, and it passes to the next thread under the lock of the link's lane. So
+    // Sendable: one thread at a time uses it, and it passes to the next thread under the lock of the link's strand. So
     // the exclusivity check gains nothing, and each event would pay for it three times.
     @exclusivity(unchecked) var buffer = ReceiveBuffer()
     @exclusivity(unchecked) var decoder: FrameDecoder

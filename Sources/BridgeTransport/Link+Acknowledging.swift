@@ -144,7 +144,7 @@ extension Link {
     }
 
     private func look() {
-        let now = lane.blockingNow
+        let now = strand.blockingNow
         let (isSlow, starts) = lock.withLock {
             receiving.acknowledgementIsDue()
             return watch.look(at: now)
@@ -155,14 +155,14 @@ extension Link {
     }
 
     private func relieveReading(of sequence: UInt64) {
-        guard case .needsThread = lane.relieve(sequence) else { return }
+        guard case .needsThread = strand.relieve(sequence) else { return }
         let (stream, reader) = lock.withLock { (self.stream, self.reader) }
         do {
-            guard let stream, let reader else { return lane.threadIsMissing() }
+            guard let stream, let reader else { return strand.threadIsMissing() }
             try PlatformThread.start(name: "link \(peerName)") { self.relieve(stream, with: reader) }
         } catch {
             // Everything waits for the handlers, and the next look tries again.
-            lane.threadIsMissing()
+            strand.threadIsMissing()
         }
     }
 }

@@ -15,7 +15,7 @@ extension Link {
 
     /// Reads and handles until the link has ended, or until another thread has taken both over.
     ///
-    /// - Parameter turn: the calling thread's turn to read, as the lane counts them; 0 is the first.
+    /// - Parameter turn: the calling thread's turn to read, as the strand counts them; 0 is the first.
     func read(_ stream: any ByteStream, with reader: FrameReader, turn first: Int = 0) {
         var stream = stream
         var turn = first
@@ -25,17 +25,17 @@ extension Link {
                 finishReading(end, stream)
                 return
             case .handedOver:
-                lane.workOff()
-                guard let next = lane.waitForTurn() else { return }
+                strand.workOff()
+                guard let next = strand.waitForTurn() else { return }
                 turn = next
                 reader.leaveFrame()
             }
         }
     }
 
-    /// Runs on a further thread: it takes over the reading whenever the other thread is in slow handlers.
+    /// Runs on a further thread: it is handed the reading whenever the other thread is in slow handlers.
     func relieve(_ stream: any ByteStream, with reader: FrameReader) {
-        guard let turn = lane.waitForTurn() else { return }
+        guard let turn = strand.waitForTurn() else { return }
         reader.leaveFrame()
         read(stream, with: reader, turn: turn)
     }
@@ -55,7 +55,7 @@ extension Link {
                 if !reader.hasBegun { stream = begin(stream, with: reader) }
             case .wouldBlock: continue
             case .endOfStream: return .ended(endOfStream(stream, reader))
-            case .descriptorsPassed: return .ended(violated("it passed descriptors, which nobody takes"))
+            case .descriptorsPassed: return .ended(violated("it passed descriptors, which this side does not take"))
             case .failed(let error): return .ended(.failed(error.description))
             }
         }
@@ -99,7 +99,7 @@ extension Link {
         do {
             while let frame = try reader.next() {
                 if let end = try frameReceived(frame, for: delegate, in: &run) { return .ended(end) }
-                if lane.isLost(turn) { return .handedOver }
+                if strand.isLost(turn) { return .handedOver }
                 reader.finishFrame()
                 if reader.decoder.limit != limits.frameBytes, lock.withLock({ receiving.isEstablished }) {
                     reader.decoder.limit = limits.frameBytes
@@ -108,7 +108,7 @@ extension Link {
             return nil
         } catch {
             let text = String(describing: error)
-            guard lane.isLost(turn) else { return .ended(violated(text)) }
+            guard strand.isLost(turn) else { return .ended(violated(text)) }
             // Another thread reads by now: it finds what has arrived so far, and then this violation.
             let stream = lock.withLock {
                 ending.breakOff(text)
@@ -231,7 +231,7 @@ extension Link {
         act(on: urgency)
         if let settled { for body in settled { body() } }
         let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
-        lane.eventArrived(sequence)
+        strand.eventArrived(sequence)
         let disposition: EventDisposition
         do {
             disposition = try delegate.link(self, received: head, payload: payload, in: &run)
@@ -301,10 +301,10 @@ extension Link {
         stream.close()
         lock.withLock { self.delegate }?.linkWasReadToEnd(self, end)
         // What has arrived is handled before anything of the next incarnation can be.
-        lane.close()
+        strand.close()
         // A peer that broke the protocol is not asked for more.
-        if peerMemory.isTakenOver, let memory = stream.memory, end != .closed, !end.isViolation {
-            takeOver(from: memory)
+        if peerMemory.isToBeRecovered, let memory = stream.memory, end != .closed, !end.isViolation {
+            recoverOutbox(from: memory)
         }
         let (woken, tellUnconfirmed, delegate) = lock.withLock {
             // Which of these events have arrived cannot be known, and none of them is to arrive twice.

@@ -21,7 +21,7 @@ extension Link {
     ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. The
     ///     windows of the workers that send such events bound their number.
     ///   - reservation: the room that was kept for it here.
-    ///   - displaced: receives the events that a policy has taken out for it, or the event itself if it was dropped.
+    ///   - evicted: receives the events that a policy has taken out for it, or the event itself if it was dropped.
     package func enqueue(
         _ context: EventContext,
         name: String,
@@ -32,7 +32,7 @@ extension Link {
         isAccepted: Bool = false,
         reservation: Reservation? = nil,
         payload: UnsafeRawBufferPointer,
-        displaced: inout [Displaced]
+        evicted: inout [Evicted]
     ) -> Enqueued {
         lock.lock()
         defer { lock.unlock() }
@@ -50,7 +50,7 @@ extension Link {
             // A reservation of the link before this one is of no use.
             reserved: reservation.flatMap { $0.link === self ? $0.bytes : nil },
             payload: payload,
-            displaced: &displaced
+            evicted: &evicted
         )
         if trace != nil { traceSteps() }
         guard case .accepted(let sequence, isCrowded: false) = outcome, isBackedUp, waits(name) else { return outcome }

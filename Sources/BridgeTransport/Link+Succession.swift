@@ -104,24 +104,24 @@ extension Link {
         lock.withLock { ending.streamWasReadToEnd() }
     }
 
-    /// Takes over what the peer's outbox holds, once its process is gone; at once if this side has closed the link.
+    /// Recovers what the peer's outbox holds, once its process is gone; at once if this side has closed the link.
     ///
     /// On the reading thread, when the stream was read to its end.
-    func takeOver(from memory: MemoryFile) {
+    func recoverOutbox(from memory: MemoryFile) {
         let isOurs = lock.withLock {
             while ending.awaitsPeersEnd { peerWent.wait() }
             return !ending.isClosedHere
         }
         guard isOurs, let state = OutboxState(memory) else { return }
-        var found = TakeOver()
+        var found = RecoveredOutbox()
         var gaps: UInt64 = 0
         found.isTorn = state.isTorn
         let received = lock.withLock { receiving.lastReceived }
-        var remainder = OutboxRemainder(memory, state: state, limits: limits)
+        var recovery = OutboxRecovery(memory, state: state, limits: limits)
         var run = EventRun()
         do {
-            try remainder.forEach(after: received) { sequence, record in
-                let disposition = try takeOver(sequence, record, in: &run)
+            try recovery.forEach(after: received) { sequence, record in
+                let disposition = try recover(sequence, record, in: &run)
                 if case .event = record { found.events += 1 } else { gaps += 1 }
                 if case .refused(.forbidden, _)? = disposition { found.forbidden += 1 }
             }
@@ -138,21 +138,21 @@ extension Link {
         }
         lock.withLock {
             found.suspects = sending.suspects(state)
-            peerMemory.wasTakenOver(found)
+            peerMemory.wasRecovered(found)
         }
     }
 
     /// The window does not matter any more: all of this lay in the peer's memory, and no credit can reach it.
     ///
     /// - Returns: What became of it, if it is an event. The peer that would wait to hear of it is gone.
-    private func takeOver(
+    private func recover(
         _ sequence: UInt64,
-        _ record: OutboxRemainder.Record,
+        _ record: OutboxRecovery.Record,
         in run: inout EventRun
     ) throws -> EventDisposition? {
         let (settled, delegate) = try lock.withLock { () throws(LinkViolation) in
             guard parties.peer != nil else { throw LinkViolation("there are events in it from before the handshake") }
-            receiving.tookOver(sequence)
+            receiving.wasRecovered(sequence)
             return (settlePending(), self.delegate)
         }
         for body in settled { body() }

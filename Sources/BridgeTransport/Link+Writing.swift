@@ -5,7 +5,7 @@ import Locks
 
 /// The writing half: one writer at a time, which takes all there is in batches until nothing is left.
 ///
-/// The publishing thread writes to an idle line itself: one system call, no switch. Behind a write that has just ended,
+/// The publishing thread writes to an idle link itself: one system call, no switch. Behind a write that has just ended,
 /// or is under way, events gather and leave together.
 extension Link {
     /// About how much leaves in one system call.

@@ -7,7 +7,7 @@ import Synchronization
 /// One connection between the host and one incarnation of a worker: the outbox on the way out, frames on the way in.
 ///
 /// A link may be made before there is a stream: events that are put into its outbox leave once it is attached. A link
-/// ends once. The next incarnation's link can take over what the peer had not acknowledged by then.
+/// ends once. The next incarnation's link can take on what the peer had not acknowledged by then.
 ///
 /// It has two halves. Writing, here and in `Link+Writing.swift`, runs on whatever thread has something to say. Reading,
 /// in `Link+Reading.swift`, runs on a thread of its own. `lock` guards all of it and is held neither during a system
@@ -29,7 +29,7 @@ package final class Link: @unchecked Sendable {
     let role: LinkPhaseMachine.Role
 
     @exclusivity(unchecked) var stream: (any ByteStream)?
-    /// For a further thread that takes over the reading.
+    /// For a further thread that is handed the reading.
     @exclusivity(unchecked) var reader: FrameReader?
     @exclusivity(unchecked) var ending = LinkEnding()
     /// Signalled when the peer's process has ended, or this side has closed the link.
@@ -39,7 +39,7 @@ package final class Link: @unchecked Sendable {
     /// The page on which this side notes for its host what it is at; set before the reading thread begins.
     @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
     /// Where the inline handlers of the peer's events run.
-    package let lane = LinkLane()
+    package let strand = LinkStrand()
     @exclusivity(unchecked) weak var delegate: (any LinkDelegate)?
 
     /// Whether the peer speaks in lines: see `LinesStream`.
@@ -86,12 +86,12 @@ package final class Link: @unchecked Sendable {
     ///
     /// A worker's outbox lies in the stream's memory, if that has any.
     ///
-    /// - Parameter takesOver: whether to wait after the stream's end until ``peerIsGone()`` is called, and to take over
-    ///   then what the peer has left in the stream's memory.
-    package func attach(
-        _ stream: any ByteStream,
+    /// - Parameter recoversOutbox: whether to wait after the stream's end until ``peerIsGone()`` is called, and to
+    ///   recover then what the peer has left in the stream's memory.
+    package func start(
+        over stream: any ByteStream,
         delegate: any LinkDelegate,
-        takesOver: Bool = false
+        recoversOutbox: Bool = false
     ) throws(SystemError) {
         // If the memory cannot be mapped, the link works all the same: the outbox is this process's own then.
         let isHost = role == .host
@@ -105,11 +105,11 @@ package final class Link: @unchecked Sendable {
             peerMemory.streamCame(
                 events: memoryOfPeer(stream),
                 outbox: isHost ? stream.memory?.mapForReading() : nil,
-                takesOver: takesOver
+                recoversOutbox: recoversOutbox
             )
             if let memory { sharedHead = sending.share(memory) }
         }
-        lane.head = sharedHead
+        strand.head = sharedHead
         lastRead.store(MonotonicClock.now(), ordering: .relaxed)
         let reader = FrameReader(limit: limits.handshakeFrameBytes)
         lock.withLock { self.reader = reader }
@@ -127,7 +127,7 @@ package final class Link: @unchecked Sendable {
         pump()
     }
 
-    /// Takes over what the peer said of itself in the handshake.
+    /// Takes in what the peer said of itself in the handshake.
     ///
     /// - Parameter ownSource: the source of this side's events, where only the handshake says so.
     package func established(
@@ -155,7 +155,7 @@ package final class Link: @unchecked Sendable {
     }
 
     /// What the peer has left in the memory that it shared; nil before the link's end, and if there was none.
-    package var takenOver: TakeOver? { lock.withLock { peerMemory.found } }
+    package var recoveredOutbox: RecoveredOutbox? { lock.withLock { peerMemory.found } }
 
     /// Whether nothing more comes over the stream: acknowledgements are not waited for.
     package var wasReadToEnd: Bool { lock.withLock { ending.isReadToEnd } }
@@ -185,12 +185,12 @@ package final class Link: @unchecked Sendable {
     // MARK: - State
 
     /// This side's number for the name of the event whose inline handlers run; 0 if none run.
-    package var nameInHand: UInt64 { lane.nameNow }
+    package var nameInHand: UInt64 { strand.nameNow }
 
     /// Notes which event is handled next, by the number of its name.
     ///
     /// On the reading thread.
-    package func tookInHand(name: UInt64) { lane.arrivedName = name }
+    package func tookInHand(name: UInt64) { strand.arrivedName = name }
 
     /// How long the reading thread has waited for the peer, in nanoseconds; nil while it is busy with what it read.
     package func silence(at now: UInt64) -> UInt64? {
@@ -226,7 +226,7 @@ package final class Link: @unchecked Sendable {
             tally.arrived = receiving.receivedEvents + peerMemory.foundEvents
             tally.arrivedUnwanted = receiving.unwantedEvents
             tally.arrivedRefused = receiving.refusedEvents + receiving.brokenEvents
-            // No process waits to hear of the events that were taken over: they were routed like all others.
+            // No process waits to hear of the events that were recovered: they were routed like all others.
             tally.arrivedHandled = tally.arrived
                 .saturating(minus: UInt64(receiving.openEvents))
                 .saturating(minus: receiving.unwantedEvents + receiving.refusedEvents)

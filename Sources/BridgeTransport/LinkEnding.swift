@@ -5,7 +5,7 @@
 package struct LinkEnding: Sendable, Hashable {
     /// How it has ended; nil as long as it has not.
     package private(set) var end: LinkEnd?
-    /// Whether this side has closed the link: nothing of the peer is taken over, and a worker takes no more events.
+    /// Whether this side has closed the link: nothing of the peer is recovered, and a worker takes no more events.
     package private(set) var isClosedHere = false
     private var isPeerGone = false
     /// Whether the stream has nothing more to say.

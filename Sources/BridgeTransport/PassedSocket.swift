@@ -27,7 +27,7 @@ package final class PassedSocket: ListeningSocket {
         return try PassedSocket(owning: number, named: passed.names.first, user: user)
     }
 
-    /// Takes over a descriptor, which no other code may close from now on; closes it if it is not fit.
+    /// Takes ownership of a descriptor, which no other code may close from now on; closes it if it is not fit.
     ///
     /// - Parameter name: what the manager calls it.
     package init(owning number: CInt, named name: String?, user: UInt32 = CurrentProcess.user) throws(PassedSocketError)
@@ -98,7 +98,7 @@ extension UnixSocket.Kind {
         switch self {
         case .listening(_?): "listens at a path"
         case .listening(nil): "is a socket without a path"
-        case .notListening: "is a socket at which nobody listens"
+        case .notListening: "is a socket at which no process listens"
         case .notStream: "is a socket for datagrams or packets"
         case .notLocal: "is a socket of another family"
         case .noSocket: "is no socket"

@@ -12,26 +12,26 @@ struct PeerMemory {
     /// What a worker says there that it has accepted; nil in a worker, and for a worker that shares no memory.
     private(set) var outbox: OutboxProgress?
     /// Whether the memory holds the peer's outbox, to be read after its death.
-    private(set) var isTakenOver = false
+    private(set) var isToBeRecovered = false
     /// What was found in the outbox, once it has been read.
-    private(set) var found: TakeOver?
+    private(set) var found: RecoveredOutbox?
 
     /// There is a stream.
     ///
     /// - Parameters:
     ///   - events: the memory in which the peer's large events lie.
     ///   - outbox: the peer's outbox; nil if it is not to be looked at while the peer lives.
-    mutating func streamCame(events: MemoryFile?, outbox: MemoryMapping?, takesOver: Bool) {
+    mutating func streamCame(events: MemoryFile?, outbox: MemoryMapping?, recoversOutbox: Bool) {
         copies = events.map { FrameCopies($0, mapping: outbox) }
         self.outbox = outbox.flatMap(OutboxProgress.init)
-        isTakenOver = takesOver
+        isToBeRecovered = recoversOutbox
     }
 
     /// Nothing is read any more of what the peer has shared.
     mutating func forget() { (copies, outbox) = (nil, nil) }
 
     /// The outbox has been read.
-    mutating func wasTakenOver(_ found: TakeOver) { self.found = found }
+    mutating func wasRecovered(_ found: RecoveredOutbox) { self.found = found }
 
     /// How many events the peer has accepted, as its memory says; nil if it says nothing.
     var accepted: UntrustedNumber? { outbox?.accepted }

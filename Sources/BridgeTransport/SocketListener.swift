@@ -17,7 +17,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         /// How many connections that have said no hello there may be at once.
         package var unintroduced = 32
         /// How long each such connection may stay, in nanoseconds.
-        package var patience: UInt64 = 5_000_000_000
+        package var timeout: UInt64 = 5_000_000_000
         /// How often the socket's file is looked at, in nanoseconds.
         package var lookInterval: UInt64 = 5_000_000_000
         /// How long matters of a kind are gathered before they are reported, in nanoseconds.
@@ -83,7 +83,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         self.poller = poller
         self.report = report
         self.arrived = arrived
-        machine = ArrivalStateMachine(maximum: limits.unintroduced, patience: limits.patience)
+        machine = ArrivalStateMachine(maximum: limits.unintroduced, timeout: limits.timeout)
     }
 
     // MARK: - Life
@@ -180,7 +180,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         // This is the poller's own thread, so nothing is waited for.
         lock.withLock { connection.registration.take() }?.cancel()
         guard case .transferred = outcome else { return settle(.ended(number)) }
-        let stream = UnixStream(attached: connection.socket, poller: poller)
+        let stream = UnixStream(untrusted: connection.socket, poller: poller)
         let isWelcome = lock.withLock {
             connection.stream = stream
             _ = machine.handle(.spoke(number), at: MonotonicClock.now())

@@ -34,8 +34,9 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
         self.poller = poller
     }
 
-    /// Takes over a socket whose peer was not started by this process: descriptors that it passes end the stream.
-    package init(attached socket: SharedDescriptor, poller: Poller) {
+    /// Takes ownership of a socket whose peer was not started by this process: descriptors that it passes end the
+    /// stream.
+    package init(untrusted socket: SharedDescriptor, poller: Poller) {
         memory = nil
         shelf = nil
         descriptor = socket

@@ -41,7 +41,7 @@ public enum BridgeWorker {
     /// - Throws: ``WorkerError``, or what `body` throws.
     public static func run(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async throws {
         let session = try takeSession()
-        let subscriptions = Kept()
+        let subscriptions = KeptSubscriptions()
         try await session.run { publisher in subscriptions.keep(try await body(publisher)) }
         withExtendedLifetime(subscriptions) {}
     }

@@ -9,7 +9,7 @@ struct ProcessSession: Sendable {
     private let stream: UnixStream
 
     /// How long a worker outlives its host: time for running handlers, well below the second that is promised.
-    private static let afterlife: UInt64 = 800_000_000
+    private static let exitGrace: UInt64 = 800_000_000
 
     /// SIGKILL, on every system.
     private static let killSignal: CInt = 9
@@ -24,7 +24,7 @@ struct ProcessSession: Sendable {
         }
         let watched = try FileDescriptor.duplicate(inherited.socket.rawValue)
         _ = try poller.register(watched.release(), interest: .peerHangUp) { _ in
-            poller.schedule(after: Self.afterlife) { CurrentProcess.exitImmediately(0) }
+            poller.schedule(after: Self.exitGrace) { CurrentProcess.exitImmediately(0) }
         }
         session = WorkerSession(name: inherited.name, cookie: inherited.cookie, poller: poller)
         stream = UnixStream(inherited.socket, memory: inherited.memory, shelf: inherited.shelf, poller: poller)
@@ -59,7 +59,7 @@ extension WorkerSession {
 }
 
 /// Keeps a worker's subscriptions for as long as it runs.
-final class Kept: @unchecked Sendable {
+final class KeptSubscriptions: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
     private var subscriptions: [Subscription] = []

@@ -30,7 +30,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
 
     let lock = Lock()
     private var router: EventRouter?
-    private var route: Route?
+    private var peer: Peer?
     private var isReady = false
     /// Whether the worker's body has said that it is ready.
     private var wantsReadiness = false
@@ -88,7 +88,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
                 )
             )
         )
-        try link.attach(stream, delegate: self)
+        try link.start(over: stream, delegate: self)
         let outcome = await withCheckedContinuation { continuation in
             let known = lock.withLock {
                 if handshake == nil { handshakeWaiter = continuation }
@@ -145,15 +145,15 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         payload: UnsafeRawBufferPointer,
         in run: inout EventRun
     ) throws -> EventDisposition {
-        let (router, route) = lock.withLock { (self.router, self.route) }
-        guard let router, let route else { return .handled }
-        return try router.eventReceived(head, payload: payload, from: route, over: link, in: &run)
+        let (router, peer) = lock.withLock { (self.router, self.peer) }
+        guard let router, let peer else { return .handled }
+        return try router.eventReceived(head, payload: payload, from: peer, over: link, in: &run)
     }
 
     package func link(_ link: Link, received gap: GapFrame) throws {
-        let (router, route) = lock.withLock { (self.router, self.route) }
-        guard let router, let route else { return }
-        try router.gapReceived(gap, from: route, over: link)
+        let (router, peer) = lock.withLock { (self.router, self.peer) }
+        guard let router, let peer else { return }
+        try router.gapReceived(gap, from: peer, over: link)
     }
 
     package func link(_ link: Link, received message: ControlMessage) throws {
@@ -162,9 +162,9 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         case .reject(let reject):
             finishHandshake(.failure(WorkerError(.rejected, "the host does not accept this worker: \(reject.text)")))
         case .interest(let interest):
-            let (router, route) = lock.withLock { (self.router, self.route) }
-            guard let router, let route else { return }
-            try router.interestReceived(interest, from: route, over: link)
+            let (router, peer) = lock.withLock { (self.router, self.peer) }
+            guard let router, let peer else { return }
+            try router.interestReceived(interest, from: peer, over: link)
             // The handshake ends only now: earlier, what the worker publishes would reach no other process.
             finishHandshake(.success(router.publisher))
         case .receipt(let receipt): lock.withLock { self.router }?.receiptReceived(receipt, over: link)
@@ -179,9 +179,9 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         payload: UnsafeRawBufferPointer,
         refusal: Refusal
     ) {
-        let (router, route) = lock.withLock { (self.router, self.route) }
-        guard let router, let route else { return }
-        router.eventRefused(head, payload: payload, by: route, over: link, refusal: refusal)
+        let (router, peer) = lock.withLock { (self.router, self.peer) }
+        guard let router, let peer else { return }
+        router.eventRefused(head, payload: payload, by: peer, over: link, refusal: refusal)
     }
 
     /// The host has gone: nothing that a handler still does reaches another process.
@@ -221,7 +221,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         let source = EventSource(origin: name, incarnation: welcome.workerIncarnation)
         let publisher = EventPublisher(source: source)
         let router = EventRouter(publisher: publisher, poller: poller, tap: tap, tapsUnwanted: false)
-        let route = Route(
+        let peer = Peer(
             peerName: "host",
             role: .worker,
             ownSource: source,
@@ -232,7 +232,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         )
         lock.withLock {
             self.router = router
-            self.route = route
+            self.peer = peer
         }
         WorkerSessions.shared.add(self, of: publisher)
         link.established(
@@ -244,8 +244,8 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             peerFrameBytes: welcome.frameBytes,
             peerFeatures: welcome.features
         )
-        router.add(route)
-        router.announceInterest(to: route, over: link)
+        router.add(peer)
+        router.announceInterest(to: peer, over: link)
         router.start()
         link.releaseEvents()
         beat(every: welcome.beat)

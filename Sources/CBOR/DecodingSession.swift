@@ -2,7 +2,7 @@
 ///
 /// The containers that the session keeps have a cursor each. Any other container knows where it begins and what it
 /// holds. Such containers share one cursor for each level of recursion, which only spares them the search. A container
-/// whose cursor another one has taken over sets it up anew. So containers may be read in any order and kept.
+/// whose cursor another one has taken sets it up anew. So containers may be read in any order and kept.
 final class DecodingSession {
     let input: DecodingInput
     @exclusivity(unchecked) private(set) var isBusy = false
@@ -151,7 +151,7 @@ final class DecodingSession {
         }
         let map = cursor.pointee.map
         let value = try decode(type, at: offset)
-        // Another container may have taken over a cursor that belongs to a level.
+        // Another container may have taken a cursor that belongs to a level.
         if let end = input.knownEnd(ofMapAt: offset), cursor.pointee.map == map { input.advance(cursor, to: end) }
         return value
     }

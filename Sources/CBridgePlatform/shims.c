@@ -197,8 +197,8 @@ int cbp_datagram_send(const char *name, const void *bytes, size_t count, int mil
     int descriptor = quiet_socket(socket(AF_UNIX, SOCK_DGRAM, 0));
 #endif
     if (descriptor < 0) return -1;
-    struct timeval patience = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
-    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    struct timeval timeout = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     ssize_t sent = sendto(descriptor, bytes, count, flags, (struct sockaddr *)&address, length);
     int error = errno;
     close(descriptor);

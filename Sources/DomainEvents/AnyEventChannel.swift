@@ -3,24 +3,24 @@ public import Synchronization
 
 /// The subscribers of one event type, and its ways out of the process, within one publisher.
 ///
-/// A publishing thread reads `current` without a lock and without counting a reference; it writes the routes that it
-/// uses into its ``DeliverySlot``. A change puts new routes in the place of the old ones, and keeps the old ones until
-/// no slot names them. A thread that uses replaced routes looks again when it leaves them. So a removed handler's
-/// captures are released as soon as no call uses them.
+/// A publishing thread reads `current` without a lock and without counting a reference; it writes the list that it uses
+/// into its ``DeliverySlot``. A change puts a new list in the place of the old one, and keeps the old one until no slot
+/// names it. A thread that uses a replaced list looks again when it leaves it. So a removed handler's captures are
+/// released as soon as no call uses them.
 @usableFromInline
 package class AnyEventChannel: @unchecked Sendable {
-    // Sendable: `current` is atomic, `routes` and `retired` are guarded by `lock`; routes themselves never change.
+    // Sendable: `current` is atomic, `subscribers` and `retired` are guarded by `lock`; a list itself never changes.
 
     @usableFromInline package let name: String
     package let eventType: any DomainEvent.Type
 
-    /// The address of `routes`; 0 if nothing gets the events.
+    /// The address of `subscribers`; 0 if nothing gets the events.
     @usableFromInline let current = Atomic<UInt>(0)
-    /// Whether `routes` has subscribers; changed after `current`.
+    /// Whether the list has subscribers; changed after `current`.
     private let isSubscribed = Atomic<Bool>(false)
     private let lock = Lock()
-    private var routes: Routes
-    private var retired: [Routes] = []
+    private var subscribers: SubscriberList
+    private var retired: [SubscriberList] = []
 
     /// An event published inside a handler needs a place to wait; places are used again.
     let spares = DeferredPublishPool()
@@ -32,8 +32,8 @@ package class AnyEventChannel: @unchecked Sendable {
         self.name = name
         self.eventType = eventType
         self.isMuted = isMuted
-        routes = Routes(forwarders: forwarders)
-        if !routes.isEmpty { current.store(routes.address, ordering: .sequentiallyConsistent) }
+        subscribers = SubscriberList(forwarders: forwarders)
+        if !subscribers.isEmpty { current.store(subscribers.address, ordering: .sequentiallyConsistent) }
     }
 
     /// Subscribes an observer of events of every type.
@@ -48,7 +48,7 @@ package class AnyEventChannel: @unchecked Sendable {
 
     /// Calls the inline handlers with an event of this channel's type that a handler published; moves the event out of
     /// its memory.
-    func callInline(_ event: RawEvent, at stops: DeliveryStops, on thread: DeliveryThread) {}
+    func callInline(_ event: RawEvent, at destinations: Destinations, on thread: DeliveryThread) {}
 
     /// Tells consumers of sequences that events of this channel were lost on the way from another process, at the place
     /// of the loss.
@@ -59,14 +59,14 @@ package class AnyEventChannel: @unchecked Sendable {
         var channels = [self]
         var next = 0
         while next < channels.count {
-            let routes = channels[next].currentRoutes()
+            let subscribers = channels[next].currentSubscribers()
             next += 1
-            guard let routes else { continue }
-            for subscriber in routes.deferred {
+            guard let subscribers else { continue }
+            for subscriber in subscribers.deferred {
                 let outcome = subscriber.lock.withLock { subscriber.appendMissed(count) }
                 subscriber.settle(outcome)
             }
-            for linked in routes.links.compactMap({ $0.publisher?.channel(named: name) })
+            for linked in subscribers.links.compactMap({ $0.publisher?.channel(named: name) })
             where !channels.contains(where: { $0 === linked }) {
                 channels.append(linked)
             }
@@ -75,8 +75,8 @@ package class AnyEventChannel: @unchecked Sendable {
 
     // MARK: - Reading
 
-    /// The present routes, with a counted reference for the caller; nil if nothing gets the events.
-    func currentRoutes() -> Routes? {
+    /// The present list, with a counted reference for the caller; nil if nothing gets the events.
+    func currentSubscribers() -> SubscriberList? {
         var address = current.load(ordering: .sequentiallyConsistent)
         if address == 0 { return nil }
         let slot = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.slot }
@@ -90,23 +90,23 @@ package class AnyEventChannel: @unchecked Sendable {
             slot.pointee.borrowed.store(0, ordering: .releasing)
             return nil
         }
-        // The slot named the routes while they were current, so they are not released before the slot is empty again.
-        let routes = Unmanaged<Routes>.fromOpaque(pointer).takeUnretainedValue()
+        // The slot named the list while it was current, so it is not released before the slot is empty again.
+        let subscribers = Unmanaged<SubscriberList>.fromOpaque(pointer).takeUnretainedValue()
         // An exchange, as in `leave`: the optimizer may move the counting of a reference past a store, even an atomic
-        // one. Then the routes could be released before the reference is counted.
+        // one. Then the list could be released before the reference is counted.
         _ = slot.pointee.borrowed.exchange(0, ordering: .sequentiallyConsistent)
         if current.load(ordering: .sequentiallyConsistent) != address { sweep() }
-        return routes
+        return subscribers
     }
 
-    /// The present routes, which `kept` holds for the caller; nil if nothing gets the events.
-    func currentRoutes(in kept: inout KeptRoutes) -> Unmanaged<Routes>? {
-        // No other routes have the address of those that are held.
-        if let routes = kept.routes, routes.address == current.load(ordering: .sequentiallyConsistent) {
-            return .passUnretained(routes)
+    /// The present subscribers, which `kept` holds for the caller; nil if nothing gets the events.
+    func currentSubscribers(in kept: inout KeptSubscribers) -> Unmanaged<SubscriberList>? {
+        // No other subscribers have the address of those that are held.
+        if let subscribers = kept.subscribers, subscribers.address == current.load(ordering: .sequentiallyConsistent) {
+            return .passUnretained(subscribers)
         }
-        kept.routes = currentRoutes()
-        return kept.routes.map { .passUnretained($0) }
+        kept.subscribers = currentSubscribers()
+        return kept.subscribers.map { .passUnretained($0) }
     }
 
     /// Whether a subscriber here, or at a publisher that is linked to this one, gets the events.
@@ -117,28 +117,28 @@ package class AnyEventChannel: @unchecked Sendable {
 
     // MARK: - Changing
 
-    /// - Returns: Routes that are no longer in use; the caller releases them without any lock held.
-    private func change(_ make: (Routes) -> Routes) -> [Routes] {
+    /// - Returns: Lists that are no longer in use; the caller releases them without any lock held.
+    private func change(_ make: (SubscriberList) -> SubscriberList) -> [SubscriberList] {
         lock.withLock {
-            retired.append(routes)
-            routes = make(routes)
-            current.store(routes.isEmpty ? 0 : routes.address, ordering: .sequentiallyConsistent)
-            isSubscribed.store(routes.hasSubscribers, ordering: .sequentiallyConsistent)
+            retired.append(subscribers)
+            subscribers = make(subscribers)
+            current.store(subscribers.isEmpty ? 0 : subscribers.address, ordering: .sequentiallyConsistent)
+            isSubscribed.store(subscribers.hasSubscribers, ordering: .sequentiallyConsistent)
             return takeUnused()
         }
     }
 
-    private func takeUnused() -> [Routes] {
-        var unused: [Routes] = []
-        retired.removeAll { routes in
-            if DeliverySlots.isUsing(routes: routes.address) { return false }
-            unused.append(routes)
+    private func takeUnused() -> [SubscriberList] {
+        var unused: [SubscriberList] = []
+        retired.removeAll { subscribers in
+            if DeliverySlots.isUsing(subscribers: subscribers.address) { return false }
+            unused.append(subscribers)
             return true
         }
         return unused
     }
 
-    /// Releases replaced routes that no thread uses any more.
+    /// Releases replaced lists that no thread uses any more.
     @usableFromInline
     func sweep() {
         let unused = lock.withLock { takeUnused() }
@@ -181,6 +181,6 @@ package class AnyEventChannel: @unchecked Sendable {
     }
 
     func publisherWasReleased() {
-        for subscriber in currentRoutes()?.deferred ?? [] { subscriber.publisherWasReleased() }
+        for subscriber in currentSubscribers()?.deferred ?? [] { subscriber.publisherWasReleased() }
     }
 }

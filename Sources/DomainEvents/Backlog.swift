@@ -1,4 +1,4 @@
-/// The events that wait for one line, task or consumer: of any type, oldest first, in memory that is used again.
+/// The events that wait for one strand, task or consumer: of any type, oldest first, in memory that is used again.
 ///
 /// Its owner's lock guards it, so it releases no event: a deinit that runs with an event may publish or cancel. The
 /// owner empties the backlog before it releases it.
@@ -8,13 +8,13 @@ struct Backlog: ~Copyable {
     private var filling: UnsafeMutablePointer<BacklogChunk>?
     private var spares: UnsafeMutablePointer<BacklogChunk>?
     private var spareCount = 0
-    private let arrivals: Arrivals
+    private let arrivals: ArrivalFlag
 
     private static let smallestChunk = 1_024
     private static let largestChunk = 16_384
     private static let spareLimit = 4
 
-    init(_ arrivals: Arrivals) {
+    init(_ arrivals: ArrivalFlag) {
         self.arrivals = arrivals
     }
 
@@ -123,8 +123,8 @@ struct Backlog: ~Copyable {
     // MARK: - Out
 
     /// Takes the oldest events out: several, or one that has to be taken alone; ``giveBack(_:)`` has to follow.
-    mutating func take(atMost limit: Int) -> Hand {
-        guard let first else { return Hand() }
+    mutating func take(atMost limit: Int) -> DeliveryBatch {
+        guard let first else { return DeliveryBatch() }
         var last = first
         var count = 1
         if !first.isSingle {
@@ -139,11 +139,11 @@ struct Backlog: ~Copyable {
             self.last = nil
             arrivals.set(false)
         }
-        return Hand(first: first, count: count)
+        return DeliveryBatch(first: first, count: count)
     }
 
     /// Takes out the events of one owner, or all events; ``giveBack(_:)`` has to follow.
-    mutating func takeAll(of owner: DeferredSubscriber? = nil) -> Hand {
+    mutating func takeAll(of owner: DeferredSubscriber? = nil) -> DeliveryBatch {
         var taken: DeliveryPlace?
         var lastTaken: DeliveryPlace?
         var count = 0
@@ -157,13 +157,13 @@ struct Backlog: ~Copyable {
             lastTaken = place
             count += 1
         }
-        return taken.map { Hand(first: $0, count: count) } ?? Hand()
+        return taken.map { DeliveryBatch(first: $0, count: count) } ?? DeliveryBatch()
     }
 
     /// Takes back the memory of places whose content has been released, to use it again.
-    mutating func giveBack(_ hand: Hand) {
-        var next = hand.first
-        for left in stride(from: hand.count, to: 0, by: -1) {
+    mutating func giveBack(_ batch: DeliveryBatch) {
+        var next = batch.first
+        for left in stride(from: batch.count, to: 0, by: -1) {
             guard let place = next else { return }
             // The place after the last one belongs to others.
             if left > 1 { next = place.pointee.next }

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// An event that a handler published, with the routes of that moment; the inline handlers get it after the event in
-/// hand has reached all its subscribers.
+/// An event that a handler published, with the subscribers of that moment; the inline handlers get it after the event
+/// in hand has reached all its subscribers.
 final class DeferredPublish {
     private let event: RawEvent
-    private var waiting: (context: EventContext, stops: DeliveryStops)?
+    private var waiting: (context: EventContext, destinations: Destinations)?
     /// The next unused place of the pool.
     fileprivate var next: DeferredPublish?
     /// How many unused places follow.
@@ -15,27 +15,27 @@ final class DeferredPublish {
     }
 
     deinit {
-        if let waiting { waiting.stops.first.channel.eventType.destroyRaw(event.address) }
+        if let waiting { waiting.destinations.first.channel.eventType.destroyRaw(event.address) }
         event.address.deallocate()
     }
 
-    fileprivate func fill(_ event: RawEvent, _ context: EventContext, _ stops: DeliveryStops) {
-        stops.first.channel.eventType.copyRaw(from: event.address, to: self.event.address)
-        waiting = (context, stops)
+    fileprivate func fill(_ event: RawEvent, _ context: EventContext, _ destinations: Destinations) {
+        destinations.first.channel.eventType.copyRaw(from: event.address, to: self.event.address)
+        waiting = (context, destinations)
     }
 
     func run(on thread: DeliveryThread) {
-        guard let (context, stops) = waiting.take() else { return }
+        guard let (context, destinations) = waiting.take() else { return }
         thread.context = context
-        stops.first.channel.callInline(event, at: stops, on: thread)
-        stops.first.channel.spares.putBack(self)
+        destinations.first.channel.callInline(event, at: destinations, on: thread)
+        destinations.first.channel.spares.putBack(self)
     }
 }
 
 /// Used places for events that handlers publish: `publish` inside a handler takes one of them instead of new memory.
 ///
-/// The pool is a list without a lock. ``take(_:context:stops:)`` takes the whole list, keeps its first place and puts
-/// the rest back. So no thread acts on a head that another thread has taken and put back meanwhile.
+/// The pool is a list without a lock. ``take(_:context:destinations:)`` takes the whole list, keeps its first place and
+/// puts the rest back. So no thread acts on a head that another thread has taken and put back meanwhile.
 final class DeferredPublishPool: Sendable {
     private let head = Atomic<UInt>(0)
 
@@ -56,11 +56,11 @@ final class DeferredPublishPool: Sendable {
     func take(
         _ event: RawEvent,
         context: EventContext,
-        stops: DeliveryStops
+        destinations: Destinations
     ) -> DeferredPublish {
-        let place = takeAll() ?? DeferredPublish(stops.first.channel.eventType)
+        let place = takeAll() ?? DeferredPublish(destinations.first.channel.eventType)
         if let rest = place.next.take() { put(rest) }
-        place.fill(event, context, stops)
+        place.fill(event, context, destinations)
         return place
     }
 

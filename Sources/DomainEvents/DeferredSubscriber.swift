@@ -8,7 +8,7 @@ struct AppendOutcome: OptionSet {
     /// The event will not be handled, or no caller need wait for it: its tracker has to be told.
     static let settled = AppendOutcome(rawValue: 2)
     /// An event that was waiting has lost its place and has to be released.
-    static let displaced = AppendOutcome(rawValue: 4)
+    static let evicted = AppendOutcome(rawValue: 4)
 }
 
 /// A handler that runs elsewhere: on a queue, in a task, or as the consumer of a sequence.
@@ -28,14 +28,14 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         site: SubscriptionSite,
         gate: CallGate = CallGate(),
         source: EventSource,
-        lockNumber: Int = LineLocks.assign(),
-        roomLimit: Int = Room.lineLimit,
+        lockNumber: Int = StrandLocks.assign(),
+        roomLimit: Int = Room.strandLimit,
         isOpen: Bool = false
     ) {
         self.eventType = eventType
         eventBytes = (eventType.rawSize + 15) / 16 * 16
         self.source = source
-        lock = LineLocks.lock(number: lockNumber)
+        lock = StrandLocks.lock(number: lockNumber)
         lockMask = 1 << UInt32(lockNumber)
         room = Room(lock: lock, limit: roomLimit, isOpen: isOpen)
         super.init(site: site, gate: gate)
@@ -68,7 +68,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     func settle(_ outcome: AppendOutcome) {}
 
     /// Releases events that will not be handled.
-    func drop(_ places: Hand) {
+    func drop(_ places: DeliveryBatch) {
         guard !places.isEmpty else { return }
         var left = places
         while let place = left.takeNext() { release(place) }
@@ -83,7 +83,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     }
 
     /// Gives back memory whose content has been released.
-    func giveBack(_ places: Hand) {}
+    func giveBack(_ places: DeliveryBatch) {}
 }
 
 extension [DeferredSubscriber] {
@@ -94,29 +94,29 @@ extension [DeferredSubscriber] {
     ///
     /// - Parameters:
     ///   - keys: nil if no subscriber has keys.
-    ///   - isTakenOver: called between the two.
+    ///   - wasAppended: called between the two.
     func post(
         _ event: RawEvent,
         _ stamp: EventStamp,
         _ tracker: HandlingTracker?,
         lockMask: UInt32,
         keys: [AnyHashable?]?,
-        isTakenOver: () -> Void = {}
+        wasAppended: () -> Void = {}
     ) {
         if count == 1, keys == nil {
             let subscriber = self[0]
             subscriber.lock.lockSoon()
             let outcome = subscriber.append(event, stamp, tracker, key: nil)
             subscriber.lock.unlock()
-            isTakenOver()
+            wasAppended()
             if !outcome.isEmpty { settle(outcome, of: subscriber, tracker) }
             return
         }
         withUnsafeTemporaryAllocation(of: AppendOutcome.self, capacity: count) { outcomes in
-            LineLocks.lockAll(lockMask)
+            StrandLocks.lockAll(lockMask)
             for index in indices { outcomes[index] = self[index].append(event, stamp, tracker, key: keys?[index]) }
-            LineLocks.unlockAll(lockMask)
-            isTakenOver()
+            StrandLocks.unlockAll(lockMask)
+            wasAppended()
             for index in indices where !outcomes[index].isEmpty { settle(outcomes[index], of: self[index], tracker) }
         }
     }

@@ -10,17 +10,17 @@ public struct MainDelivery: Sendable {
 
 /// Delivery on a queue; written `on: .queue(queue)`.
 public struct QueueDelivery: Sendable {
-    package let executor: LineExecutor
+    package let executor: StrandExecutor
 
-    package init(executor: LineExecutor) {
+    package init(executor: StrandExecutor) {
         self.executor = executor
     }
 
     /// The given queue.
     ///
-    /// All deliveries of one publisher there form one line: handlers run one at a time and in order, also on a
-    /// concurrent queue. A line belongs to a queue object: `DispatchQueue.global()` returns a new object each time, and
-    /// so makes a new line.
+    /// All deliveries of one publisher there form one strand: handlers run one at a time and in order, also on a
+    /// concurrent queue. A strand belongs to a queue object: `DispatchQueue.global()` returns a new object each time,
+    /// and so makes a new strand.
     public static func queue(_ queue: DispatchQueue) -> QueueDelivery { QueueDelivery(executor: .queue(queue)) }
 }
 

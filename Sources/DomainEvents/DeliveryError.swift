@@ -11,7 +11,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         /// Or the bridge has shut down, and no handler of this process subscribes to the event.
         case shuttingDown
         /// Nothing subscribes to the event, here or in another process.
-        case nobodySubscribed
+        case noSubscriber
         /// Another process could not handle the event: it could not decode it, the event is invalid, or a handler
         /// threw.
         case refused

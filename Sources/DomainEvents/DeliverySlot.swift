@@ -9,11 +9,11 @@ public import Synchronization
 /// its own thread writes to it.
 @usableFromInline
 struct DeliverySlot: ~Copyable {
-    /// The routes whose inline handlers the thread calls; 0 for none.
+    /// The list whose inline handlers the thread calls; 0 for none.
     ///
     /// They are not released meanwhile.
-    @usableFromInline let routes = Atomic<UInt>(0)
-    /// The routes to which the thread is taking a reference; 0 for none.
+    @usableFromInline let subscribers = Atomic<UInt>(0)
+    /// The list to which the thread is taking a reference; 0 for none.
     let borrowed = Atomic<UInt>(0)
     /// The gate of the handler that is being entered, or, with ``isRunning`` set, of the handler that runs; 0 for none.
     @usableFromInline let gate = Atomic<UInt>(0)
@@ -53,11 +53,11 @@ enum DeliverySlots {
         UnsafeMutableRawPointer(slot).deallocate()
     }
 
-    /// Whether some thread calls the handlers of these routes, or is about to take a reference to them.
-    static func isUsing(routes address: UInt) -> Bool {
+    /// Whether some thread calls the handlers of this list, or is about to take a reference to it.
+    static func isUsing(subscribers address: UInt) -> Bool {
         lock.withLock {
             all.contains { slot in
-                slot.pointee.routes.load(ordering: .sequentiallyConsistent) == address
+                slot.pointee.subscribers.load(ordering: .sequentiallyConsistent) == address
                     || slot.pointee.borrowed.load(ordering: .sequentiallyConsistent) == address
             }
         }

@@ -24,7 +24,7 @@ package final class DeliveryThread {
     /// ask, and a copy counts references.
     @exclusivity(unchecked) private var borrowed: UnsafePointer<EventContext>?
 
-    /// The event in hand, if it comes from a line; gives its context if a handler asks.
+    /// The event in hand, if it comes from a strand; gives its context if a handler asks.
     @exclusivity(unchecked) private var place: DeliveryPlace?
 
     /// Whether a caller or a process waits for the handlers of the event in hand, and gets their errors.

@@ -9,7 +9,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     private let lock = Lock()
     private var outcome: Result<Value, any Error>?
     private var waiter: CheckedContinuation<Value, any Error>?
-    /// Whether the event is just being put into the outboxes and lines.
+    /// Whether the event is just being put into the outboxes and strands.
     private var isLeaving = false
 
     /// Ends the wait; the first outcome counts.
@@ -18,7 +18,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         resume()
     }
 
-    /// Begins to put the event into outboxes and lines; no step from here to ``hasLeft()`` waits for anything.
+    /// Begins to put the event into outboxes and strands; no step from here to ``hasLeft()`` waits for anything.
     ///
     /// - Throws: `CancellationError` if the wait has ended; then the event does not leave.
     package func beginLeaving() throws {
@@ -28,7 +28,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Called when the event lies in every outbox and line that it goes to.
+    /// Called when the event lies in every outbox and strand that it goes to.
     package func hasLeft() {
         lock.withLock { isLeaving = false }
         resume()

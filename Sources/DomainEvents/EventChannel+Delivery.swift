@@ -1,86 +1,88 @@
 extension EventChannel {
     // MARK: - Ways
 
-    /// Publishes through all outboxes, lines and handlers, here and at the publishers that are linked to this one.
+    /// Publishes through all outboxes, strands and handlers, here and at the publishers that are linked to this one.
     ///
-    /// - Parameter intake: unless it is `announced`, the subscribers here get the event only if every outbox has taken
+    /// - Parameter ifFull: unless it is `drop`, the subscribers here get the event only if every outbox has taken
     ///   it.
     func publish(
         _ event: E,
         context: EventContext,
-        to routes: Routes,
+        to subscribers: SubscriberList,
         from publisher: EventPublisher,
-        intake: Intake
+        ifFull: FullOutboxAction
     ) -> Forwarded {
-        if routes.links.isEmpty, !routes.hasSubscribers, routes.forwarders.count == 1 {
+        if subscribers.links.isEmpty, !subscribers.hasSubscribers, subscribers.forwarders.count == 1 {
             var atOnce: [any HeldEvent]?
-            return routes.forwarders[0]
-                .forward(event, context: context, intake: intake, receipts: nil, held: &atOnce)
+            return subscribers.forwarders[0]
+                .forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
         }
-        let stops = stops(from: DeliveryStop(channel: self, routes: routes, publisher: publisher))
-        let forwarders = stops.forwarders
+        let destinations = destinations(
+            from: Destination(channel: self, subscribers: subscribers, publisher: publisher)
+        )
+        let forwarders = destinations.forwarders
         var outcome = Forwarded.taken
-        let isForAll = handOut(event, context: context, to: stops, isHeld: forwarders.count > 1) { held in
-            outcome = forward(event, context: context, to: forwarders, intake: intake, receipts: nil, held: &held)
-            return outcome.isTaken || intake == .announced
+        let isForAll = handOut(event, context: context, to: destinations, isHeld: forwarders.count > 1) { held in
+            outcome = forward(event, context: context, to: forwarders, ifFull: ifFull, receipts: nil, held: &held)
+            return outcome.isTaken || ifFull == .drop
         } tracker: {
             nil
         }
-        if isForAll { callInline(event, context: context, at: stops) }
+        if isForAll { callInline(event, context: context, at: destinations) }
         return outcome
     }
 
     /// Every publisher that the event reaches, each once, even if links form a circle.
-    private func stops(from first: DeliveryStop) -> DeliveryStops {
-        if first.routes.links.isEmpty { return DeliveryStops(first: first) }
-        var stops = [first]
+    private func destinations(from first: Destination) -> Destinations {
+        if first.subscribers.links.isEmpty { return Destinations(first: first) }
+        var destinations = [first]
         var reached: Set<ObjectIdentifier> = [ObjectIdentifier(first.publisher)]
         var next = 0
-        while next < stops.count {
-            for link in stops[next].routes.links {
+        while next < destinations.count {
+            for link in destinations[next].subscribers.links {
                 guard let publisher = link.publisher, reached.insert(ObjectIdentifier(publisher)).inserted else {
                     continue
                 }
                 let channel = publisher.channel(of: E.self)
-                guard let routes = channel.currentRoutes() else { continue }
-                stops.append(DeliveryStop(channel: channel, routes: routes, publisher: publisher))
+                guard let subscribers = channel.currentSubscribers() else { continue }
+                destinations.append(Destination(channel: channel, subscribers: subscribers, publisher: publisher))
             }
             next += 1
         }
-        stops.removeFirst()
-        return DeliveryStops(first: first, others: stops)
+        destinations.removeFirst()
+        return Destinations(first: first, others: destinations)
     }
 
-    /// Puts the event into every outbox, then into every line here, and only then lets it leave; so no subscriber in a
-    /// line sees an effect before its cause, however soon another subscriber answers.
+    /// Puts the event into every outbox, then into every strand here, and only then lets it leave; so no subscriber in
+    /// a strand sees an effect before its cause, however soon another subscriber answers.
     ///
-    /// Without lines the event leaves at once: an inline handler may take any time, or wait for an answer.
+    /// Without strands the event leaves at once: an inline handler may take any time, or wait for an answer.
     ///
     /// - Parameters:
-    ///   - isHeld: whether the event has to lie in all outboxes before it leaves the first, even without lines.
+    ///   - isHeld: whether the event has to lie in all outboxes before it leaves the first, even without strands.
     ///   - forward: puts the event into the outboxes, held if `held` is not nil; returns whether the subscribers here
     ///     get it too.
-    ///   - tracker: called if there are lines, before they get the event.
+    ///   - tracker: called if there are strands, before they get the event.
     /// - Returns: Whether the subscribers here get it.
     private func handOut(
         _ event: E,
         context: EventContext,
-        to stops: DeliveryStops,
+        to destinations: Destinations,
         isHeld: Bool = false,
         forward: (_ held: inout [any HeldEvent]?) -> Bool,
         tracker: () -> HandlingTracker?
     ) -> Bool {
         withUnsafePointer(to: event) { event in
-            let lines = stops.lines(for: RawEvent(reading: event))
+            let strands = destinations.strands(for: RawEvent(reading: event))
             var held: [any HeldEvent]?
-            if isHeld || lines != nil { held = [] }
+            if isHeld || strands != nil { held = [] }
             let isForAll = forward(&held)
             func release() {
                 guard let count = held?.count else { return }
                 for index in 0..<count { held?[index].release() }
             }
-            if isForAll, let lines {
-                lines.post(context, tracker(), isTakenOver: release)
+            if isForAll, let strands {
+                strands.post(context, tracker(), wasAppended: release)
             } else {
                 release()
             }
@@ -96,13 +98,13 @@ extension EventChannel {
         _ event: E,
         context: EventContext,
         to forwarders: [any EventForwarder],
-        intake: Intake,
+        ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
         held: inout [any HeldEvent]?
     ) -> Forwarded {
         var outcome = Forwarded.taken
         for forwarder in forwarders {
-            let next = forwarder.forward(event, context: context, intake: intake, receipts: receipts, held: &held)
+            let next = forwarder.forward(event, context: context, ifFull: ifFull, receipts: receipts, held: &held)
             outcome = outcome.or(next)
         }
         return outcome
@@ -111,31 +113,31 @@ extension EventChannel {
     // MARK: - Handlers on this thread
 
     /// Calls the inline handlers now, or after the event that this thread is delivering.
-    private func callInline(_ event: E, context: EventContext, at stops: DeliveryStops) {
-        guard stops.count(\.inlineCount) > 0 else { return }
+    private func callInline(_ event: E, context: EventContext, at destinations: Destinations) {
+        guard destinations.count(\.inlineCount) > 0 else { return }
         let thread = DeliveryThread.current
         if thread.isDelivering {
             let publish = withUnsafePointer(to: event) { event in
-                spares.take(RawEvent(reading: event), context: context, stops: stops)
+                spares.take(RawEvent(reading: event), context: context, destinations: destinations)
             }
             thread.deferDelivery(publish)
             return
         }
         thread.isDelivering = true
         thread.context = context
-        callInline(event, at: stops, on: thread)
+        callInline(event, at: destinations, on: thread)
         thread.finish()
     }
 
-    func callInline(_ event: E, at stops: DeliveryStops, on thread: DeliveryThread) {
-        stops.forEach { stop in
-            guard stop.routes.inlineCount > 0 else { return }
-            // Every stop's channel is of this event's type.
-            unsafeDowncast(stop.channel, to: EventChannel<E>.self).call(
-                stop.routes,
+    func callInline(_ event: E, at destinations: Destinations, on thread: DeliveryThread) {
+        destinations.forEach { destination in
+            guard destination.subscribers.inlineCount > 0 else { return }
+            // Every destination's channel is of this event's type.
+            unsafeDowncast(destination.channel, to: EventChannel<E>.self).call(
+                destination.subscribers,
                 event,
                 on: thread,
-                from: stop.publisher
+                from: destination.publisher
             )
         }
     }
@@ -145,11 +147,11 @@ extension EventChannel {
     /// Hands an event that another process published to the subscribers here.
     ///
     /// Queues and tasks get the event first. Then the inline handlers run: on the calling thread, or behind earlier
-    /// ones in their lane. `completion` is called only if a handler is left to wait for.
+    /// ones in their strand. `completion` is called only if a handler is left to wait for.
     /// - Parameters:
     ///   - read: returns the event; called if there are subscribers, and before any outbox holds the event.
-    ///   - kept: the routes of the event before; those of this one are left there.
-    ///   - lane: where the inline handlers of events from the same link run; nil for the calling thread.
+    ///   - kept: the subscribers of the event before; those of this one are left there.
+    ///   - strand: where the inline handlers of events from the same link run; nil for the calling thread.
     ///   - passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns whether the
     ///     subscribers here get it too. Called once, whatever becomes of the event here.
     /// - Throws: What `read` throws.
@@ -157,23 +159,23 @@ extension EventChannel {
         _ read: () throws -> E,
         context: EventContext,
         from publisher: EventPublisher,
-        keeping kept: inout KeptRoutes,
-        lane: (any InlineLane)? = nil,
+        keeping kept: inout KeptSubscribers,
+        strand: (any InlineStrand)? = nil,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) rethrows -> IncomingOutcome {
-        guard let present = currentRoutes(in: &kept) else {
+        guard let present = currentSubscribers(in: &kept) else {
             var atOnce: [any HeldEvent]?
             _ = passOn(&atOnce)
             return .unwanted
         }
-        return try present._withUnsafeGuaranteedRef { routes in
+        return try present._withUnsafeGuaranteedRef { subscribers in
             try deliverIncoming(
                 read,
                 context: context,
                 from: publisher,
-                to: routes,
-                lane: lane,
+                to: subscribers,
+                strand: strand,
                 passOn: passOn,
                 completion: completion
             )
@@ -184,32 +186,32 @@ extension EventChannel {
         _ read: () throws -> E,
         context: EventContext,
         from publisher: EventPublisher,
-        to routes: Routes,
-        lane: (any InlineLane)?,
+        to subscribers: SubscriberList,
+        strand: (any InlineStrand)?,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) rethrows -> IncomingOutcome {
         var atOnce: [any HeldEvent]?
-        guard routes.hasSubscribers else {
+        guard subscribers.hasSubscribers else {
             _ = passOn(&atOnce)
             return .unwanted
         }
-        if routes.isInlineOnly {
+        if subscribers.isInlineOnly {
             guard passOn(&atOnce) else { return .unwanted }
             let event = try read()
             // The common case counts no references. Counting those to a publisher is slow, as it has weak ones too.
-            if lane?.enter() ?? true {
+            if strand?.enter() ?? true {
                 let failure = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
                     thread.collectFailures(context: context) { thread in
-                        call(routes, event, on: thread, from: publisher)
+                        call(subscribers, event, on: thread, from: publisher)
                     }
                 }
-                lane?.leave()
-                return failure.map { .failed($0) } ?? .handled(handlers: routes.inlineCount)
+                strand?.leave()
+                return failure.map { .failed($0) } ?? .handled(handlers: subscribers.inlineCount)
             }
-            let here = DeliveryStops(first: DeliveryStop(channel: self, routes: routes, publisher: publisher))
-            return callInline(event, context: context, at: here, handlers: routes.inlineCount, lane: lane) {
-                HandlingTracker(handlers: 1, completion: completion(routes.inlineCount))
+            let here = Destinations(first: Destination(channel: self, subscribers: subscribers, publisher: publisher))
+            return callInline(event, context: context, at: here, handlers: subscribers.inlineCount, strand: strand) {
+                HandlingTracker(handlers: 1, completion: completion(subscribers.inlineCount))
             }
         }
         let event: E
@@ -219,25 +221,27 @@ extension EventChannel {
             _ = passOn(&atOnce)
             throw error
         }
-        let stops = stops(from: DeliveryStop(channel: self, routes: routes, publisher: publisher))
-        let handlers = stops.count { $0.inlineCount + $0.deferred.count }
+        let destinations = destinations(
+            from: Destination(channel: self, subscribers: subscribers, publisher: publisher)
+        )
+        let handlers = destinations.count { $0.inlineCount + $0.deferred.count }
         // The router passes the event on to the processes of this publisher.
-        let forwarders = stops.others.flatMap(\.routes.forwarders)
+        let forwarders = destinations.others.flatMap(\.subscribers.forwarders)
         var tracker: HandlingTracker?
-        let isForAll = handOut(event, context: context, to: stops, isHeld: !forwarders.isEmpty) { held in
+        let isForAll = handOut(event, context: context, to: destinations, isHeld: !forwarders.isEmpty) { held in
             let isForAll = passOn(&held)
             if isForAll {
-                _ = forward(event, context: context, to: forwarders, intake: .announced, receipts: nil, held: &held)
+                _ = forward(event, context: context, to: forwarders, ifFull: .drop, receipts: nil, held: &held)
             }
             return isForAll
         } tracker: {
-            lane?.touch()
-            let made = HandlingTracker(handlers: stops.partsOfDelivery, completion: completion(handlers))
+            strand?.touch()
+            let made = HandlingTracker(handlers: destinations.partsOfDelivery, completion: completion(handlers))
             tracker = made
             return made
         }
         guard isForAll, handlers > 0 else { return .unwanted }
-        return callInline(event, context: context, at: stops, handlers: handlers, lane: lane, tracker) {
+        return callInline(event, context: context, at: destinations, handlers: handlers, strand: strand, tracker) {
             HandlingTracker(handlers: 1, completion: completion(handlers))
         }
     }
@@ -246,7 +250,7 @@ extension EventChannel {
     ///
     /// - Parameters:
     ///   - receipts: learns the other processes that get the event.
-    ///   - hasLeft: called when the event lies in every outbox and line, before inline handlers run.
+    ///   - hasLeft: called when the event lies in every outbox and strand, before inline handlers run.
     /// - Returns: How many handlers the event has here, and what became of those on this thread.
     func deliver(
         _ event: E,
@@ -256,24 +260,30 @@ extension EventChannel {
         hasLeft: () -> Void,
         tracker make: (_ trackers: Int, _ handlers: Int, _ sites: [SubscriptionSite]) -> HandlingTracker
     ) throws(DeliveryError) -> IncomingOutcome {
-        guard let routes = currentRoutes() else { return .unwanted }
-        let stops = stops(from: DeliveryStop(channel: self, routes: routes, publisher: publisher))
-        let handlers = stops.count { $0.inlineCount + $0.deferred.count }
-        let forwarders = stops.forwarders
+        guard let subscribers = currentSubscribers() else { return .unwanted }
+        let destinations = destinations(
+            from: Destination(channel: self, subscribers: subscribers, publisher: publisher)
+        )
+        let handlers = destinations.count { $0.inlineCount + $0.deferred.count }
+        let forwarders = destinations.forwarders
         var outcome = Forwarded.taken
         var tracker: HandlingTracker?
-        let isForAll = handOut(event, context: context, to: stops, isHeld: forwarders.count > 1) { held in
-            outcome = forward(event, context: context, to: forwarders, intake: .thrown, receipts: receipts, held: &held)
+        let isForAll = handOut(event, context: context, to: destinations, isHeld: forwarders.count > 1) { held in
+            outcome = forward(event, context: context, to: forwarders, ifFull: .fail, receipts: receipts, held: &held)
             return outcome.isTaken
         } tracker: {
-            let made = make(stops.partsOfDelivery, handlers, stops.all.flatMap { $0.routes.deferred.map(\.site) })
+            let made = make(
+                destinations.partsOfDelivery,
+                handlers,
+                destinations.all.flatMap { $0.subscribers.deferred.map(\.site) }
+            )
             tracker = made
             return made
         }
         hasLeft()
         if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
         guard isForAll, handlers > 0 else { return .unwanted }
-        return callInline(event, context: context, at: stops, handlers: handlers, lane: nil, tracker) {
+        return callInline(event, context: context, at: destinations, handlers: handlers, strand: nil, tracker) {
             make(1, handlers, [])
         }
     }
@@ -281,30 +291,32 @@ extension EventChannel {
     /// Calls the inline handlers of an awaited event.
     ///
     /// - Parameters:
-    ///   - handlers: how many handlers there are, including those in lines.
-    ///   - lane: where they run; nil for this thread.
-    ///   - tracker: waits for the handlers in lines; nil if there are none.
-    ///   - make: makes a tracker for inline handlers that run later, if there are no lines.
+    ///   - handlers: how many handlers there are, including those in strands.
+    ///   - strand: where they run; nil for this thread.
+    ///   - tracker: waits for the handlers in strands; nil if there are none.
+    ///   - make: makes a tracker for inline handlers that run later, if there are no strands.
     private func callInline(
         _ event: E,
         context: EventContext,
-        at stops: DeliveryStops,
+        at destinations: Destinations,
         handlers: Int,
-        lane: (any InlineLane)?,
+        strand: (any InlineStrand)?,
         _ tracker: HandlingTracker? = nil,
         tracker make: () -> HandlingTracker
     ) -> IncomingOutcome {
-        guard stops.count(\.inlineCount) > 0 else {
+        guard destinations.count(\.inlineCount) > 0 else {
             tracker?.handlerReturned(at: nil, failure: nil)
             return .pending
         }
-        guard lane?.enter() ?? true else {
+        guard strand?.enter() ?? true else {
             let tracker = tracker ?? make()
-            lane?.append { tracker.handlerReturned(at: nil, failure: self.failure(of: event, context, at: stops)) }
+            strand?.append {
+                tracker.handlerReturned(at: nil, failure: self.failure(of: event, context, at: destinations))
+            }
             return .pending
         }
-        let failure = failure(of: event, context, at: stops)
-        lane?.leave()
+        let failure = failure(of: event, context, at: destinations)
+        strand?.leave()
         if let tracker {
             tracker.handlerReturned(at: nil, failure: failure)
             return .pending
@@ -313,9 +325,9 @@ extension EventChannel {
     }
 
     /// Calls the inline handlers; returns the error of the first one that throws.
-    private func failure(of event: E, _ context: EventContext, at stops: DeliveryStops) -> ThrownError? {
+    private func failure(of event: E, _ context: EventContext, at destinations: Destinations) -> ThrownError? {
         DeliveryThread.current.collectFailures(context: context) { thread in
-            callInline(event, at: stops, on: thread)
+            callInline(event, at: destinations, on: thread)
         }
     }
 }

@@ -21,61 +21,61 @@ extension EventChannel {
         let slot = thread.slot
         var address = address
         while true {
-            _ = slot.pointee.routes.exchange(address, ordering: .sequentiallyConsistent)
+            _ = slot.pointee.subscribers.exchange(address, ordering: .sequentiallyConsistent)
             let now = current.load(ordering: .sequentiallyConsistent)
             if now == address { break }
             address = now
         }
         guard let pointer = UnsafeRawPointer(bitPattern: address) else {
-            slot.pointee.routes.store(0, ordering: .releasing)
+            slot.pointee.subscribers.store(0, ordering: .releasing)
             return
         }
-        // The slot named the routes while they were current, so they are not released before the slot is empty again.
-        Unmanaged<Routes>.fromOpaque(pointer)._withUnsafeGuaranteedRef { routes in
-            if routes.isPlain {
+        // The slot named the list while it was current, so it is not released before the slot is empty again.
+        Unmanaged<SubscriberList>.fromOpaque(pointer)._withUnsafeGuaranteedRef { subscribers in
+            if subscribers.isPlain {
                 thread.isDelivering = true
                 thread.publisher = .passUnretained(publisher)
-                call(routes, event, on: thread, from: publisher)
+                call(subscribers, event, on: thread, from: publisher)
                 leave(address, slot)
                 thread.finish()
                 // The thread has pointed to the publisher without holding it.
                 withExtendedLifetime(publisher) {}
-            } else if routes.isLocal {
+            } else if subscribers.isLocal {
                 thread.isDelivering = true
-                withUnsafePointer(to: event) { routes.post(RawEvent(reading: $0), from: publisher, on: thread) }
-                call(routes, event, on: thread, from: publisher)
+                withUnsafePointer(to: event) { subscribers.post(RawEvent(reading: $0), from: publisher, on: thread) }
+                call(subscribers, event, on: thread, from: publisher)
                 leave(address, slot)
                 thread.finish()
                 withExtendedLifetime(publisher) {}
             } else {
                 // Counted while the slot still names them.
-                let routes = Unmanaged<Routes>.fromOpaque(pointer).takeUnretainedValue()
+                let subscribers = Unmanaged<SubscriberList>.fromOpaque(pointer).takeUnretainedValue()
                 leave(address, slot)
-                publishFully(event, to: routes, from: publisher, causedBy: nil)
+                publishFully(event, to: subscribers, from: publisher, causedBy: nil)
             }
         }
     }
 
     @inlinable
     func leave(_ address: UInt, _ slot: UnsafeMutablePointer<DeliverySlot>) {
-        _ = slot.pointee.routes.exchange(0, ordering: .sequentiallyConsistent)
+        _ = slot.pointee.subscribers.exchange(0, ordering: .sequentiallyConsistent)
         if current.load(ordering: .sequentiallyConsistent) != address { sweep() }
     }
 
-    /// Calls the inline handlers; the caller keeps the routes alive.
+    /// Calls the inline handlers; the caller keeps the list alive.
     @inlinable
-    func call(_ routes: Routes, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
+    func call(_ subscribers: SubscriberList, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
         let slot = thread.slot
         guard slot.pointee.gate.load(ordering: .relaxed) == 0 else {
-            return callCounted(routes, event, on: thread, from: publisher)
+            return callCounted(subscribers, event, on: thread, from: publisher)
         }
-        guard routes.inlineCount > 0 else { return }
+        guard subscribers.inlineCount > 0 else { return }
         var index = 0
         repeat {
-            routes.first[index]._withUnsafeGuaranteedRef { subscriber in
+            subscribers.first[index]._withUnsafeGuaranteedRef { subscriber in
                 let gate = subscriber.gate
                 _ = slot.pointee.gate.exchange(gate.address, ordering: .sequentiallyConsistent)
-                if index > 0 { routes.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) } }
+                if index > 0 { subscribers.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) } }
                 if !gate.isClosed {
                     slot.pointee.gate.store(gate.address | DeliverySlot.isRunning, ordering: .releasing)
                     do {
@@ -87,9 +87,9 @@ extension EventChannel {
                 }
             }
             index += 1
-        } while index < routes.inlineCount
+        } while index < subscribers.inlineCount
         _ = slot.pointee.gate.exchange(0, ordering: .sequentiallyConsistent)
-        routes.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) }
+        subscribers.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) }
     }
 
     /// Tells the tasks that wait for this gate's calls that one has returned; the slot no longer names it.
@@ -100,8 +100,13 @@ extension EventChannel {
 
     /// Calls the inline handlers inside another handler's call: the slot is taken, so the gates count these calls.
     @usableFromInline
-    func callCounted(_ routes: Routes, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
-        for subscriber in routes.inline where subscriber.gate.enter() {
+    func callCounted(
+        _ subscribers: SubscriberList,
+        _ event: E,
+        on thread: DeliveryThread,
+        from publisher: EventPublisher
+    ) {
+        for subscriber in subscribers.inline where subscriber.gate.enter() {
             do {
                 try unsafeDowncast(subscriber, to: InlineSubscriber<E>.self).handler(event)
             } catch {
@@ -129,13 +134,18 @@ extension EventChannel {
     /// hand.
     @usableFromInline
     func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
-        guard let routes = currentRoutes() else { return }
-        publishFully(event, to: routes, from: publisher, causedBy: cause)
+        guard let subscribers = currentSubscribers() else { return }
+        publishFully(event, to: subscribers, from: publisher, causedBy: cause)
     }
 
     @usableFromInline
-    func publishFully(_ event: E, to routes: Routes, from publisher: EventPublisher, causedBy cause: EventContext?) {
+    func publishFully(
+        _ event: E,
+        to subscribers: SubscriberList,
+        from publisher: EventPublisher,
+        causedBy cause: EventContext?
+    ) {
         let context = publisher.makeContext(causedBy: cause ?? EventContext.current)
-        _ = publish(event, context: context, to: routes, from: publisher, intake: .announced)
+        _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
     }
 }

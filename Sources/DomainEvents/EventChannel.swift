@@ -28,7 +28,7 @@ package final class EventChannel<E: DomainEvent>: AnyEventChannel, @unchecked Se
         return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)
     }
 
-    override func callInline(_ event: RawEvent, at stops: DeliveryStops, on thread: DeliveryThread) {
-        callInline(event.move(as: E.self), at: stops, on: thread)
+    override func callInline(_ event: RawEvent, at destinations: Destinations, on thread: DeliveryThread) {
+        callInline(event.move(as: E.self), at: destinations, on: thread)
     }
 }

@@ -6,7 +6,7 @@ package protocol EventForwarder: AnyObject, Sendable {
     /// Puts the event into every outbox that wants it, then writes what can be written; never waits.
     ///
     /// - Parameters:
-    ///   - intake: what becomes of the event if some outbox has no room for it.
+    ///   - ifFull: what becomes of the event if some outbox has no room for it.
     ///   - receipts: the ledger that waits for the receipts of all processes; it learns which processes get the event,
     ///     and then their receipts.
     ///   - held: nil if the event is to leave at once. Otherwise the forwarder adds the held event here, and it stays
@@ -14,7 +14,7 @@ package protocol EventForwarder: AnyObject, Sendable {
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
-        intake: Intake,
+        ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
         held: inout [any HeldEvent]?
     ) -> Forwarded
@@ -38,14 +38,14 @@ package protocol HeldEvent {
 
 /// What becomes of an event if some outbox has no room for it.
 @usableFromInline
-package enum Intake: Sendable {
+package enum FullOutboxAction: Sendable {
     /// Outboxes take it up to the hard limit; beyond that the peers with room get it, and the loss is announced, as
     /// nothing else reports it.
-    case announced
+    case drop
     /// Outboxes take it up to the hard limit; beyond that no subscriber gets it, and the caller gets the error.
-    case thrown
+    case fail
     /// If the caller has to wait for room, no subscriber gets it.
-    case awaited
+    case wait
 }
 
 /// What became of an event that was to go to other processes.

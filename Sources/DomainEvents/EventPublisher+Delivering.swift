@@ -22,10 +22,10 @@ extension EventPublisher {
         guard let transaction = Transaction.current(of: self) else { return nil }
         let channel = channel(of: E.self)
         let context = makeContext(causedBy: EventContext.current)
-        if channel.currentRoutes() == nil { try refuseAfterShutdown(channel.name, context) }
+        if channel.currentSubscribers() == nil { try refuseAfterShutdown(channel.name, context) }
         let publish = { [self] in
-            guard let routes = channel.currentRoutes() else { return }
-            _ = channel.publish(event, context: context, to: routes, from: self, intake: .announced)
+            guard let subscribers = channel.currentSubscribers() else { return }
+            _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
         }
         return transaction.hold(publish) ? context.id : nil
     }
@@ -36,12 +36,12 @@ extension EventPublisher {
         let reserved = try await reserveRoom(for: event, in: channel) { makeContext(causedBy: nil).id }
         defer { for room in reserved { room.giveBack() } }
         let context = makeContext(causedBy: EventContext.current)
-        guard let routes = channel.currentRoutes() else {
+        guard let subscribers = channel.currentSubscribers() else {
             // The bridge may have shut down while the caller waited for room.
             try refuseAfterShutdown(channel.name, context)
             return context.id
         }
-        let outcome = channel.publish(event, context: context, to: routes, from: self, intake: .thrown)
+        let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .fail)
         if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
         return context.id
     }
@@ -66,23 +66,23 @@ extension EventPublisher {
 
     private func sendNow<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) throws(DeliveryError) -> EventID? {
         let cause = EventContext.current
-        guard let routes = channel.currentRoutes() else {
+        guard let subscribers = channel.currentSubscribers() else {
             let context = makeContext(causedBy: cause)
             try refuseAfterShutdown(channel.name, context)
             return context.id
         }
         // A handler never waits for room: it has to return, as that is what makes room.
-        var intake = Intake.thrown
+        var ifFull = FullOutboxAction.fail
         if cause == nil, !DeliveryThread.unmanaged._withUnsafeGuaranteedRef({ $0.isDelivering }) {
-            guard routes.deferred.isEmpty, routes.links.isEmpty else { return nil }
-            if routes.forwarders.count == 1 {
-                intake = .awaited
+            guard subscribers.deferred.isEmpty, subscribers.links.isEmpty else { return nil }
+            if subscribers.forwarders.count == 1 {
+                ifFull = .wait
             } else {
-                for forwarder in routes.forwarders where !forwarder.hasRoom { return nil }
+                for forwarder in subscribers.forwarders where !forwarder.hasRoom { return nil }
             }
         }
         let context = makeContext(causedBy: cause)
-        switch channel.publish(event, context: context, to: routes, from: self, intake: intake) {
+        switch channel.publish(event, context: context, to: subscribers, from: self, ifFull: ifFull) {
         case .taken: return context.id
         case .failed(let failure): throw failure.identified(by: context.id)
         case .awaitsRoom: return nil
@@ -98,8 +98,8 @@ extension EventPublisher {
     ) async throws -> [Room] {
         // A handler never waits for room: it has to return, as that is what makes room.
         if DeliveryThread.current.isDelivering || EventContext.handledByTask != nil { return [] }
-        guard let routes = channel.currentRoutes() else { return [] }
-        for forwarder in routes.forwarders where !forwarder.hasRoom {
+        guard let subscribers = channel.currentSubscribers() else { return [] }
+        for forwarder in subscribers.forwarders where !forwarder.hasRoom {
             do {
                 try await forwarder.waitForRoom(for: event)
             } catch let failure as DeliveryError {
@@ -109,7 +109,7 @@ extension EventPublisher {
         var reserved: [Room] = []
         do {
             // All callers reserve places in the order of the subscriptions, so they never wait in a circle.
-            for subscriber in routes.deferred {
+            for subscriber in subscribers.deferred {
                 try await subscriber.room.reserve()
                 reserved.append(subscriber.room)
             }
@@ -291,7 +291,7 @@ extension EventPublisher {
             wait.finish(.failure(failure))
         } onCompletion: { [self] handlers, _ in
             guard handlers.isEmpty else { return }
-            wait.finish(.failure(nobodySubscribes(to: channel.name, context)))
+            wait.finish(.failure(noSubscriberError(to: channel.name, context)))
         }
         return try await deliver(event, context: context, to: channel, ledger, UnfinishedHandlers(), wait, limit, clock)
         {

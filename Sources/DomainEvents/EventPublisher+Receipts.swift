@@ -43,7 +43,7 @@ extension EventPublisher {
             if let failure {
                 wait.finish(.failure(failure))
             } else if handlers.isEmpty {
-                wait.finish(.failure(nobodySubscribes(to: name, context)))
+                wait.finish(.failure(noSubscriberError(to: name, context)))
             } else {
                 wait.finish(.success(DeliveryReceipt(id: context.id, handlers: handlers)))
             }
@@ -51,9 +51,9 @@ extension EventPublisher {
     }
 
     /// The error for an event that no process has handled.
-    func nobodySubscribes(to name: String, _ context: EventContext) -> DeliveryError {
+    func noSubscriberError(to name: String, _ context: EventContext) -> DeliveryError {
         refusalAfterShutdown(of: name, context)
-            ?? DeliveryError(.nobodySubscribed, of: name, id: context.id, "nobody subscribes to \(name)")
+            ?? DeliveryError(.noSubscriber, of: name, id: context.id, "nothing subscribes to \(name)")
     }
 
     /// The error for an event without a subscriber in this process, if the bridge that might have carried it has ended,
@@ -66,7 +66,7 @@ extension EventPublisher {
             .shuttingDown,
             of: name,
             id: context.id,
-            "\(name) was not taken: no bridge carries it any more, and nobody here subscribes to it"
+            "\(name) was not taken: no bridge carries it any more, and nothing here subscribes to it"
         )
     }
 

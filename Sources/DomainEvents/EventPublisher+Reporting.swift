@@ -6,7 +6,7 @@ extension EventPublisher {
     /// Publishes an event that was made earlier, with the identity, time and cause that it got then.
     package func publish<E: DomainEvent>(_ event: E, as context: EventContext) {
         let channel = channel(of: E.self)
-        guard let routes = channel.currentRoutes() else { return }
-        _ = channel.publish(event, context: context, to: routes, from: self, intake: .announced)
+        guard let subscribers = channel.currentSubscribers() else { return }
+        _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
     }
 }

@@ -21,7 +21,7 @@ extension EventPublisher {
 
     /// Calls `handler` for each event on the main actor: in order, without making the publisher wait.
     ///
-    /// All deliveries of one publisher there form one line: events of different types keep their order, too.
+    /// All deliveries of one publisher there form one strand: events of different types keep their order, too.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: MainDelivery,
@@ -37,7 +37,7 @@ extension EventPublisher {
 
     /// Calls `handler` for each event on a queue: in order and one at a time, also on a concurrent queue.
     ///
-    /// All deliveries of one publisher on one queue form one line: events of different types keep their order, too.
+    /// All deliveries of one publisher on one queue form one strand: events of different types keep their order, too.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: QueueDelivery,
@@ -50,7 +50,7 @@ extension EventPublisher {
 
     /// Calls `handler` for each event on the actor from which this is called: in order, one call after the other.
     ///
-    /// The closure may use the actor's state as the surrounding code does. Each subscription is its own line: if the
+    /// The closure may use the actor's state as the surrounding code does. Each subscription is its own strand: if the
     /// order of events of different types matters, make them cases of one enum, or subscribe on a queue.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
@@ -66,7 +66,7 @@ extension EventPublisher {
     /// Calls an asynchronous `handler` for each event: in order, each call beginning when the one before has returned.
     ///
     /// A handler that belongs to an actor is called on that actor: after a cancellation there, no call begins. An event
-    /// from another process counts as handled when the call has returned. Each subscription is its own line: if the
+    /// from another process counts as handled when the call has returned. Each subscription is its own strand: if the
     /// order of events of different types matters, make them cases of one enum.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
@@ -142,14 +142,14 @@ extension EventPublisher {
 
     private func subscribe<E: DomainEvent>(
         to type: E.Type,
-        on executor: LineExecutor,
+        on executor: StrandExecutor,
         at site: SubscriptionSite,
         _ handler: @escaping @Sendable (E) throws -> Void
     ) -> Subscription {
-        let line = line(on: executor)
+        let strand = strand(on: executor)
         return subscribe(
             to: type,
-            deferred: LineSubscriber(type, site: site, line: line, publisher: self, handler: handler)
+            deferred: StrandSubscriber(type, site: site, strand: strand, publisher: self, handler: handler)
         )
     }
 

@@ -33,7 +33,7 @@ public final class EventPublisher: @unchecked Sendable {
     /// Counts events, on cache lines of its own.
     private let offered: UnsafeMutablePointer<Atomic<UInt64>>
     /// Where a synchronous handler runs that was subscribed without `on:`; nil for the publishing thread.
-    let defaultExecutor: LineExecutor?
+    let defaultExecutor: StrandExecutor?
     /// Whether handlers are never called.
     private let isMuted: Bool
 
@@ -44,11 +44,11 @@ public final class EventPublisher: @unchecked Sendable {
     /// Stays true once a bridge has carried this publisher's events; while it is false, ``hasLostItsBridge`` takes no
     /// lock.
     private let hasHadBridge = Atomic(false)
-    private var lines: [ObjectIdentifier: WeakLine] = [:]
+    private var strands: [ObjectIdentifier: WeakStrand] = [:]
     private var consumers = ConsumerTable()
 
-    private struct WeakLine {
-        weak var line: DeliveryLine?
+    private struct WeakStrand {
+        weak var strand: DeliveryStrand?
     }
 
     /// Makes a publisher of its own, independent of every other.
@@ -66,12 +66,12 @@ public final class EventPublisher: @unchecked Sendable {
         self.init(origin: "host", deliveringOn: context.executor)
     }
 
-    package convenience init(origin: String, deliveringOn executor: LineExecutor? = nil, isMuted: Bool = false) {
+    package convenience init(origin: String, deliveringOn executor: StrandExecutor? = nil, isMuted: Bool = false) {
         let source = EventSource(origin: origin, incarnation: Randomness.nextIncarnation())
         self.init(source: source, deliveringOn: executor, isMuted: isMuted)
     }
 
-    package init(source: EventSource, deliveringOn executor: LineExecutor? = nil, isMuted: Bool = false) {
+    package init(source: EventSource, deliveringOn executor: StrandExecutor? = nil, isMuted: Bool = false) {
         self.source = source
         self.isMuted = isMuted
         defaultExecutor = executor
@@ -108,7 +108,7 @@ public final class EventPublisher: @unchecked Sendable {
 
     // MARK: - Publishing
 
-    /// Publishes an event: puts it into every outbox and every line here that wants it, lets it leave the outboxes,
+    /// Publishes an event: puts it into every outbox and every strand here that wants it, lets it leave the outboxes,
     /// then calls the handlers on this thread.
     ///
     /// It never waits and never throws. If an outbox is at its hard limit, it drops the event for that link, counts it
@@ -139,8 +139,8 @@ public final class EventPublisher: @unchecked Sendable {
         let channel = channel(of: E.self)
         let context = makeContext(causedBy: EventContext.current, traceparent: traceparent)
         let publish = { [self] in
-            guard let routes = channel.currentRoutes() else { return }
-            _ = channel.publish(event, context: context, to: routes, from: self, intake: .announced)
+            guard let subscribers = channel.currentSubscribers() else { return }
+            _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
         }
         if let transaction = Transaction.current(of: self), transaction.hold(publish) { return }
         publish()
@@ -155,8 +155,8 @@ public final class EventPublisher: @unchecked Sendable {
         }
         let context = makeContext(causedBy: cause ?? EventContext.current)
         let publish = { [self] in
-            guard let routes = channel.currentRoutes() else { return }
-            _ = channel.publish(event, context: context, to: routes, from: self, intake: .announced)
+            guard let subscribers = channel.currentSubscribers() else { return }
+            _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
         }
         if !transaction.hold(publish) { publish() }
     }
@@ -246,14 +246,14 @@ public final class EventPublisher: @unchecked Sendable {
         return channel
     }
 
-    /// The one line of everything that is delivered on this queue.
-    func line(on executor: LineExecutor) -> DeliveryLine {
+    /// The one strand of everything that is delivered on this queue.
+    func strand(on executor: StrandExecutor) -> DeliveryStrand {
         lock.withLock {
-            if let line = lines[executor.identity]?.line { return line }
-            lines = lines.filter { $0.value.line != nil }
-            let line = DeliveryLine(executor: executor)
-            lines[executor.identity] = WeakLine(line: line)
-            return line
+            if let strand = strands[executor.identity]?.strand { return strand }
+            strands = strands.filter { $0.value.strand != nil }
+            let strand = DeliveryStrand(executor: executor)
+            strands[executor.identity] = WeakStrand(strand: strand)
+            return strand
         }
     }
 

@@ -2,9 +2,9 @@ import Locks
 
 /// Takes the events of one type for a recorder on the thread that brings them, before any subscriber can get them.
 ///
-/// A line's events are handed over under the line's lock, all lines in one step, and leave for other processes only
-/// behind that. So what the recorder has taken in that step is older than every effect of the event. The event is
-/// encoded before, without a lock: what a line does with a key is what is needed here.
+/// A strand's events are handed over under the strand's lock, all strands in one step, and leave for other processes
+/// only behind that. So what the recorder has taken in that step is older than every effect of the event. The event is
+/// encoded before, without a lock: what a strand does with a key is what is needed here.
 final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let name: String
@@ -108,7 +108,7 @@ package protocol EventRecording: AnyObject, Sendable {
 
     /// Takes an event into the record.
     ///
-    /// Called under the locks of lines: it calls nothing out, and waits for the file system alone.
+    /// Called under the locks of strands: it calls nothing out, and waits for the file system alone.
     /// - Parameter whenSettled: called once, on another thread, when the event is recorded as firmly as was asked for,
     ///   or cannot be; nil if nothing waits for the event.
     /// - Returns: Whether the event is as firmly recorded by now; then `whenSettled` is not called.

@@ -1,14 +1,14 @@
 import Locks
 import Synchronization
 
-/// How many events lie in a line or a buffer, and which senders wait for room there.
+/// How many events lie in a strand or a buffer, and which senders wait for room there.
 ///
-/// The lock of that line or buffer guards everything here, except the count of events that have left.
+/// The lock of that strand or buffer guards everything here, except the count of events that have left.
 final class Room: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock` or atomic.
 
     /// How many events wait for one handler on a queue or in a task before `send` waits.
-    static let lineLimit = 4_096
+    static let strandLimit = 4_096
 
     private let lock: Lock
     let limit: Int

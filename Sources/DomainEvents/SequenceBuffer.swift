@@ -20,7 +20,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     private let name: String
     private let policy: Policy
     private let hardLimit: Int
-    private let arrivals = Arrivals()
+    private let arrivals = ArrivalFlag()
 
     // Guarded by `lock`.
     private var backlog: Backlog
@@ -28,7 +28,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     private var places: [AnyHashable: DeliveryPlace] = [:]
     private var keys: [DeliveryPlace: AnyHashable] = [:]
     /// Events that have lost their place, to be released without the lock.
-    private var displaced: [DeliveryPlace] = []
+    private var evicted: [DeliveryPlace] = []
     private var isIterated = false
     private var isFinished = false
     private var handling: HandlingTracker?
@@ -39,8 +39,8 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
 
     // The consumer's own properties.
     /// Events that it has taken out, and handles without the lock.
-    private var hand = Hand()
-    private var left = Hand()
+    private var batch = DeliveryBatch()
+    private var left = DeliveryBatch()
     /// Whether the event in hand does not count in the room.
     private var isHandedOver = false
     /// The place of the event that it has got.
@@ -51,7 +51,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     private var taken = 0
 
     /// How many events are taken out of the backlog at once.
-    private static let handful = 32
+    private static let batchLimit = 32
 
     init<E: DomainEvent>(site: SubscriptionSite, name: String, source: EventSource, buffering: EventBuffering<E>) {
         self.name = name
@@ -106,8 +106,8 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
             handling = tracker
             isWaitedFor = tracker != nil
             backlog.append(event, stamp, nil, for: self)
-            hand = backlog.take(atMost: 1)
-            left = hand
+            batch = backlog.take(atMost: 1)
+            left = batch
             isHandedOver = true
             return .wake
         }
@@ -119,8 +119,8 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
             places[key] = place
             keys[older] = nil
             keys[place] = key
-            displaced.append(older)
-            return outcome.union(.displaced)
+            evicted.append(older)
+            return outcome.union(.evicted)
         }
         if room.holds(hardLimit) {
             switch policy {
@@ -129,7 +129,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
                 return .settled
             case .newest, .latest:
                 missOldest()
-                outcome.insert(.displaced)
+                outcome.insert(.evicted)
             }
         }
         let place = backlog.append(event, stamp, tracker, for: self)
@@ -156,7 +156,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         guard let oldest = backlog.missOldest() else { return }
         forgetKey(of: oldest)
         room.leaveUnnoticed()
-        displaced.append(oldest)
+        evicted.append(oldest)
     }
 
     private func forgetKey(of place: DeliveryPlace) {
@@ -164,18 +164,18 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     }
 
     override func settle(_ outcome: AppendOutcome) {
-        guard !outcome.isDisjoint(with: [.wake, .displaced]) else { return }
-        let (woken, displaced) = lock.withLock {
+        guard !outcome.isDisjoint(with: [.wake, .evicted]) else { return }
+        let (woken, evicted) = lock.withLock {
             defer {
                 self.woken = nil
-                self.displaced = []
+                self.evicted = []
             }
-            return (self.woken, self.displaced)
+            return (self.woken, self.evicted)
         }
         woken?.resume()
-        guard !displaced.isEmpty else { return }
-        for place in displaced { release(place) }
-        lock.withLock { for place in displaced { backlog.giveBack(place) } }
+        guard !evicted.isEmpty else { return }
+        for place in evicted { release(place) }
+        lock.withLock { for place in evicted { backlog.giveBack(place) } }
     }
 
     // MARK: - Out
@@ -223,20 +223,20 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     /// - Returns: The end, if nothing more will come.
     private func takeHand() -> Step? {
         lock.lockSoon()
-        backlog.giveBack(hand)
+        backlog.giveBack(batch)
         switch policy {
-        case .waiting, .oldest: hand = backlog.take(atMost: Self.handful)
+        case .waiting, .oldest: batch = backlog.take(atMost: Self.batchLimit)
         // An event that has been taken cannot give way to younger ones any more.
-        case .newest, .latest: hand = backlog.take(atMost: 1)
+        case .newest, .latest: batch = backlog.take(atMost: 1)
         }
-        left = hand
+        left = batch
         if let place = left.first, place.isSingle {
             handling = place.pointee.tracker
             isWaitedFor = handling != nil
             place.pointee.tracker = nil
         }
         if let place = left.first { forgetKey(of: place) }
-        let isEnd = hand.isEmpty && isFinished
+        let isEnd = batch.isEmpty && isFinished
         lock.unlock()
         return isEnd ? .end : nil
     }
@@ -288,8 +288,8 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     private func letGoOfHand() {
         finishHandling()
         while let place = left.takeNext() { place.release() }
-        lock.withLock { backlog.giveBack(hand) }
-        hand = Hand()
+        lock.withLock { backlog.giveBack(batch) }
+        batch = DeliveryBatch()
     }
 
     /// Ends the sequence; a consumer that waits in `next()` gets the end, and no caller waits for the remaining events.
@@ -307,7 +307,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         consumer?.resume()
     }
 
-    override func giveBack(_ places: Hand) {
+    override func giveBack(_ places: DeliveryBatch) {
         lock.withLock { backlog.giveBack(places) }
     }
 

@@ -18,7 +18,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     }
 
     private let handler: Handler
-    private let arrivals = Arrivals()
+    private let arrivals = ArrivalFlag()
     private var backlog: Backlog
     private var isScheduled = false
     private var isRemoved = false
@@ -27,7 +27,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     /// After this many events the task gives the actor back, so that others get their turn.
     private static let burst = 256
     /// How many events are taken out of the backlog at once.
-    private static let handful = 32
+    private static let batchLimit = 32
 
     init<E: DomainEvent>(
         _ eventType: E.Type,
@@ -87,9 +87,9 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     /// its subscription was cancelled on that actor.
     private func workOff(isolation: isolated (any Actor)?) async {
         var handled = 0
-        var hand = Hand()
-        while takeNext(&hand, handled) {
-            var left = hand
+        var batch = DeliveryBatch()
+        while takeNext(&batch, handled) {
+            var left = batch
             while let place = left.takeNext() {
                 handled += 1
                 if handled.isMultiple(of: Self.burst) { await Task.yield() }
@@ -121,16 +121,16 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     }
 
     /// - Returns: Whether there are events; otherwise the next event starts another task.
-    private func takeNext(_ hand: inout Hand, _ handled: Int) -> Bool {
+    private func takeNext(_ batch: inout DeliveryBatch, _ handled: Int) -> Bool {
         // A burst is under way, so the next event is near.
         var mayWait = handled > 1
         while true {
             lock.lockSoon()
-            backlog.giveBack(hand)
-            hand = backlog.take(atMost: Self.handful)
-            isScheduled = mayWait || !hand.isEmpty
+            backlog.giveBack(batch)
+            batch = backlog.take(atMost: Self.batchLimit)
+            isScheduled = mayWait || !batch.isEmpty
             lock.unlock()
-            if !hand.isEmpty { return true }
+            if !batch.isEmpty { return true }
             if !mayWait { return false }
             mayWait = arrivals.comeSoon()
         }
@@ -146,7 +146,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
         drop(left)
     }
 
-    override func giveBack(_ places: Hand) {
+    override func giveBack(_ places: DeliveryBatch) {
         lock.withLock { backlog.giveBack(places) }
     }
 }

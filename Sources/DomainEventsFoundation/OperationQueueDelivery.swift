@@ -4,19 +4,19 @@ public import Foundation
 extension QueueDelivery {
     /// The given operation queue, for code that has its queues from Foundation.
     ///
-    /// As on a dispatch queue, the events of one publisher form one line: they run one at a time and in order, whatever
-    /// the queue's `maxConcurrentOperationCount`. Publishing never waits for the queue. While the queue is suspended,
-    /// events wait. `cancelAllOperations()` takes no event away, only operations of yours: to end events, cancel the
-    /// subscription.
+    /// As on a dispatch queue, the events of one publisher form one strand: they run one at a time and in order,
+    /// whatever the queue's `maxConcurrentOperationCount`. Publishing never waits for the queue. While the queue is
+    /// suspended, events wait. `cancelAllOperations()` takes no event away, only operations of yours: to end events,
+    /// cancel the subscription.
     ///
     /// For the main thread prefer `on: .main`, whose handlers belong to the main actor.
     public static func operationQueue(_ queue: OperationQueue) -> QueueDelivery {
-        QueueDelivery(executor: LineExecutor(queue) { work in queue.addOperation(LineOperation(work)) })
+        QueueDelivery(executor: StrandExecutor(queue) { work in queue.addOperation(StrandOperation(work)) })
     }
 }
 
-/// Runs a line of events on an operation queue.
-private final class LineOperation: Operation, @unchecked Sendable {
+/// Runs a strand of events on an operation queue.
+private final class StrandOperation: Operation, @unchecked Sendable {
     // Sendable: the one stored property never changes.
     private let work: @Sendable () -> Void
 
@@ -26,7 +26,7 @@ private final class LineOperation: Operation, @unchecked Sendable {
 
     override func main() { work() }
 
-    /// Does nothing: a queue never calls `main` of a cancelled operation, and the line would wait for that call for
+    /// Does nothing: a queue never calls `main` of a cancelled operation, and the strand would wait for that call for
     /// ever.
     override func cancel() {}
 }

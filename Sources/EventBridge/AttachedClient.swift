@@ -27,7 +27,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
 
     let name: String
     let pid: Int32
-    let route: Route
+    let peer: Peer
     private let link: Link
     private let incarnation = Randomness.nextIncarnation()
     private let arrival: Arrival
@@ -52,7 +52,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         self.poller = poller
         self.owner = owner
         pid = arrival.peer.processIdentifier
-        route = Route(
+        peer = Peer(
             peerName: name,
             role: .host,
             ownSource: owner.publisher.source,
@@ -61,13 +61,13 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
             poller: poller,
             isAttached: true
         )
-        link = route.link
+        link = peer.link
     }
 
     var title: String { lock.withLock { ownTitle } }
 
     var status: ClientStatus {
-        let statistics = route.statistics
+        let statistics = peer.statistics
         return ClientStatus(
             client: name,
             title: title,
@@ -81,7 +81,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     // MARK: - Life
 
     func begin() throws {
-        try link.attach(arrival.stream, delegate: self)
+        try link.start(over: arrival.stream, delegate: self)
     }
 
     /// Says goodbye and ends the link; the client may still read what it has not read by then.
@@ -101,7 +101,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         guard case .sender = head.id else {
             throw LinkViolation("event \(head.sequence) bears the identity of another process")
         }
-        return try owner.router.eventReceived(head, payload: payload, from: route, over: link, in: &run)
+        return try owner.router.eventReceived(head, payload: payload, from: peer, over: link, in: &run)
     }
 
     func link(_ link: Link, received gap: GapFrame) throws {
@@ -110,13 +110,13 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
                 throw LinkViolation("gap \(gap.sequence) speaks of events of another process")
             }
         }
-        try owner.router.gapReceived(gap, from: route, over: link)
+        try owner.router.gapReceived(gap, from: peer, over: link)
     }
 
     func link(_ link: Link, received message: ControlMessage) throws {
         switch message {
         case .hello(let hello): helloReceived(hello)
-        case .interest(let interest): try owner.router.interestReceived(interest, from: route, over: link)
+        case .interest(let interest): try owner.router.interestReceived(interest, from: peer, over: link)
         case .ready: readyReceived()
         // The host asks clients for no receipts: nothing waits for one.
         default: return
@@ -190,9 +190,9 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
                     library: LibraryVersion.text,
                     hostIncarnation: ownIncarnation,
                     workerIncarnation: incarnation,
-                    windowBytes: UInt64(route.limits.windowBytes),
-                    windowEvents: UInt64(route.limits.windowEvents),
-                    frameBytes: UInt64(route.limits.frameBytes),
+                    windowBytes: UInt64(peer.limits.windowBytes),
+                    windowEvents: UInt64(peer.limits.windowEvents),
+                    frameBytes: UInt64(peer.limits.frameBytes),
                     heartbeatMilliseconds: Self.heartbeat.every.milliseconds,
                     name: name
                 )
@@ -207,8 +207,8 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
             peerFeatures: hello.features.intersection(.acknowledgesNothing)
         )
         lock.withLock { isRouted = true }
-        owner.router.add(route)
-        owner.router.announceInterest(to: route, over: link)
+        owner.router.add(peer)
+        owner.router.announceInterest(to: peer, over: link)
         if let watch = SilenceWatch(Self.heartbeat, from: .onMonotonicClock) { look(watch) }
     }
 
@@ -246,7 +246,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         }
         guard isFirst else { return }
         arrival.ended()
-        if isRouted { owner.router.remove(route) }
+        if isRouted { owner.router.remove(peer) }
         let reason =
             switch end {
             case .orderly(let goodbye): "said goodbye: \(goodbye.text)"

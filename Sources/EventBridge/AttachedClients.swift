@@ -91,13 +91,13 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     }
 
     /// Lets no client in any more; attached clients stay.
-    func closeDoor() {
+    func stopAccepting() {
         lock.withLock { entrance.take() }?.stop()
     }
 
     /// Says goodbye to all clients.
     func close() {
-        closeDoor()
+        stopAccepting()
         let guests = lock.withLock {
             isClosed = true
             return self.guests

@@ -39,7 +39,7 @@ extension BridgeHost {
     ) async throws(BridgeError) -> AppliedChanges {
         await core.changes.begin()
         defer { core.changes.end() }
-        guard phase.isRunning else {
+        guard lifecycle.isRunning else {
             throw BridgeError(.wrongState, "the bridge does not run: it was not started, or is being shut down")
         }
         let (changes, mistakes) = plan(workers)

@@ -21,10 +21,10 @@ extension BridgeHost {
 
     /// Starts the bridge, runs it until the process gets SIGINT or SIGTERM, and shuts it down in order.
     ///
-    /// It is for the `main` of a program that is a bridge's parent. A second signal hurries the end, and a third kills
-    /// the workers, as ``hurryShutdown()`` does. Signals that come within 100 ms count as one, as some programs signal
-    /// a process and its group at once. It also ends when its task is cancelled, and when an automatic shutdown has
-    /// ended all workers. When it returns, both signals do again what they did before.
+    /// It is for the `main` of a program that is a bridge's parent. A second signal escalates the end, and a third
+    /// kills the workers, as ``escalateShutdown()`` does. Signals that come within 100 ms count as one, as some
+    /// programs signal a process and its group at once. It also ends when its task is cancelled, and when an automatic
+    /// shutdown has ended all workers. When it returns, both signals do again what they did before.
     ///
     /// - Parameter limit: how long it waits at most until what is on its way is handled.
     /// - Returns: What was left unhandled.
@@ -60,8 +60,8 @@ extension BridgeHost {
         }
     }
 
-    /// - Parameter requests: the numbers of requests to end. The first request ends the run, and further ones hurry its
-    ///   end.
+    /// - Parameter requests: the numbers of requests to end. The first request ends the run, and further ones escalate
+    ///   its end.
     private func run(drainingWithin limit: Duration, until requests: AsyncStream<Int>) async throws -> ShutdownReport {
         // Each has a task of its own: a cancellation ends the start and the wait, and not the shutdown.
         let running = Task(executorPreference: Simulation.taskExecutor) { [self] in
@@ -70,7 +70,7 @@ extension BridgeHost {
         }
         let following = Task(executorPreference: Simulation.taskExecutor) { [self] in
             for await number in requests {
-                if number == 1 { running.cancel() } else { hurryShutdown() }
+                if number == 1 { running.cancel() } else { escalateShutdown() }
             }
         }
         let result = await withTaskCancellationHandler {

@@ -30,8 +30,8 @@ public import Supervision
 public final class BridgeHost: Sendable {
     let core: HostCore
     let attached: AttachedClients?
-    private let desk: ControlDesk?
-    let phase = Phase()
+    private let service: ControlService?
+    let lifecycle = HostLifecycle()
 
     /// Makes a bridge; nothing runs before ``start()``.
     ///
@@ -123,16 +123,16 @@ public final class BridgeHost: Sendable {
                 control,
                 router: core.router,
                 poller: poller,
-                workers: core.routes.map(\.peerName),
+                workers: core.peers.map(\.peerName),
                 entrance: entrance
             ) { [weak core] process in core?.workerWithoutControl(behind: process) }
         }
-        desk = attached.map { [core] attached in ControlDesk(core, attached) }
+        service = attached.map { [core] attached in ControlService(core, attached) }
     }
 
     /// Kills the workers of a bridge that was not shut down, and says on standard error what they had not handled.
     deinit {
-        if phase.end(), let loss = ShutdownReport(core.leftovers).loss {
+        if lifecycle.end(), let loss = ShutdownReport(core.leftovers).loss {
             // It waits for no reader: any thread may release the last reference.
             _ = UnwaitedOutput(UnwaitedOutput.standardErrorNumber).write(Array("\(loss)\n".utf8)[...])
         }
@@ -141,7 +141,7 @@ public final class BridgeHost: Sendable {
 
     /// Ends everything at once, without a goodbye.
     package func abandon() {
-        _ = phase.end()
+        _ = lifecycle.end()
         attached?.close()
         core.abandon()
     }
@@ -160,24 +160,24 @@ public final class BridgeHost: Sendable {
     ///   again; otherwise what was started runs on until ``shutdown(drainingWithin:)``.
     public func start() async throws {
         try Task.checkCancellation()
-        guard phase.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
+        guard lifecycle.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
         do {
-            desk?.open()
-            try attached?.open { [weak desk] in desk?.report() }
+            service?.open()
+            try attached?.open { [weak service] in service?.report() }
         } catch {
-            desk?.close()
-            phase.beginningFailed()
+            service?.close()
+            lifecycle.beginningFailed()
             throw error
         }
         core.startRouting()
-        phase.beganRunning()
+        lifecycle.beganRunning()
         switch await core.start() {
         case .ready: return
         case .cancelled: throw CancellationError()
         case .stopped:
             // The shutdown may have come through before there was anything to close.
-            attached?.closeDoor()
-            desk?.close()
+            attached?.stopAccepting()
+            service?.close()
             core.router.stop()
             throw BridgeError(.wrongState, "the bridge was shut down while it was starting")
         case .failed(let failure):
@@ -198,13 +198,13 @@ public final class BridgeHost: Sendable {
     /// - Returns: What was left unhandled.
     @discardableResult
     public func shutdown(drainingWithin limit: Duration = .seconds(5)) async -> ShutdownReport {
-        guard phase.end() else { return ShutdownReport(core.leftovers) }
-        attached?.closeDoor()
+        guard lifecycle.end() else { return ShutdownReport(core.leftovers) }
+        attached?.stopAccepting()
         core.router.closeIntake()
         await core.settle(within: limit)
         await core.stop()
         attached?.close()
-        desk?.close()
+        service?.close()
         return ShutdownReport(core.leftovers)
     }
 
@@ -220,8 +220,8 @@ public final class BridgeHost: Sendable {
 
     /// Makes a shutdown that is under way quicker: the first call ends workers by the signals of their shutdown
     /// sequences (SIGTERM first, by default) instead of waiting for them, the second by SIGKILL.
-    public func hurryShutdown() {
-        core.hurry()
+    public func escalateShutdown() {
+        core.escalate()
     }
 
     /// The workers' states, in the order of their specifications.
@@ -293,7 +293,7 @@ public final class BridgeHost: Sendable {
 }
 
 /// Where a bridge is in its life: started once, shut down once.
-final class Phase: @unchecked Sendable {
+final class HostLifecycle: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
     private var isStarted = false

@@ -22,7 +22,7 @@ extension BridgeReport {
             workers: statuses.map { index, status in
                 WorkerReport(
                     status,
-                    pool: core.worker(index).route.pool?.name,
+                    pool: core.worker(index).peer.pool?.name,
                     core.present(index),
                     statistics[status.name]
                 )
@@ -108,7 +108,7 @@ extension ChildState {
     /// The state, without details of this one time.
     fileprivate var word: String {
         switch self {
-        case .idle: "idle"
+        case .notStarted: "not started"
         case .starting: "starting"
         case .ready: "ready"
         case .draining: "draining"

@@ -84,13 +84,13 @@ public struct ControlSocket: Sendable, Hashable {
         }
         for (name, policy) in overflow.sorted(by: { $0.key < $1.key }) where policy == .wait || policy == .fail {
             mistakes.append(
-                "control: overflow: \(name): nobody waits for a client, so that its events can only be dropped"
+                "control: overflow: \(name): nothing waits for a client, so that its events can only be dropped"
             )
         }
         return mistakes
     }
 
-    /// How a client's route is limited.
+    /// How a client's outbox and windows are limited.
     var link: LinkLimits {
         var limits = LinkLimits()
         limits.outboxBytes = outbox

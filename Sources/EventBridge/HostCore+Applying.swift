@@ -10,7 +10,7 @@ extension HostCore {
         var names: [String] = []
         var members: [String: [WorkerSpecification]] = [:]
         for worker in lock.withLock({ workers.filter { !$0.isRemoved } }) {
-            let name = worker.route.pool?.name ?? worker.route.peerName
+            let name = worker.peer.pool?.name ?? worker.peer.peerName
             if members[name] == nil { names.append(name) }
             members[name, default: []].append(worker.specification)
         }
@@ -23,7 +23,7 @@ extension HostCore {
         let gone = changes.removed.flatMap(indices(of:))
         let new = append(changes.added)
         supervisor?.childrenAdded(new.map { specification($0).child })
-        router.exchange(adding: new.map { worker($0).route }, leaving: gone.map { worker($0).route })
+        router.exchange(adding: new.map { worker($0).peer }, leaving: gone.map { worker($0).peer })
 
         await remove(gone, finishingWithin: limit)
         applied.stopped = changes.removed
@@ -44,9 +44,9 @@ extension HostCore {
         await withTaskGroup { group in
             for index in gone {
                 group.addTask {
-                    let route = self.worker(index).route
-                    await self.settle(route, within: limit)
-                    self.router.forgetInterest(of: route)
+                    let peer = self.worker(index).peer
+                    await self.settle(peer, within: limit)
+                    self.router.forgetInterest(of: peer)
                     await self.removeChild(index)
                 }
             }
@@ -58,7 +58,7 @@ extension HostCore {
     /// Starts the new workers; returns when each is ready, on demand, or has failed for the first time.
     private func startAdded(_ new: Range<Int>) async -> [AppliedChanges.Failure] {
         for index in new { supervisor?.startChildRequested(index: index) }
-        let names = new.map { worker($0).route.peerName }
+        let names = new.map { worker($0).peer.peerName }
         guard !names.isEmpty else { return [] }
         var last: WorkerStatusUpdate?
         // The loop ends with the bridge.
@@ -73,7 +73,7 @@ extension HostCore {
         guard let status = update[name] else { return true }
         switch status.state {
         case .ready, .dormant, .stopped, .gaveUp: return true
-        case .idle, .starting, .draining, .stopping, .backingOff:
+        case .notStarted, .starting, .draining, .stopping, .backingOff:
             return !status.deaths.isEmpty || culprit(before: name, in: update) != nil
         }
     }
@@ -92,7 +92,7 @@ extension HostCore {
         case .ready, .dormant: return nil
         case .stopped: why = "it \(status.lastExit ?? .requested) before it was ready"
         case .gaveUp(let reason): why = "it was given up: \(reason)"
-        case .idle, .starting, .draining, .stopping, .backingOff:
+        case .notStarted, .starting, .draining, .stopping, .backingOff:
             if let culprit = culprit(before: name, in: update) {
                 why = "it waits for \"\(culprit)\", which is down"
             } else {

@@ -12,9 +12,9 @@ extension HostCore: SupervisorEnvironment {
     func drain(index: Int, within grace: Duration) { present(index)?.drain(grace: grace) }
 
     func watchDemand(index: Int) {
-        let route = worker(index).route
-        router.forgetInterest(of: route)
-        route.whenDemanded { [weak self, poller] in
+        let peer = worker(index).peer
+        router.forgetInterest(of: peer)
+        peer.whenDemanded { [weak self, poller] in
             // The publishing thread starts no processes, so the poller does. If the poller takes nothing any more, the
             // bridge is at its end too.
             poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
@@ -25,8 +25,8 @@ extension HostCore: SupervisorEnvironment {
 
     func signal(index: Int, _ signal: SignalNumber) -> Int32? { present(index)?.signal(signal) }
 
-    func isBeingDebugged(index: Int, incarnation: Int) -> Bool {
-        worker(index).starts[incarnation]?.isBeingDebugged ?? false
+    func isBeingDebugged(index: Int, start: Int) -> Bool {
+        worker(index).starts[start]?.isBeingDebugged ?? false
     }
 
     func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer {
@@ -36,7 +36,7 @@ extension HostCore: SupervisorEnvironment {
     func automaticShutdownBegan(index: Int) {
         // The host takes no new events, so none has a worker started again.
         router.closeIntake()
-        reports.publish(BridgeEnding(worker: worker(index).route.peerName))
+        reports.publish(BridgeEnding(worker: worker(index).peer.peerName))
         Task(executorPreference: Simulation.taskExecutor) { [self] in
             await settle(within: Self.drainingTime)
             supervisor?.stopRequested()
@@ -46,27 +46,28 @@ extension HostCore: SupervisorEnvironment {
     // MARK: - What becomes of the workers
 
     /// Ends what goes to a worker that is down until a caller asks for its start.
-    private func close(_ route: Route, because reason: String, isGivenUp: Bool = false) {
-        route.close(because: reason, isGivenUp: isGivenUp)
-        router.peerIsUnavailable(route)
+    private func close(_ peer: Peer, because reason: String, isGivenUp: Bool = false) {
+        peer.close(because: reason, isGivenUp: isGivenUp)
+        router.peerIsUnavailable(peer)
         // Its next process asks for these names anew. In a shutdown there is none, and what others still publish for
         // this worker is announced as lost.
-        if !router.hasClosedIntake { router.forgetInterest(of: route) }
+        if !router.hasClosedIntake { router.forgetInterest(of: peer) }
     }
 
     /// Tells what has become of a worker: on the status board, and by events.
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
-        let (route, output) = lock.withLock { (workers[index].route, workers[index].output) }
-        // First of all, so that a subscriber that hears of a worker's end finds the worker's route closed already.
+        let (peer, output) = lock.withLock { (workers[index].peer, workers[index].output) }
+        // First of all, so that a subscriber that hears of a worker's end finds that the worker takes no events any
+        // more.
         if case .gaveUp(let why) = status.state {
-            close(route, because: "it was given up: \(why)", isGivenUp: true)
+            close(peer, because: "it was given up: \(why)", isGivenUp: true)
         } else if status.state == .stopped {
-            close(route, because: "it was stopped")
+            close(peer, because: "it was stopped")
         }
-        route.setStartsByItself(status.startsByItself)
+        peer.setStartsByItself(status.startsByItself)
         let before = statusBoard.changed(index, to: filled(status, of: index))
         if let reason {
-            let incarnation = lock.withLock { status.deaths.last.flatMap { workers[index].starts[$0.incarnation] } }
+            let incarnation = lock.withLock { status.deaths.last.flatMap { workers[index].starts[$0.start] } }
             let (ending, lastOutput) = (incarnation?.ending, incarnation?.lastOutput)
             lock.withLock { workers[index].lastOutput = lastOutput }
             output.tell()
@@ -77,7 +78,7 @@ extension HostCore: SupervisorEnvironment {
                     reason: reason.description,
                     next: status.state.description,
                     wasAsked: status.deaths.last?.wasAsked ?? false,
-                    outbox: incarnation?.takenOver.map(WorkerExited.Outbox.init),
+                    outbox: incarnation?.recoveredOutbox.map(WorkerExited.Outbox.init),
                     exit: ending?.exit.flatMap(WorkerExited.Exit.init),
                     usage: ending?.usage,
                     lastOutput: lastOutput
@@ -131,9 +132,9 @@ extension ChildStatus {
     /// in sequence, or if its group is still going down.
     var startsByItself: Bool {
         switch state {
-        case .idle: false
+        case .notStarted: false
         // While the worker waits for others, its last start is over.
-        case .starting: starts > deaths.last?.incarnation ?? 0
+        case .starting: starts > deaths.last?.start ?? 0
         case .backingOff(_, let until): until != nil
         case .ready, .draining, .stopping, .dormant, .stopped, .gaveUp: true
         }

@@ -6,22 +6,22 @@ import Supervision
 /// Passes on to the supervisor what happens to the workers' processes and links.
 extension HostCore: WorkerIncarnation.Owner {
     func incarnationBecameReady(_ incarnation: WorkerIncarnation) {
-        supervisor?.childBecameReady(index: incarnation.index, incarnation: incarnation.number)
+        supervisor?.childBecameReady(index: incarnation.index, start: incarnation.number)
     }
 
     func incarnationSaidGoodbye(_ incarnation: WorkerIncarnation) {
-        supervisor?.childDrained(index: incarnation.index, incarnation: incarnation.number)
+        supervisor?.childDrained(index: incarnation.index, start: incarnation.number)
     }
 
     func incarnationViolated(_ incarnation: WorkerIncarnation, _ reason: ExitReason) {
-        if case .protocolViolation = reason { incarnation.route.countViolation() }
-        supervisor?.childViolated(index: incarnation.index, incarnation: incarnation.number, reason: reason)
+        if case .protocolViolation = reason { incarnation.peer.countViolation() }
+        supervisor?.childViolated(index: incarnation.index, start: incarnation.number, reason: reason)
     }
 
     func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration, busyWith: String?) {
         supervisor?.heartbeatMissed(
             index: incarnation.index,
-            incarnation: incarnation.number,
+            start: incarnation.number,
             after: time,
             busyWith: busyWith
         )
@@ -30,20 +30,20 @@ extension HostCore: WorkerIncarnation.Owner {
     func incarnationAskedForTime(_ incarnation: WorkerIncarnation, more: Duration, because reason: String) {
         supervisor?.childAskedForTime(
             index: incarnation.index,
-            incarnation: incarnation.number,
+            start: incarnation.number,
             more: more,
             because: reason
         )
     }
 
     func incarnationIdled(_ incarnation: WorkerIncarnation) {
-        supervisor?.childIdled(index: incarnation.index, incarnation: incarnation.number)
+        supervisor?.childIdled(index: incarnation.index, start: incarnation.number)
     }
 
     func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration) {
         supervisor?.handlerTimedOut(
             index: incarnation.index,
-            incarnation: incarnation.number,
+            start: incarnation.number,
             event: event,
             after: time
         )
@@ -52,7 +52,7 @@ extension HostCore: WorkerIncarnation.Owner {
     func incarnationLostEvents(_ lost: EventsLost) { reports.publish(lost) }
 
     func incarnationProcessEnded(_ incarnation: WorkerIncarnation, _ reason: ExitReason) {
-        supervisor?.childProcessEnded(index: incarnation.index, incarnation: incarnation.number, reason: reason)
+        supervisor?.childProcessEnded(index: incarnation.index, start: incarnation.number, reason: reason)
     }
 
     func incarnationEnded(
@@ -62,10 +62,10 @@ extension HostCore: WorkerIncarnation.Owner {
         verdict: CrashLedger.Verdict
     ) {
         // Before the supervisor tells of the end.
-        usages.add(incarnation.ending.usage, index: incarnation.index, incarnation: incarnation.number)
+        usages.add(incarnation.ending.usage, index: incarnation.index, start: incarnation.number)
         supervisor?.childExited(
             index: incarnation.index,
-            incarnation: incarnation.number,
+            start: incarnation.number,
             reason: reason,
             isOrderly: isOrderly,
             blame: ExitBlame(verdict, last: reason)

@@ -13,35 +13,35 @@ extension HostCore {
     /// The worker's present start, or its last one.
     func present(_ index: Int) -> WorkerIncarnation? { worker(index).starts.present }
 
-    func launch(index: Int, incarnation number: Int) {
-        let (specification, route) = (specification(index), worker(index).route)
+    func launch(index: Int, start number: Int) {
+        let (specification, peer) = (specification(index), worker(index).peer)
         let incarnation = WorkerIncarnation(
             index: index,
             number: number,
             specification: specification,
-            route: route,
+            peer: peer,
             poller: poller,
             owner: self
         )
         lock.withLock { workers[index].starts.launch(incarnation) }
-        route.reopen()
+        peer.reopen()
         start(incarnation, isSuccessor: false)
     }
 
     /// Starts a process beside the present one.
-    func launchSuccessor(index: Int, incarnation number: Int, request: Int) {
+    func launchSuccessor(index: Int, start number: Int, request: Int) {
         let specification = lock.withLock {
             replacements[request]?.isStarted = true
             return replacements[request]?.specification
         }
         guard let specification else { return }
-        let route = worker(index).route
+        let peer = worker(index).peer
         let incarnation = WorkerIncarnation(
             index: index,
             number: number,
             specification: specification,
-            route: route,
-            succeedingOver: route.makeSuccessor(),
+            peer: peer,
+            succeedingOver: peer.makeSuccessor(),
             poller: poller,
             owner: self
         )
@@ -77,7 +77,7 @@ extension HostCore {
         case .failure(let failure):
             supervisor?.childSpawnFailed(
                 index: incarnation.index,
-                incarnation: incarnation.number,
+                start: incarnation.number,
                 reason: failure.reason
             )
         case .success(let worker):
@@ -95,7 +95,7 @@ extension HostCore {
             }
             supervisor?.childSpawned(
                 index: incarnation.index,
-                incarnation: incarnation.number,
+                start: incarnation.number,
                 pid: worker.process.processIdentifier
             )
             do {
@@ -104,7 +104,7 @@ extension HostCore {
                 worker.process.signal(.kill)
                 supervisor?.childExited(
                     index: incarnation.index,
-                    incarnation: incarnation.number,
+                    start: incarnation.number,
                     reason: .spawnFailed(
                         "its process cannot be watched: \(error)",
                         errno: (error as? SystemError)?.code

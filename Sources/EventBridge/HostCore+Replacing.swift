@@ -12,7 +12,8 @@ struct PendingReplacement {
     var isStarted = false
 }
 
-/// Puts another process in a worker's place: `SupervisorStateMachine` decides, and the route moves from link to link.
+/// Puts another process in a worker's place: `SupervisorStateMachine` decides, and the peer goes from one link to the
+/// other.
 extension HostCore {
     /// Returns what has become of the replacement.
     ///
@@ -50,19 +51,19 @@ extension HostCore {
             if let adopted { workers[index].specification = adopted }
             return adopted
         }
-        if let adopted { router.adopt(adopted.subscribes, for: worker(index).route) }
+        if let adopted { router.adopt(adopted.subscribes, for: worker(index).peer) }
     }
 
     func keepEvents(index: Int) {
         // This comes before what the next process wants counts: the present one has no handler for it. If the present
         // one was never ready, what it wants has never counted.
-        if present(index)?.keepEvents() == true { router.successorTakesOver(worker(index).route) }
+        if present(index)?.keepEvents() == true { router.successorCutsOver(worker(index).peer) }
     }
 
-    func takeOver(index: Int, incarnation: Int) {
-        let next = lock.withLock { workers[index].starts.takeOver() }
-        router.successorTookOver(worker(index).route)
-        next?.takeOver()
+    func cutOver(index: Int, start: Int) {
+        let next = lock.withLock { workers[index].starts.cutOver() }
+        router.successorTookOver(worker(index).peer)
+        next?.cutOver()
     }
 
     func replacementConcluded(request: Int, _ outcome: ReplacementOutcome) {
@@ -79,14 +80,14 @@ extension HostCore {
     }
 
     private func forgetSuccessor(_ index: Int) {
-        let route = worker(index).route
-        router.successorEnded(route)
+        let peer = worker(index).peer
+        router.successorEnded(peer)
         let link = lock.withLock {
             defer { workers[index].starts.forgetSuccessor() }
             return workers[index].starts.successor?.link
         }
         // Where no process was started, nothing else reports the link's end.
-        if let link { route.forgetSuccessor(link) }
+        if let link { peer.forgetSuccessor(link) }
     }
 }
 

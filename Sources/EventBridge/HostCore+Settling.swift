@@ -13,27 +13,27 @@ extension HostCore {
     /// Returns when one look finds every link quiet: nothing on its way, nothing in a handler.
     func waitUntilIdle() async {
         while true {
-            let routes = routes
-            for route in routes where route.closedReason == nil { await wait(for: route) }
+            let peers = peers
+            for peer in peers where peer.closedReason == nil { await wait(for: peer) }
             // An event can pass from a link that is looked at later to a link that was looked at before.
-            let before = routes.map(\.link.activity)
+            let before = peers.map(\.link.activity)
             // Waits for reports about it, and for what follows from them.
             await reports.passed()
-            let isQuiet = routes.allSatisfy { $0.closedReason != nil || $0.link.isQuiet }
-            if isQuiet, routes.map(\.link.activity) == before { return }
+            let isQuiet = peers.allSatisfy { $0.closedReason != nil || $0.link.isQuiet }
+            if isQuiet, peers.map(\.link.activity) == before { return }
         }
     }
 
-    private func wait(for route: Route) async {
-        let link = route.link
+    private func wait(for peer: Peer) async {
+        let link = peer.link
         await withCheckedContinuation { continuation in
             link.whenQuiet { continuation.resume() }
             // A worker that is given up handles nothing any more: no caller waits for it, whichever of the two came
             // first.
-            if route.closedReason != nil { link.wakeWaiters() }
+            if peer.closedReason != nil { link.wakeWaiters() }
         }
-        // A link that ended counts as quiet; its successor has taken over what was left.
-        if link.hasEnded { route.renew(after: link) }
+        // A link that ended counts as quiet; its successor has what was left.
+        if link.hasEnded { peer.renew(after: link) }
     }
 
     /// Does the same as ``waitUntilIdle()``, but for no longer than `limit`.
@@ -42,9 +42,9 @@ extension HostCore {
     }
 
     /// Returns when nothing is on its way to one worker or from it, after `limit` at the latest.
-    func settle(_ route: Route, within limit: Duration) async {
+    func settle(_ peer: Peer, within limit: Duration) async {
         await wait(atMost: limit) {
-            while route.closedReason == nil, !route.link.isQuiet { await self.wait(for: route) }
+            while peer.closedReason == nil, !peer.link.isQuiet { await self.wait(for: peer) }
         }
     }
 

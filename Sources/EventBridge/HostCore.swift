@@ -13,7 +13,7 @@ final class HostCore: @unchecked Sendable {
 
     let publisher: EventPublisher
     /// Carries everything that the bridge reports about itself.
-    let reports: ReportLine
+    let reports: ReportStrand
     let router: EventRouter
     let deadLetters: DeadLetterStore
     let poller: Poller
@@ -75,7 +75,7 @@ final class HostCore: @unchecked Sendable {
         self.output = (
             output.map(OutputGate.Target.closure) ?? .published(otherwise: UnclaimedOutput()), OutputNumbers()
         )
-        reports = ReportLine(publisher: publisher, poller: poller)
+        reports = ReportStrand(publisher: publisher, poller: poller)
         statusBoard = StatusBoard()
         deadLetters = DeadLetterStore(bounds: bounds, reports: reports)
         router = EventRouter(
@@ -102,7 +102,7 @@ final class HostCore: @unchecked Sendable {
     var supervisor: Supervisor? { lock.withLock { supervisorBox } }
 
     /// The way to each worker, by index, including removed workers.
-    var routes: [Route] { lock.withLock { workers.map(\.route) } }
+    var peers: [Peer] { lock.withLock { workers.map(\.peer) } }
 
     /// The worker with this index, as it is now.
     func worker(_ index: Int) -> HostedWorker { lock.withLock { workers[index] } }
@@ -124,7 +124,7 @@ final class HostCore: @unchecked Sendable {
     func filled(_ status: ChildStatus, of index: Int) -> ChildStatus {
         var status = usages.filling(in: status, of: index)
         if status.ended != nil, let incarnation = lock.withLock({ workers[index].starts[status.starts] }) {
-            status.waitsFor = router.whatKeeps(incarnation.link, of: worker(index).route)
+            status.waitsFor = router.whatKeeps(incarnation.link, of: worker(index).peer)
         }
         return status
     }
@@ -141,8 +141,8 @@ final class HostCore: @unchecked Sendable {
     func indices(of worker: String) -> [Int] {
         lock.withLock {
             workers.indices.filter { index in
-                let route = workers[index].route
-                return !workers[index].isRemoved && (route.peerName == worker || route.pool?.name == worker)
+                let peer = workers[index].peer
+                return !workers[index].isRemoved && (peer.peerName == worker || peer.pool?.name == worker)
             }
         }
     }
@@ -159,7 +159,7 @@ final class HostCore: @unchecked Sendable {
     func append(_ added: [WorkerSpecification]) -> Range<Int> {
         var made: [HostedWorker] = []
         for specification in added {
-            let pool = specification.routePool
+            let pool = specification.peerPool
             made += specification.members.map { HostedWorker($0, of: pool, in: self) }
         }
         statusBoard.add(made.map(\.specification.name))
@@ -180,14 +180,14 @@ final class HostCore: @unchecked Sendable {
     }
 
     func childRemoved(index: Int) {
-        let (route, output) = lock.withLock { (workers[index].route, workers[index].output) }
-        route.close(because: "it was removed")
-        router.retire(route)
+        let (peer, output) = lock.withLock { (workers[index].peer, workers[index].output) }
+        peer.close(because: "it was removed")
+        router.retire(peer)
         output.tell()
         statusBoard.remove(index)
         usages.forget(index)
         let waiter = lock.withLock {
-            pools[route.pool?.name ?? route.peerName] = nil
+            pools[peer.pool?.name ?? peer.peerName] = nil
             workers[index].remove(leaving: vacancy)
             return removalWaiters.removeValue(forKey: index)
         }
@@ -198,7 +198,7 @@ final class HostCore: @unchecked Sendable {
 
     /// Begins to carry events, to and from the peers that are there.
     func startRouting() {
-        for route in routes { router.add(route) }
+        for peer in peers { router.add(peer) }
         router.start()
     }
 
@@ -207,8 +207,8 @@ final class HostCore: @unchecked Sendable {
     /// It is made at most once, and not after a request to stop: the supervisor would start everything again.
     private enum StartRequest {
         case outstanding
-        /// On its way to the supervisor: a stop waits until it has arrived, and so do hurries, which are counted.
-        case underWay(hurries: Int)
+        /// On its way to the supervisor: a stop waits until it has arrived, and so do escalations, which are counted.
+        case underWay(escalations: Int)
         case made
     }
 
@@ -226,7 +226,7 @@ final class HostCore: @unchecked Sendable {
     private func start(thenResume continuation: CheckedContinuation<StartOutcome, Never>) {
         let (mayStart, isAwaited): (Bool, Bool) = lock.withLock {
             guard !isStopRequested else { return (false, false) }
-            startRequest = .underWay(hurries: 0)
+            startRequest = .underWay(escalations: 0)
             if case .cancelled = startWaiter { return (true, false) }
             startWaiter = .waiting(continuation)
             return (true, true)
@@ -234,13 +234,13 @@ final class HostCore: @unchecked Sendable {
         guard mayStart else { return continuation.resume(returning: .stopped) }
         supervisor?.startRequested()
         if !isAwaited { continuation.resume(returning: .cancelled) }
-        let (isToStop, hurries): (Bool, Int) = lock.withLock {
+        let (isToStop, escalations): (Bool, Int) = lock.withLock {
             defer { startRequest = .made }
-            if case .underWay(let hurries) = startRequest { return (isStopRequested, hurries) }
+            if case .underWay(let escalations) = startRequest { return (isStopRequested, escalations) }
             return (isStopRequested, 0)
         }
         if isToStop { supervisor?.stopRequested() }
-        for _ in 0..<hurries { supervisor?.stopHurried() }
+        for _ in 0..<escalations { supervisor?.stopEscalated() }
     }
 
     func stop() async {
@@ -273,33 +273,33 @@ final class HostCore: @unchecked Sendable {
         }
     }
 
-    /// Hurries the stop of all workers; does nothing before the start, when there is none to stop.
-    func hurry() {
+    /// Escalates the stop of all workers; does nothing before the start, when there is none to stop.
+    func escalate() {
         let isStarted = lock.withLock {
             switch startRequest {
             case .outstanding: return false
-            case .underWay(let hurries):
-                startRequest = .underWay(hurries: hurries + 1)
+            case .underWay(let escalations):
+                startRequest = .underWay(escalations: escalations + 1)
                 return false
             case .made: return true
             }
         }
-        if isStarted { supervisor?.stopHurried() }
+        if isStarted { supervisor?.stopEscalated() }
     }
 
     func restart(_ index: Int) {
-        let route = lock.withLock {
+        let peer = lock.withLock {
             workers[index].wasStoppedOnRequest = false
-            return workers[index].route
+            return workers[index].peer
         }
-        route.forgetDeadLetters()
+        peer.forgetDeadLetters()
         supervisor?.restartRequested(index: index)
     }
 
     func stopWorker(_ index: Int) {
         // A worker that has come to rest by itself, or is removed, does not count as stopped on request. A worker that
         // was added and not started yet does.
-        let isStopped = status(at: index).map { !$0.state.isAtRest || $0.state == .idle } ?? false
+        let isStopped = status(at: index).map { !$0.state.isAtRest || $0.state == .notStarted } ?? false
         lock.withLock {
             if isStopped, !workers[index].isRemoved { workers[index].wasStoppedOnRequest = true }
         }
@@ -321,13 +321,13 @@ final class HostCore: @unchecked Sendable {
 
     /// What lies in each worker's outbox: events that were accepted and not handled.
     var leftovers: [(worker: String, events: Int)] {
-        presentRoutes.map { ($0.peerName, $0.link.outboxDepth.events) }.filter { $0.events > 0 }
+        presentPeers.map { ($0.peerName, $0.link.outboxDepth.events) }.filter { $0.events > 0 }
     }
 
-    var statistics: [WorkerStatistics] { presentRoutes.map { WorkerStatistics(worker: $0.peerName, $0.statistics) } }
+    var statistics: [WorkerStatistics] { presentPeers.map { WorkerStatistics(worker: $0.peerName, $0.statistics) } }
 
-    private var presentRoutes: [Route] {
-        lock.withLock { workers.filter { !$0.isRemoved }.map(\.route) }
+    private var presentPeers: [Peer] {
+        lock.withLock { workers.filter { !$0.isRemoved }.map(\.peer) }
     }
 
     /// All starts of workers that may have a process.
@@ -382,15 +382,15 @@ final class HostCore: @unchecked Sendable {
 extension HostedWorker {
     /// - Parameters:
     ///   - pool: the pool that it is a member of; nil if it is in none.
-    ///   - reason: why its route takes no events from the beginning; nil if the route takes them.
+    ///   - reason: why it takes no events from the beginning; nil if it takes them.
     fileprivate init(
         _ specification: WorkerSpecification,
-        of pool: RoutePool?,
+        of pool: PeerPool?,
         in host: HostCore,
         closedBecause reason: String? = nil
     ) {
         self.specification = specification
-        route = Route(
+        peer = Peer(
             peerName: specification.name,
             role: .host,
             ownSource: host.publisher.source,
@@ -408,9 +408,9 @@ extension HostedWorker {
             target: host.output.target
         )
         printed = OutputLog(host.output.numbers)
-        route.pool = pool
-        // The worker is not started yet; this holds until the route is told otherwise.
-        route.setStartsByItself(false)
-        if let reason { route.close(because: reason) }
+        peer.pool = pool
+        // The worker is not started yet; this holds until the peer is told otherwise.
+        peer.setStartsByItself(false)
+        if let reason { peer.close(because: reason) }
     }
 }

@@ -4,7 +4,7 @@ import EventRouting
 struct HostedWorker {
     /// What its next start goes by.
     var specification: WorkerSpecification
-    let route: Route
+    let peer: Peer
     /// Gets what the worker prints.
     let output: OutputGate
     /// Keeps the last lines of what it prints.

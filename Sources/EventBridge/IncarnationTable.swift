@@ -22,7 +22,7 @@ struct IncarnationTable {
     }
 
     /// Puts the successor in the place of the present start.
-    mutating func takeOver() -> WorkerIncarnation? {
+    mutating func cutOver() -> WorkerIncarnation? {
         guard let next = successor.take() else { return nil }
         launch(next)
         return next

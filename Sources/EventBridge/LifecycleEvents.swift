@@ -107,7 +107,7 @@ extension WorkerExited {
 extension WorkerExited.Outbox {
     private static let maximumSuspects = 16
 
-    init(_ found: TakeOver) {
+    init(_ found: RecoveredOutbox) {
         delivered = found.events - found.forbidden
         lost = found.missing
         isTorn = found.isTorn

@@ -18,7 +18,7 @@ final class OutputGate: @unchecked Sendable {
     private static let interval: UInt64 = 1_000_000_000
 
     private let worker: String
-    private let reports: ReportLine
+    private let reports: ReportStrand
     private let poller: Poller
     private let target: Target
     private let lock = Lock()
@@ -28,7 +28,7 @@ final class OutputGate: @unchecked Sendable {
     init(
         worker: String,
         rate: Int,
-        reports: ReportLine,
+        reports: ReportStrand,
         poller: Poller,
         target: Target
     ) {

@@ -25,7 +25,7 @@ final class StatusBoard: @unchecked Sendable {
     /// More workers have come, behind all others.
     func add(_ names: [String]) {
         for name in names {
-            let status = WorkerStatus(name: name, state: .idle)
+            let status = WorkerStatus(name: name, state: .notStarted)
             tell {
                 all.append(status)
                 return status
@@ -105,7 +105,7 @@ final class StatusFeed: @unchecked Sendable {
     /// Whether an update was handed over that nothing listened to.
     private var isUnheard = false
     /// Hands over the updates behind the snapshot; nil if the thread of the change does.
-    private let reports: ReportLine?
+    private let reports: ReportStrand?
     private let sink: @Sendable (WorkerStatusUpdate) -> Bool
     private let end: @Sendable () -> Void
 
@@ -114,7 +114,7 @@ final class StatusFeed: @unchecked Sendable {
     ///   - sink: takes an update, and says whether anything still listens.
     ///   - end: called when nothing follows any more.
     init(
-        on reports: ReportLine? = nil,
+        on reports: ReportStrand? = nil,
         sink: @escaping @Sendable (WorkerStatusUpdate) -> Bool,
         end: @escaping @Sendable () -> Void = {}
     ) {
@@ -155,7 +155,7 @@ final class StatusFeed: @unchecked Sendable {
         guard !DeliveryThread.current.isDelivering else {
             // An event that is published here comes behind the event whose handler is running. So it also comes behind
             // what other threads are told meanwhile.
-            LineExecutor.anywhere.schedule { self.handOver() }
+            StrandExecutor.anywhere.schedule { self.handOver() }
             return
         }
         while let entry = next() {

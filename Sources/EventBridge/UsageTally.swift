@@ -11,11 +11,11 @@ final class UsageTally: @unchecked Sendable {
     /// By child and incarnation.
     private var usages: [Int: [Int: ResourceUsage]] = [:]
 
-    func add(_ usage: ResourceUsage?, index: Int, incarnation: Int) {
+    func add(_ usage: ResourceUsage?, index: Int, start: Int) {
         guard let usage else { return }
         lock.withLock {
-            usages[index, default: [:]][incarnation] = usage
-            if let oldest = usages[index]?.keys.min(), incarnation - oldest >= ChildStatus.deathTallyLimit {
+            usages[index, default: [:]][start] = usage
+            if let oldest = usages[index]?.keys.min(), start - oldest >= ChildStatus.deathTallyLimit {
                 usages[index]?[oldest] = nil
             }
         }
@@ -28,7 +28,7 @@ final class UsageTally: @unchecked Sendable {
     func filling(in status: ChildStatus, of index: Int) -> ChildStatus {
         let usages = lock.withLock { self.usages[index] }
         var status = status
-        for death in status.deaths.indices { status.deaths[death].usage = usages?[status.deaths[death].incarnation] }
+        for death in status.deaths.indices { status.deaths[death].usage = usages?[status.deaths[death].start] }
         return status
     }
 }

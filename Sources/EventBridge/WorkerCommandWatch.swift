@@ -1,7 +1,7 @@
 import Supervision
 
 /// The commands that can be given about a worker.
-enum WorkerCommand: Sendable, Hashable {
+enum WatchedCommand: Sendable, Hashable {
     case start
     case stop
     case restart
@@ -19,12 +19,12 @@ struct WorkerCommandWatch: Sendable {
         case failed(String)
     }
 
-    private let command: WorkerCommand
+    private let command: WatchedCommand
     private let startsBefore: Int
 
     /// - Parameter startsBefore: how often the worker had been started before the requested start, or at the moment of
     ///   its stop.
-    init(_ command: WorkerCommand, startsBefore: Int) {
+    init(_ command: WatchedCommand, startsBefore: Int) {
         self.command = command
         self.startsBefore = startsBefore
     }
@@ -36,7 +36,7 @@ struct WorkerCommandWatch: Sendable {
         switch command {
         case .stop:
             if now.starts > startsBefore {
-                return .failed("was started again meanwhile, as somebody has asked for that")
+                return .failed("was started again meanwhile, by another request")
             }
             // When a rest is told, what follows from it is done; but the update may be about an earlier rest.
             return status.state.isAtRest && status.starts == startsBefore && now.state.isAtRest ? .done : .goesOn

@@ -22,9 +22,9 @@ extension WorkerIncarnation {
                         library: LibraryVersion.text,
                         hostIncarnation: owner.hostIncarnation,
                         workerIncarnation: incarnation,
-                        windowBytes: UInt64(route.limits.windowBytes),
-                        windowEvents: UInt64(route.limits.windowEvents),
-                        frameBytes: UInt64(route.limits.frameBytes),
+                        windowBytes: UInt64(peer.limits.windowBytes),
+                        windowEvents: UInt64(peer.limits.windowEvents),
+                        frameBytes: UInt64(peer.limits.frameBytes),
                         heartbeatMilliseconds: specification.child.heartbeat.every.milliseconds,
                         features: link.features
                     )
@@ -38,13 +38,13 @@ extension WorkerIncarnation {
                 peerFrameBytes: hello.frameBytes,
                 peerFeatures: hello.features
             )
-            owner.router.announceInterest(to: route, over: link)
+            owner.router.announceInterest(to: peer, over: link)
         }
     }
 
     func readyReceived() {
         guard let owner else { return }
-        let missing = owner.router.missingInterest(of: route, in: specification.subscribes, over: link)
+        let missing = owner.router.missingInterest(of: peer, in: specification.subscribes, over: link)
         guard missing.isEmpty else {
             owner.incarnationViolated(
                 self,
@@ -58,7 +58,7 @@ extension WorkerIncarnation {
             isReady = true
             return (self.isSuccessor, keepsEvents)
         }
-        if !isSuccessor, !isKept { route.releaseEvents(over: link) }
+        if !isSuccessor, !isKept { peer.releaseEvents(over: link) }
         owner.incarnationBecameReady(self)
         watchHeartbeat()
         watchHandlers()
@@ -82,9 +82,9 @@ extension WorkerIncarnation {
     }
 
     /// The process before it has ended: the events of that process come here.
-    func takeOver() {
+    func cutOver() {
         lock.withLock { isSuccessor = false }
-        route.succeed(by: link)
+        peer.succeed(by: link)
         watchIdleness()
     }
 }

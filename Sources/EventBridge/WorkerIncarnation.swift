@@ -42,7 +42,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     let specification: WorkerSpecification
     let cookie: String
     let incarnation: UInt64
-    let route: Route
+    let peer: Peer
     let link: Link
     let poller: Poller
     weak let owner: (any Owner)?
@@ -87,12 +87,12 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// How many scalars of what a worker says that it is at are worth repeating.
     private static let longestReason = 200
 
-    /// - Parameter successor: the link, if this start is to take the place of the process that has the route's.
+    /// - Parameter successor: the link, if this start is to take the place of the process that has the peer's.
     init(
         index: Int,
         number: Int,
         specification: WorkerSpecification,
-        route: Route,
+        peer: Peer,
         succeedingOver successor: Link? = nil,
         poller: Poller,
         owner: any Owner
@@ -100,7 +100,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         self.index = index
         self.number = number
         self.specification = specification
-        self.route = route
+        self.peer = peer
         self.poller = poller
         self.owner = owner
         router = owner.router
@@ -112,7 +112,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         }
         cookie = String(Randomness.next(), radix: 16) + String(Randomness.next(), radix: 16)
         incarnation = Randomness.nextIncarnation()
-        link = successor ?? route.link
+        link = successor ?? peer.link
         isSuccessor = successor != nil
     }
 
@@ -127,9 +127,9 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         lock.withLock { started = made }
     }
 
-    /// Takes over what the launcher has started; called after ``spawned(_:)``.
+    /// Takes in what the launcher has started; called after ``spawned(_:)``.
     func begin(_ launched: LaunchedWorker) throws {
-        try link.attach(launched.stream, delegate: self, takesOver: true)
+        try link.start(over: launched.stream, delegate: self, recoversOutbox: true)
         do {
             try launched.process.onExit { [self] reason in processExited(reason) }
         } catch {
@@ -160,7 +160,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     func printed(_ line: LinePipe.Line) { lock.withLock { output.add(line) } }
 
     /// What it has left in the memory that it shared; nil before its end, and if it shared none.
-    var takenOver: TakeOver? { link.takenOver }
+    var recoveredOutbox: RecoveredOutbox? { link.recoveredOutbox }
 
     func signal(_ signal: ChildSignal) {
         let process = lock.withLock {
@@ -198,7 +198,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         }
         let disposition: EventDisposition
         if mayPublish(head.name) {
-            disposition = try router.eventReceived(head, payload: payload, from: route, over: link, in: &run)
+            disposition = try router.eventReceived(head, payload: payload, from: peer, over: link, in: &run)
         } else {
             let name = router.name(of: head.name) ?? ""
             disposition = .refused(.forbidden, text: "worker \"\(specification.name)\" may not publish \(name)")
@@ -223,13 +223,13 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         }
         // A subscriber does not miss an event that the worker may not publish.
         guard mayPublish(gap.name) else { return }
-        try owner?.router.gapReceived(gap, from: route, over: link)
+        try owner?.router.gapReceived(gap, from: peer, over: link)
     }
 
     func link(_ link: Link, received message: ControlMessage) throws {
         switch message {
         case .hello(let hello): helloReceived(hello)
-        case .interest(let interest): try owner?.router.interestReceived(interest, from: route, over: link)
+        case .interest(let interest): try owner?.router.interestReceived(interest, from: peer, over: link)
         case .ready: readyReceived()
         case .receipt(let receipt):
             guard receipt.process.hasBytes(of: specification.name), receipt.passedOnTo.isEmpty else {
@@ -250,11 +250,11 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
-        owner?.router.eventRefused(head, payload: payload, by: route, over: link, refusal: refusal)
+        owner?.router.eventRefused(head, payload: payload, by: peer, over: link, refusal: refusal)
     }
 
     func link(_ link: Link, leftUnconfirmed events: [EventID]) {
-        owner?.router.eventsWereUnconfirmed(events, by: route)
+        owner?.router.eventsWereUnconfirmed(events, by: peer)
     }
 
     // MARK: - The end
@@ -273,9 +273,9 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     func linkEnded(_ link: Link, _ end: LinkEnd) {
         // First of all: events that come from now on go to the next incarnation, behind what this one has left. The
         // flag comes last, as the end of the process may be reported on another thread as soon as it is set: the next
-        // start takes the route's link, which must not be this one.
-        route.renew(after: link)
-        route.forgetSuccessor(link)
+        // start takes the peer's link, which must not be this one.
+        peer.renew(after: link)
+        peer.forgetSuccessor(link)
         lock.withLock { isLinkEnded = true }
         reportEnd()
     }
@@ -327,17 +327,17 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         let damage = damageLeft()
         let reason = ended.record.fault?.reason ?? damage ?? ended.exit
         if !ended.hadEvents {
-            // This start never had the route: its end says nothing of the peer.
+            // This start was never the peer's present one: its end says nothing of the peer.
             verdict = .worker
         } else if ended.record.isCrash {
             verdict = owner.router.workerCrashed(
-                route,
+                peer,
                 over: link,
                 because: reason.description,
                 suspects: ended.record.fault?.suspects
             )
         } else {
-            route.incarnationEnded(link)
+            peer.incarnationEnded(link)
             verdict = .worker
         }
         if let loss = link.loss {
@@ -351,8 +351,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// Damage counts as if the live worker had broken the protocol. Only a worker can damage its outbox: a worker that
     /// is killed while it writes leaves a torn event, and no damage.
     private func damageLeft() -> ExitReason? {
-        guard let damage = link.takenOver?.damage else { return nil }
-        route.countViolation()
+        guard let damage = link.recoveredOutbox?.damage else { return nil }
+        peer.countViolation()
         return .protocolViolation("its outbox is damaged: \(damage)")
     }
 

@@ -157,8 +157,8 @@ extension WorkerSpecification {
     }
 
     /// What its members share; nil if it has no pool.
-    var routePool: RoutePool? {
-        pool.map { RoutePool(name: name, count: $0.members, keys: $0.keys.mapValues(\.key)) }
+    var peerPool: PeerPool? {
+        pool.map { PeerPool(name: name, count: $0.members, keys: $0.keys.mapValues(\.key)) }
     }
 }
 

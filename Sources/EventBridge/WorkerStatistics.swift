@@ -76,7 +76,7 @@ public struct EventCounts: Sendable, Hashable {
 }
 
 extension WorkerStatistics {
-    init(worker: String, _ found: RouteStatistics) {
+    init(worker: String, _ found: PeerStatistics) {
         self.worker = worker
         violations = found.violations
         let tally = found.tally

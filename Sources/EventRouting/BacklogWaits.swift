@@ -17,7 +17,7 @@ final class BacklogWaits: Sendable {
     private nonisolated(unsafe) var waits: [Wait: Int] = [:]
 
     /// Calls `body` when the events that `target` published get through; at once if the wait would close a circle.
-    func wait(_ sender: Route, for target: Route, _ body: @escaping @Sendable () -> Void) {
+    func wait(_ sender: Peer, for target: Peer, _ body: @escaping @Sendable () -> Void) {
         guard target.isBackedUp else { return body() }
         let wait = Wait(sender: ObjectIdentifier(sender), target: ObjectIdentifier(target))
         let mayWait = lock.withLock {

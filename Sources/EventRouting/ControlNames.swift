@@ -22,14 +22,14 @@ package struct ControlNames: Sendable {
         self.local = local
     }
 
-    func passage(of name: EventName) -> Passage {
+    func scope(of name: EventName) -> Scope {
         if commands.contains(name) { return .command }
         if local.contains(name) { return .local }
         return answers.contains(name) ? .answer : .open
     }
 
     /// Between which processes the events of a name pass.
-    enum Passage: Sendable, Hashable {
+    enum Scope: Sendable, Hashable {
         /// Between all processes that want them.
         case open
         case command
@@ -37,32 +37,32 @@ package struct ControlNames: Sendable {
         case local
 
         /// The refusal for a peer that must not send such events; nil if it may.
-        func refusal(of name: String, from route: Route) -> EventDisposition? {
+        func refusal(of name: String, from peer: Peer) -> EventDisposition? {
             switch self {
             case .open: return nil
             case .local: return .refused(.forbidden, text: "\(name) is what each process says to itself")
-            case .command where route.isAttached: return nil
+            case .command where peer.isAttached: return nil
             case .command:
                 let text =
-                    "worker \"\(route.peerName)\" may not publish \(name): only who is attached to the host commands"
+                    "worker \"\(peer.peerName)\" may not publish \(name): only who is attached to the host commands"
                 return .refused(.forbidden, text: text)
             case .answer:
-                let who = route.isAttached ? route.peerName : "worker \"\(route.peerName)\""
+                let who = peer.isAttached ? peer.peerName : "worker \"\(peer.peerName)\""
                 return .refused(.forbidden, text: "\(who) may not publish \(name): only the host answers")
             }
         }
 
         /// Whether a peer that wants such events may get them.
-        func reaches(_ route: Route) -> Bool {
+        func reaches(_ peer: Peer) -> Bool {
             switch self {
             case .open: true
             case .command, .local: false
-            case .answer: route.isAttached
+            case .answer: peer.isAttached
             }
         }
 
         /// The peers among `attached` whose question this answers.
-        func askers(_ context: EventContext, among attached: [Route]) -> [Route] {
+        func requesters(_ context: EventContext, among attached: [Peer]) -> [Peer] {
             attached.filter { $0.peerName == context.root.origin }
         }
     }

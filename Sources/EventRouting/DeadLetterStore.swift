@@ -5,38 +5,38 @@ import Locks
 
 /// Keeps the dead letters of a bridge, announces them, and pauses peers that cause more of them than it can keep.
 package final class DeadLetterStore: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`, which is taken before any route's or link's.
-    private let reports: ReportLine
+    // Sendable: everything mutable is guarded by `lock`, which is taken before any peer's or link's.
+    private let reports: ReportStrand
     private let lock = Lock()
-    private var shelf: DeadLetterShelf
+    private var queue: DeadLetterQueue
     private var lastNumber: UInt64 = 0
     /// The peers that get no events until there is room again.
-    private var paused: [Route] = []
+    private var paused: [Peer] = []
 
-    package init(bounds: DeadLetterBounds, reports: ReportLine) {
+    package init(bounds: DeadLetterBounds, reports: ReportStrand) {
         self.reports = reports
-        shelf = DeadLetterShelf(bounds: bounds)
+        queue = DeadLetterQueue(bounds: bounds)
     }
 
     /// All letters, oldest first.
-    package var letters: [DeadLetterRecord] { lock.withLock { shelf.letters } }
+    package var letters: [DeadLetterRecord] { lock.withLock { queue.letters } }
 
     // MARK: - Coming
 
-    /// Keeps an event that the peer of `route` got and could not handle, even beyond the bounds; if the shelf is full
+    /// Keeps an event that `peer` got and could not handle, even beyond the bounds; if the queue is full
     /// then, pauses the peer.
-    func add(_ event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String], from route: Route) {
+    func add(_ event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String], from peer: Peer) {
         let (letter, evicted, full): (DeadLetterRecord, [DeadLetterRecord], DeadLettersFull?) = lock.withLock {
-            let (letter, evicted) = put(event, for: route.peerName, cause, reasons)
-            guard shelf.isFull, !paused.contains(where: { $0 === route }) else { return (letter, evicted, nil) }
-            paused.append(route)
-            route.setPaused(true)
-            let full = DeadLettersFull(worker: route.peerName, letters: shelf.letters.count, bytes: shelf.bytes)
+            let (letter, evicted) = put(event, for: peer.peerName, cause, reasons)
+            guard queue.isFull, !paused.contains(where: { $0 === peer }) else { return (letter, evicted, nil) }
+            paused.append(peer)
+            peer.setPaused(true)
+            let full = DeadLettersFull(worker: peer.peerName, letters: queue.letters.count, bytes: queue.bytes)
             return (letter, evicted, full)
         }
         announce(letter, evicted)
         guard let full else { return }
-        route.pauseChanged()
+        peer.pauseChanged()
         reports.publish(full)
     }
 
@@ -55,7 +55,7 @@ package final class DeadLetterStore: @unchecked Sendable {
         isKept: Bool = false
     ) -> Bool {
         let added: (DeadLetterRecord, [DeadLetterRecord])? = lock.withLock {
-            shelf.isFull && !isKept ? nil : put(event, for: receiver, cause, reasons)
+            queue.isFull && !isKept ? nil : put(event, for: receiver, cause, reasons)
         }
         guard let (letter, evicted) = added else { return false }
         announce(letter, evicted)
@@ -78,7 +78,7 @@ package final class DeadLetterStore: @unchecked Sendable {
             reasons: reasons,
             nanosecondsSinceEpoch: WallClock.now()
         )
-        return (letter, shelf.add(letter))
+        return (letter, queue.add(letter))
     }
 
     private func announce(_ letter: DeadLetterRecord, _ evicted: [DeadLetterRecord]) {
@@ -110,21 +110,21 @@ package final class DeadLetterStore: @unchecked Sendable {
     // MARK: - Going
 
     /// Takes a letter out; ``roomWasMade()`` or ``putBack(_:)`` has to follow.
-    func take(_ number: UInt64) -> DeadLetterRecord? { lock.withLock { shelf.take(number) } }
+    func take(_ number: UInt64) -> DeadLetterRecord? { lock.withLock { queue.take(number) } }
 
     func putBack(_ letter: DeadLetterRecord) {
-        lock.withLock { shelf.putBack(letter) }
+        lock.withLock { queue.putBack(letter) }
     }
 
     /// Lets the paused peers go on, if there is room for another letter.
     func roomWasMade() {
         let resumed = lock.withLock {
-            guard !shelf.isFull else { return [Route]() }
-            for route in paused { route.setPaused(false) }
+            guard !queue.isFull else { return [Peer]() }
+            for peer in paused { peer.setPaused(false) }
             defer { paused = [] }
             return paused
         }
-        for route in resumed { route.pauseChanged() }
+        for peer in resumed { peer.pauseChanged() }
     }
 
     /// Throws a letter away.

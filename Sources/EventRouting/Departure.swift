@@ -8,11 +8,11 @@ struct Departure: HeldEvent {
     let context: EventContext
     let router: EventRouter
     /// The places in outboxes that keep the event until it is released.
-    var places: [Route.Place] = []
+    var places: [Peer.Place] = []
     /// The events that policies have taken out for it.
-    var displaced: [(route: Route, event: Displaced)] = []
+    var evicted: [(peer: Peer, event: Evicted)] = []
     /// The peers that have not taken it.
-    var losses: [NamedEvents.Loss] = []
+    var losses: [Topic.Loss] = []
     /// Whether losses that are not kept as dead letters are announced; otherwise the caller is told.
     var announcesLosses = true
     /// Whether one of the links is busy.
@@ -33,7 +33,7 @@ struct Departure: HeldEvent {
 
     func flush() {
         for place in places { place.link.flush(at: context.nanosecondsSinceEpoch, isGathered: isGathered) }
-        for (route, event) in displaced { router.wasDisplaced(event, at: route) }
+        for (peer, event) in evicted { router.wasEvicted(event, at: peer) }
         // The report of a dead letter tells of the event, so it comes after the event.
         for loss in losses {
             let isKept = router.keeps(loss)

@@ -35,14 +35,14 @@ enum LocalOutcome {
 /// Decodes the events of one name and hands them to the subscribers here.
 protocol EventReceiver: AnyObject, Sendable {
     /// - Parameters:
-    ///   - kept: the routes of the event before.
+    ///   - kept: the subscribers of the event before.
     ///   - passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns whether the
     ///     subscribers here get it too. Called once, whatever becomes of the event here.
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        keeping kept: inout KeptRoutes,
-        lane: (any InlineLane)?,
+        keeping kept: inout KeptSubscribers,
+        strand: (any InlineStrand)?,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome
@@ -65,8 +65,8 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        keeping kept: inout KeptRoutes,
-        lane: (any InlineLane)?,
+        keeping kept: inout KeptSubscribers,
+        strand: (any InlineStrand)?,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome {
@@ -77,7 +77,7 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
                     context: context,
                     from: publisher,
                     keeping: &kept,
-                    lane: lane,
+                    strand: strand,
                     passOn: passOn,
                     completion: completion
                 )

@@ -14,20 +14,20 @@ extension EventRouter {
     ///
     /// - Parameter suspects: the events that may be to blame, if they are known; nil for all open events.
     package func workerCrashed(
-        _ route: Route,
+        _ peer: Peer,
         over link: Link,
         because reason: String,
         suspects: [EventID]? = nil
     ) -> CrashLedger.Verdict {
-        let (verdict, event) = route.incarnationCrashed(link, because: reason, suspects: suspects)
+        let (verdict, event) = peer.incarnationCrashed(link, because: reason, suspects: suspects)
         if let event {
-            deadLetters?.add(event, cause: .crashes, reasons: event.strikes, from: route)
+            deadLetters?.add(event, cause: .crashes, reasons: event.strikes, from: peer)
             let reasons = event.strikes.joined(separator: "; ")
             tell(
                 event.context.id,
                 .deadLettered,
-                at: route,
-                because: "worker \"\(route.peerName)\" died of it: \(reasons)"
+                at: peer,
+                because: "worker \"\(peer.peerName)\" died of it: \(reasons)"
             )
         }
         return verdict
@@ -37,7 +37,7 @@ extension EventRouter {
     package func eventRefused(
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
-        by route: Route,
+        by peer: Peer,
         over link: Link,
         refusal: Refusal
     ) {
@@ -47,18 +47,18 @@ extension EventRouter {
         let context = link.sentContext(of: head)
         // A publisher that waits for the event gets the error, at once: the peer's receipt follows the refusal, unless
         // the peer is killed in between. Only of a caller in this process is it known that it still waits.
-        if head.wantsReceipt, tell(context.id, .refused, at: route, because: refusal.text) { return }
+        if head.wantsReceipt, tell(context.id, .refused, at: peer, because: refusal.text) { return }
         reports.publish(
             EventRefused(
                 event: name,
                 id: context.id.description,
-                worker: route.peerName,
+                worker: peer.peerName,
                 reason: refusal.text,
                 code: refusal.reason
             ),
             causedBy: context
         )
-        refusalSettled(name, by: route, reason: refusal.text) {
+        refusalSettled(name, by: peer, reason: refusal.text) {
             UndeliveredEvent(
                 name: name,
                 context: context,
@@ -72,8 +72,8 @@ extension EventRouter {
     /// Reports an event that a peer may not publish, if the peer is gone: then it cannot be told, and cannot tell
     /// others.
     package func eventWasForbidden(_ head: EventHead, over link: Link, because text: String) {
-        guard link.wasReadToEnd, let name = name(of: head.name), let peer = link.peerSource else { return }
-        let context = link.context(of: head, from: peer)
+        guard link.wasReadToEnd, let name = name(of: head.name), let source = link.peerSource else { return }
+        let context = link.context(of: head, from: source)
         reports.publish(
             EventRefused(
                 event: name,
@@ -88,12 +88,12 @@ extension EventRouter {
 
     /// The action for a handler that throws later; it keeps the event's bytes, which are gone by then otherwise.
     func refusedLater(
-        _ entry: NamedEvents,
+        _ topic: Topic,
         payload: UnsafeRawBufferPointer,
         context: EventContext
     ) -> (@Sendable (String) -> Void)? {
         guard deadLetters != nil else { return nil }
-        let event = UndeliveredEvent(name: entry.name, context: context, attempts: context.attempt, payload: payload)
+        let event = UndeliveredEvent(name: topic.name, context: context, attempts: context.attempt, payload: payload)
         return { [weak self] reason in self?.refusalSettled(event.name, by: nil, reason: reason) { event } }
     }
 
@@ -105,7 +105,7 @@ extension EventRouter {
     ///   - event: makes the event; not called if it is not kept.
     func refusalSettled(
         _ name: String,
-        by receiver: Route?,
+        by receiver: Peer?,
         reason: String,
         isKept: Bool = false,
         event: () -> UndeliveredEvent
@@ -140,17 +140,17 @@ extension EventRouter {
         _ payload: UnsafeRawBufferPointer,
         name: String,
         context: EventContext,
-        for route: Route,
+        for peer: Peer,
         because error: DeliveryError
     ) -> UndeliveredEvent? {
-        guard deadLetters != nil, error.code == .workerUnavailable, route.isGivenUp, !isSelfReport(name),
-            route.isSpecified(name, isSelfReport: false)
+        guard deadLetters != nil, error.code == .workerUnavailable, peer.isGivenUp, !isSelfReport(name),
+            peer.isSpecified(name, isSelfReport: false)
         else { return nil }
         return UndeliveredEvent(name: name, context: context, attempts: 0, payload: payload)
     }
 
     /// Keeps a lost event as a dead letter if it has to be kept and there is room; returns whether it did.
-    func keeps(_ loss: NamedEvents.Loss) -> Bool {
+    func keeps(_ loss: Topic.Loss) -> Bool {
         guard let deadLetters, let event = loss.event else { return false }
         return deadLetters.addIfRoom(
             event,
@@ -182,7 +182,7 @@ extension EventRouter {
     private func offer(_ letter: DeadLetterRecord) throws(DeliveryError) -> Redelivery.Outcome {
         let (event, attempt) = (letter.event, letter.event.attempts + 1)
         guard letter.receiver != Self.ownName else { return try handleHere(event, attempt: attempt) }
-        guard let route = route(to: letter.receiver) else {
+        guard let peer = peer(to: letter.receiver) else {
             throw DeliveryError(
                 .workerUnavailable,
                 of: event.name,
@@ -191,16 +191,16 @@ extension EventRouter {
                 "\(event.name) cannot be put back: there is no worker \"\(letter.receiver)\" any more"
             )
         }
-        let offered: Result<Route.Place, DeliveryError> = event.payload.withUnsafeBytes { payload in
+        let offered: Result<Peer.Place, DeliveryError> = event.payload.withUnsafeBytes { payload in
             do throws(DeliveryError) {
-                let place = try route.enqueue(
+                let place = try peer.enqueue(
                     event.context,
                     name: event.name,
                     attempt: attempt,
                     isHeld: false,
                     payload: payload
                 )
-                guard let place else { throw route.leaving(event.name) }
+                guard let place else { throw peer.leaving(event.name) }
                 return .success(place)
             } catch {
                 return .failure(error)
@@ -208,7 +208,7 @@ extension EventRouter {
         }
         let place = try offered.get()
         place.link.pump()
-        for displaced in place.displaced { wasDisplaced(displaced, at: route) }
+        for evicted in place.evicted { wasEvicted(evicted, at: peer) }
         return .accepted
     }
 
@@ -218,8 +218,8 @@ extension EventRouter {
         context: EventContext,
         completion: () -> any HandlingCompletion
     ) -> LocalOutcome {
-        var kept = KeptRoutes()
-        let outcome = named(name)?.fanout.deliverHere(payload, context: context, keeping: &kept, lane: nil) { _ in
+        var kept = KeptSubscribers()
+        let outcome = named(name)?.fanout.deliverHere(payload, context: context, keeping: &kept, strand: nil) { _ in
             true
         } completion: { _ in
             completion()
@@ -250,10 +250,10 @@ extension EventRouter {
         case .pending: return .accepted
         case .unwanted:
             throw DeliveryError(
-                .nobodySubscribed,
+                .noSubscriber,
                 of: event.name,
                 id: event.context.id,
-                "\(event.name) cannot be put back: nobody here subscribes to it any more"
+                "\(event.name) cannot be put back: nothing here subscribes to it any more"
             )
         case .refused(_, let reason):
             refusalSettled(event.name, by: nil, reason: reason, isKept: true) {

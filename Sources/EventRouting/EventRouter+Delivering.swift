@@ -19,33 +19,33 @@ extension EventRouter {
         context: EventContext,
         within limit: Duration
     ) async throws -> DeliveryReceipt {
-        let entry = try entry(toPublish: name)
+        let topic = try topic(toPublish: name)
         return try await publisher.awaitReceipts(of: name, context: context, within: limit) { [self] ledger, wait in
             await waitForRoom(name: name)
             try wait.beginLeaving()
             if let refusal = refusal(of: name, context) { throw refusal }
-            let start = trace.start(of: entry)
+            let start = trace.start(of: topic)
             defer { if start != 0 { trace.recorder.note(.publish, of: name, context, from: start) } }
             try payload.withUnsafeBytes { payload in
                 tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
-                try handOut(payload, of: entry, context: context, ledger, hasLeft: wait.hasLeft)
+                try handOut(payload, of: topic, context: context, ledger, hasLeft: wait.hasLeft)
             }
         }
     }
 
     private func handOut(
         _ payload: UnsafeRawBufferPointer,
-        of entry: NamedEvents,
+        of topic: Topic,
         context: EventContext,
         _ ledger: ReceiptLedger,
         hasLeft: () -> Void
     ) throws(DeliveryError) {
         let own = publisher.source.origin
-        let fanout = entry.fanout
+        let fanout = topic.fanout
         var sent = Forwarded.taken
-        var kept = KeptRoutes()
-        let outcome = fanout.deliverHere(payload, context: context, keeping: &kept, lane: nil) { held in
-            sent = entry.sendToAll(
+        var kept = KeptSubscribers()
+        let outcome = fanout.deliverHere(payload, context: context, keeping: &kept, strand: nil) { held in
+            sent = topic.sendToAll(
                 payload,
                 context: context,
                 receipts: ledger,
@@ -67,9 +67,9 @@ extension EventRouter {
         case .refused(_, let text):
             let failure = DeliveryError(
                 .refused,
-                of: entry.name,
+                of: topic.name,
                 id: context.id,
-                "\(entry.name) was refused here: \(text)",
+                "\(topic.name) was refused here: \(text)",
                 field: CBORError.field(named: text)
             )
             ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: failure))
@@ -87,24 +87,24 @@ extension EventRouter {
         payload: UnsafeRawBufferPointer,
         context: EventContext? = nil
     ) -> Result<Int, DeliveryError> {
-        let entry: NamedEvents
+        let topic: Topic
         do throws(DeliveryError) {
-            entry = try self.entry(toPublish: name)
+            topic = try self.topic(toPublish: name)
         } catch {
             return .failure(error)
         }
         let context = context ?? publisher.makeContext(causedBy: nil)
         tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
         if let refusal = refusal(of: name, context) { return .failure(refusal) }
-        let start = trace.start(of: entry)
+        let start = trace.start(of: topic)
         defer { if start != 0 { trace.recorder.note(.publish, of: name, context, from: start) } }
-        let fanout = entry.fanout
+        let fanout = topic.fanout
         let peers = fanout.targets(of: payload, except: nil)
         let targets = peers.count + fanout.attached.count
         var sent = Forwarded.taken
-        var kept = KeptRoutes()
-        let outcome = fanout.deliverHere(payload, context: context, keeping: &kept, lane: nil) { held in
-            sent = entry.sendToAll(
+        var kept = KeptSubscribers()
+        let outcome = fanout.deliverHere(payload, context: context, keeping: &kept, strand: nil) { held in
+            sent = topic.sendToAll(
                 payload,
                 context: context,
                 receipts: nil,
@@ -134,27 +134,27 @@ extension EventRouter {
         }
     }
 
-    /// The entry of a name that a caller gives instead of a type.
-    func entry(toPublish name: String) throws(DeliveryError) -> NamedEvents {
+    /// The topic of a name that a caller gives instead of a type.
+    func topic(toPublish name: String) throws(DeliveryError) -> Topic {
         if let mistake = EventName.mistake(in: name) {
             throw DeliveryError(.notEncodable, of: name, "\(name.prefix(256)) was not taken: \(mistake)")
         }
-        guard let entry = named(name) else {
+        guard let topic = named(name) else {
             throw DeliveryError(
                 .outboxFull,
                 of: name,
                 "\(name) was not taken: more than \(Self.maximumNames) event names are in use"
             )
         }
-        ensureTargets(of: entry)
-        return entry
+        ensureTargets(of: topic)
+        return topic
     }
 
     /// Returns when every peer that wants the events of this name has room for one more, or will never have any.
     package func waitForRoom(name: String) async {
-        guard let entry = names.known(name) else { return }
+        guard let topic = names.known(name) else { return }
         // A peer that takes no more events does not keep the caller waiting; the publisher learns of it.
-        for target in entry.targets where !target.hasRoom(for: name) {
+        for target in topic.targets where !target.hasRoom(for: name) {
             try? await target.waitForRoom(for: name)
         }
     }
@@ -171,8 +171,8 @@ extension EventRouter {
 
     /// Whether some peer or subscriber wants the events of this name.
     package func isWanted(_ name: String) -> Bool {
-        guard let entry = names.known(name) else { return false }
-        let fanout = entry.fanout
+        guard let topic = names.known(name) else { return false }
+        let fanout = topic.fanout
         return !fanout.targets.isEmpty || !fanout.attached.isEmpty || publisher.isWanted(name)
     }
 }

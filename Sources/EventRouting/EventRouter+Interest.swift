@@ -8,15 +8,15 @@ import Locks
 extension EventRouter: InterestObserver {
     package var isBridge: Bool { true }
 
-    func withRoutes(_ body: (inout [Route]) -> Void) {
-        lock.withLock { body(&routes) }
+    func withPeers(_ body: (inout [Peer]) -> Void) {
+        lock.withLock { body(&peers) }
     }
 
     /// Adds a peer; from now on, events in its specification are kept for it.
-    package func add(_ route: Route) { exchange(adding: [route]) }
+    package func add(_ peer: Peer) { exchange(adding: [peer]) }
 
-    /// The route to the peer of this name.
-    func route(to name: String) -> Route? { lock.withLock { routes.first { $0.peerName == name } } }
+    /// The peer of this name.
+    func peer(to name: String) -> Peer? { lock.withLock { peers.first { $0.peerName == name } } }
 
     /// Whether events of this name are reports of the bridge about itself.
     func isSelfReport(_ name: String) -> Bool { lock.withLock { selfReports.contains(EventName(name)) } }
@@ -24,17 +24,17 @@ extension EventRouter: InterestObserver {
     /// Tells the peer of a new link which names are wanted of it; from now on the peer learns of every change.
     ///
     /// - Parameter keepsWishes: whether the peer's earlier wishes count until it sends new ones.
-    package func announceInterest(to route: Route, over link: Link, keepsWishes: Bool = false) {
+    package func announceInterest(to peer: Peer, over link: Link, keepsWishes: Bool = false) {
         lock.withLock {
             let told = LinkInterest(link)
-            if keepsWishes, let wishes = route.interest.present?.asked { told.asked = wishes }
-            route.interest.begins(told, ofSuccessor: route.isSuccessor(link))
+            if keepsWishes, let wishes = peer.interest.present?.asked { told.asked = wishes }
+            peer.interest.begins(told, ofSuccessor: peer.isSuccessor(link))
             var interest = Interest()
             for name in watchedNames.map(\.text).sorted() { _ = named(name) }
             if wantsEverything {
                 interest.wanted.append(Interest.Name(number: 0, name: EventName.everything.text))
             }
-            for named in names.all where wish(for: named).isFor(route) {
+            for named in names.all where wish(for: named).isFor(peer) {
                 told.announced.insert(named.number)
                 interest.wanted.append(Interest.Name(number: named.number, name: named.name))
             }
@@ -45,51 +45,51 @@ extension EventRouter: InterestObserver {
         link.pump()
     }
 
-    /// Takes over a peer's wishes; ignores those of a process that makes room for another.
+    /// Takes in a peer's wishes; ignores those of a process that makes room for another.
     ///
     /// - Parameter replacesWishes: whether these wishes replace all earlier ones.
     package func interestReceived(
         _ interest: Interest,
-        from route: Route,
+        from peer: Peer,
         over link: Link,
         replacesWishes: Bool = false
     ) throws {
         let isPresent = try lock.withLock {
-            guard let told = route.interest.told(over: link) else { return false }
+            guard let told = peer.interest.told(over: link) else { return false }
             if replacesWishes { told.asked = [] }
             for number in interest.unwanted {
                 if let name = link.peerInterestName(of: number) { told.asked.remove(EventName(name)) }
             }
             for wanted in interest.wanted {
                 told.asked.insert(EventName(wanted.name))
-                if wanted.name != EventName.everything.text { _ = try names.entry(of: wanted.name, broughtBy: route) }
+                if wanted.name != EventName.everything.text { _ = try names.topic(of: wanted.name, broughtBy: peer) }
             }
-            return told === route.interest.present
+            return told === peer.interest.present
         }
         guard isPresent else { return }
         if replacesWishes || interest.wanted.contains(where: { $0.name == EventName.everything.text })
             || interest.wanted.count > 1 || !interest.unwanted.isEmpty
         {
-            updateTargets(changedBy: route)
-        } else if let name = interest.wanted.first?.name, let entry = named(name) {
-            updateTargets(of: [entry])
+            updateTargets(changedBy: peer)
+        } else if let name = interest.wanted.first?.name, let topic = named(name) {
+            updateTargets(of: [topic])
         }
     }
 
     /// Forgets all that a peer asked for beyond its specification: it is down until an event of its specification
     /// comes.
-    package func forgetInterest(of route: Route) {
+    package func forgetInterest(of peer: Peer) {
         let hadAny = lock.withLock {
-            defer { route.interest.present?.asked = [] }
-            return route.interest.present?.asked.isEmpty == false
+            defer { peer.interest.present?.asked = [] }
+            return peer.interest.present?.asked.isEmpty == false
         }
-        if hadAny { updateTargets(changedBy: route) }
+        if hadAny { updateTargets(changedBy: peer) }
     }
 
     /// The names that the peer has not asked for; empty if it has asked for all of them.
-    package func missingInterest(of route: Route, in names: [String], over link: Link) -> [String] {
+    package func missingInterest(of peer: Peer, in names: [String], over link: Link) -> [String] {
         lock.withLock {
-            let asked = route.interest.told(over: link)?.asked ?? []
+            let asked = peer.interest.told(over: link)?.asked ?? []
             return asked.contains(EventName.everything) ? [] : names.filter { !asked.contains(EventName($0)) }
         }
     }
@@ -100,30 +100,30 @@ extension EventRouter: InterestObserver {
     }
 
     /// As ``updateTargets()``, where only this peer's wishes have changed: with many peers that is much less work.
-    private func updateTargets(changedBy route: Route) {
-        updateTargets(of: names.all, changedBy: route)
+    private func updateTargets(changedBy peer: Peer) {
+        updateTargets(of: names.all, changedBy: peer)
     }
 
-    func updateTargets(of entries: [NamedEvents], changedBy changed: Route? = nil) {
+    func updateTargets(of topics: [Topic], changedBy changed: Peer? = nil) {
         let touched: [Link] = lock.withLock {
             guard !isStopped else { return [] }
-            for entry in entries {
-                let isSelfReport = selfReports.contains(EventName(entry.name))
-                let known = entry.hasTargets ? entry.fanout : nil
-                let targets = routes.filter {
+            for topic in topics {
+                let isSelfReport = selfReports.contains(EventName(topic.name))
+                let known = topic.hasTargets ? topic.fanout : nil
+                let targets = peers.filter {
                     if let known, let changed, $0 !== changed { return known.goes(to: $0) }
-                    return $0.wants(entry.name, isSelfReport: isSelfReport) && entry.passage.reaches($0)
+                    return $0.wants(topic.name, isSelfReport: isSelfReport) && topic.scope.reaches($0)
                 }
-                let fanout = entry.setTargets(targets, isSelfReport: isSelfReport, reports: reports)
-                let isForwarded = !targets.isEmpty || isTapped(entry.name)
+                let fanout = topic.setTargets(targets, isSelfReport: isSelfReport, reports: reports)
+                let isForwarded = !targets.isEmpty || isTapped(topic.name)
                 publisher.setForwarding(
-                    of: entry.name,
+                    of: topic.name,
                     by: self,
-                    to: isForwarded ? NamedForwarder(entry, to: fanout, of: self) : nil
+                    to: isForwarded ? TopicForwarder(topic, to: fanout, of: self) : nil
                 )
             }
-            if let entry = entries.first(where: \.isTrace) { updateTrace(entry) }
-            return updateInterest(in: entries)
+            if let topic = topics.first(where: \.isTrace) { updateTrace(topic) }
+            return updateInterest(in: topics)
         }
         trace.startTimer()
         for link in touched { link.pump() }
@@ -134,14 +134,14 @@ extension EventRouter: InterestObserver {
     }
 
     /// Queues the changes for each peer; called under `lock`.
-    private func updateInterest(in entries: [NamedEvents]) -> [Link] {
+    private func updateInterest(in topics: [Topic]) -> [Link] {
         var touched: [Link] = []
         // Looked up once for all peers.
-        let wishes = entries.map(wish(for:))
-        for route in routes {
+        let wishes = topics.map(wish(for:))
+        for peer in peers {
             // A link learns of changes only after it has been told everything.
-            for told in route.interest.all {
-                guard !told.link.hasEnded, let interest = change(of: wishes, for: route, told) else {
+            for told in peer.interest.all {
+                guard !told.link.hasEnded, let interest = change(of: wishes, for: peer, told) else {
                     continue
                 }
                 told.link.queue(.interest(interest))
@@ -152,18 +152,18 @@ extension EventRouter: InterestObserver {
     }
 
     /// The changes for a peer since it was last told; nil if there are none.
-    private func change(of wishes: [Wish], for route: Route, _ told: LinkInterest) -> Interest? {
+    private func change(of wishes: [Wish], for peer: Peer, _ told: LinkInterest) -> Interest? {
         var interest = Interest()
         for wish in wishes {
-            let entry = wish.entry
-            let isAnnounced = told.announced.contains(entry.number)
-            let isWanted = wish.isFor(route)
+            let topic = wish.topic
+            let isAnnounced = told.announced.contains(topic.number)
+            let isWanted = wish.isFor(peer)
             if isWanted, !isAnnounced {
-                told.announced.insert(entry.number)
-                interest.wanted.append(Interest.Name(number: entry.number, name: entry.name))
+                told.announced.insert(topic.number)
+                interest.wanted.append(Interest.Name(number: topic.number, name: topic.name))
             } else if !isWanted, isAnnounced {
-                told.announced.remove(entry.number)
-                interest.unwanted.append(entry.number)
+                told.announced.remove(topic.number)
+                interest.unwanted.append(topic.number)
             }
         }
         return interest.wanted.isEmpty && interest.unwanted.isEmpty ? nil : interest
@@ -171,45 +171,45 @@ extension EventRouter: InterestObserver {
 
     /// What this process and the peers want of the events of one name.
     private struct Wish {
-        let entry: NamedEvents
+        let topic: Topic
         let isWantedHere: Bool
-        let fanout: NamedEvents.Fanout
+        let fanout: Fanout
 
         /// Whether it is asked of this peer: this process or another peer wants the events.
         ///
         /// There is no echo: a peer's own wish is not asked of it.
-        func isFor(_ route: Route) -> Bool {
-            entry.passage != .local && (isWantedHere || fanout.isWanted(otherThan: route))
+        func isFor(_ peer: Peer) -> Bool {
+            topic.scope != .local && (isWantedHere || fanout.isWanted(otherThan: peer))
         }
     }
 
-    private func wish(for entry: NamedEvents) -> Wish {
-        let isWantedHere = watchedNames.contains(EventName(entry.name)) || publisher.isWanted(entry.name)
-        return Wish(entry: entry, isWantedHere: isWantedHere, fanout: entry.fanout)
+    private func wish(for topic: Topic) -> Wish {
+        let isWantedHere = watchedNames.contains(EventName(topic.name)) || publisher.isWanted(topic.name)
+        return Wish(topic: topic, isWantedHere: isWantedHere, fanout: topic.fanout)
     }
 
     package func interestMayHaveChanged(in name: String) {
-        guard let entry = named(name) else { return }
+        guard let topic = named(name) else { return }
         if let channel = publisher.channel(named: name), channel.hasSubscribers {
-            entry.setReceiver(for: channel, publisher: publisher)
+            topic.setReceiver(for: channel, publisher: publisher)
         }
         let touched = lock.withLock {
-            if entry.isTrace { updateTrace(entry) }
-            return updateInterest(in: [entry])
+            if topic.isTrace { updateTrace(topic) }
+            return updateInterest(in: [topic])
         }
         trace.startTimer()
         for link in touched { link.pump() }
     }
 
     package func channelWasMade(_ channel: AnyEventChannel) {
-        guard let entry = named(channel.name) else { return }
+        guard let topic = named(channel.name) else { return }
         if channel.eventType is any SelfReport.Type {
             lock.withLock {
                 selfReports.insert(EventName(channel.name))
-                for route in routes where route.isLeaving { route.leave(but: selfReports) }
+                for peer in peers where peer.isLeaving { peer.leave(but: selfReports) }
             }
         }
-        if channel.hasSubscribers { entry.setReceiver(for: channel, publisher: publisher) }
-        updateTargets(of: [entry])
+        if channel.hasSubscribers { topic.setReceiver(for: channel, publisher: publisher) }
+        updateTargets(of: [topic])
     }
 }

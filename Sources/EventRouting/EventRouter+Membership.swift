@@ -11,27 +11,27 @@ extension EventRouter {
     /// From now on, events in the specifications of new peers are kept for them. A leaving peer gets no more events of
     /// its specification. It still gets events that it asked for besides, such as answers, until its interest is
     /// forgotten.
-    package func exchange(adding new: [Route], leaving gone: [Route] = []) {
+    package func exchange(adding new: [Peer], leaving gone: [Peer] = []) {
         lock.withLock {
-            for route in gone { route.isLeaving = true }
-            routes += new
-            if trace.isOn { for route in new { route.setTrace(trace.recorder) } }
+            for peer in gone { peer.isLeaving = true }
+            peers += new
+            if trace.isOn { for peer in new { peer.setTrace(trace.recorder) } }
             for name in new.flatMap(\.specified) where name != EventName.everything { _ = named(name.text) }
         }
         updateTargets()
-        lock.withLock { for route in gone { route.leave(but: selfReports) } }
+        lock.withLock { for peer in gone { peer.leave(but: selfReports) } }
     }
 
     /// Forgets a peer that is gone for good, and keeps its unhandled events as dead letters; events without room there
     /// are announced.
-    package func retire(_ route: Route) {
-        remove(route)
-        let reason = "worker \"\(route.peerName)\" was removed"
-        for event in route.takeLeft() where !isSelfReport(event.name) {
+    package func retire(_ peer: Peer) {
+        remove(peer)
+        let reason = "worker \"\(peer.peerName)\" was removed"
+        for event in peer.takeLeft() where !isSelfReport(event.name) {
             let isKept =
                 deadLetters?.addIfRoom(
                     event,
-                    for: route.peerName,
+                    for: peer.peerName,
                     cause: .workerUnavailable,
                     reasons: event.strikes + [reason]
                 ) ?? false
@@ -39,7 +39,7 @@ extension EventRouter {
             losses.add(
                 event: event.name,
                 id: event.context.id,
-                link: route.peerName,
+                link: peer.peerName,
                 reason: "\(reason), and the dead letters are full"
             )
         }
@@ -48,9 +48,9 @@ extension EventRouter {
     // MARK: - A process that makes room for another
 
     /// Gives the peer another specification, which decides from now on which events are kept for it.
-    package func adopt(_ names: [String], for route: Route) {
+    package func adopt(_ names: [String], for peer: Peer) {
         lock.withLock {
-            route.specify(EventName.set(names))
+            peer.specify(EventName.set(names))
             for name in names where name != EventName.everything.text { _ = named(name) }
         }
         updateTargets()
@@ -59,23 +59,23 @@ extension EventRouter {
     /// From now on the wishes of the process count that will take the present one's place, if there is one.
     ///
     /// The present process is still told what is wanted of it: it may publish until its end.
-    package func successorTakesOver(_ route: Route) {
-        if lock.withLock({ route.interest.takeOver() }) { updateTargets() }
+    package func successorCutsOver(_ peer: Peer) {
+        if lock.withLock({ peer.interest.cutOver() }) { updateTargets() }
     }
 
     /// Called when the former process has ended and the one beside it is the present one.
-    package func successorTookOver(_ route: Route) {
-        successorTakesOver(route)
-        lock.withLock { route.interest.forgetFormer() }
+    package func successorTookOver(_ peer: Peer) {
+        successorCutsOver(peer)
+        lock.withLock { peer.interest.forgetFormer() }
     }
 
     /// Called when the process that was to take the present one's place has ended.
-    package func successorEnded(_ route: Route) {
-        lock.withLock { route.interest.forgetNext() }
+    package func successorEnded(_ peer: Peer) {
+        lock.withLock { peer.interest.forgetNext() }
     }
 }
 
-extension Route {
+extension Peer {
     /// Takes out all events that the peer has not acknowledged, oldest first; the peer has no process and will have
     /// none.
     fileprivate func takeLeft() -> [UndeliveredEvent] {

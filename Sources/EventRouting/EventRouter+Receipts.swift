@@ -5,7 +5,7 @@ package import DomainEvents
 /// Receipts of processes, for publishers that wait for them.
 extension EventRouter {
     /// - Parameter sent: nil if the event was passed on to no peer.
-    func receipt(of id: EventID, _ sent: NamedEvents.Sent?) -> Settlement.Receipt {
+    func receipt(of id: EventID, _ sent: Topic.Sent?) -> Settlement.Receipt {
         Settlement.Receipt(
             id: id,
             process: publisher.source.origin,
@@ -32,33 +32,33 @@ extension EventRouter {
 
     /// The link to the process that offered an event, if it still runs.
     private func link(to id: EventID) -> Link? {
-        route(to: id.origin)?.link(toPeerOf: id)
+        peer(to: id.origin)?.link(toPeerOf: id)
     }
 
     /// Ends the waits of publishers for this peer's receipts: it sends none until it is started again.
-    package func peerIsUnavailable(_ route: Route) {
-        let reason = "worker \"\(route.peerName)\" is unavailable: \(route.closedReason ?? "it has ended")"
-        for id in route.link.awaitedEvents { tell(id, .unavailable, at: route, because: reason) }
+    package func peerIsUnavailable(_ peer: Peer) {
+        let reason = "worker \"\(peer.peerName)\" is unavailable: \(peer.closedReason ?? "it has ended")"
+        for id in peer.link.awaitedEvents { tell(id, .unavailable, at: peer, because: reason) }
     }
 
     /// Ends the waits of publishers for these events, which went to a peer that sends no receipts.
-    package func eventsWereUnconfirmed(_ ids: [EventID], by route: Route) {
-        for id in ids { tell(id, .handled, at: route, because: "") }
+    package func eventsWereUnconfirmed(_ ids: [EventID], by peer: Peer) {
+        for id in ids { tell(id, .handled, at: peer, because: "") }
     }
 
     /// Gives a waiting publisher a receipt in the place of a peer that will not send one any more.
     ///
     /// - Returns: Whether a publisher in this process waited; whether one in another process did is not known.
     @discardableResult
-    func tell(_ id: EventID, _ outcome: Receipt.Outcome, at route: Route, because text: String) -> Bool {
+    func tell(_ id: EventID, _ outcome: Receipt.Outcome, at peer: Peer, because text: String) -> Bool {
         let receipt = Receipt(
             id: .sender(number: id.number),
-            process: route.peerName,
+            process: peer.peerName,
             outcome: outcome.rawValue,
             text: text
         )
         if receipts.receive(receipt, of: id) { return true }
-        link(to: id)?.sendReceipt(of: id, process: route.peerName, outcome: outcome, text: text)
+        link(to: id)?.sendReceipt(of: id, process: peer.peerName, outcome: outcome, text: text)
         return false
     }
 }

@@ -7,20 +7,20 @@ import Synchronization
 
 /// Decides where an event goes: to which peers, and whether to the subscribers of this process.
 ///
-/// Both sides use the same router. The host's router has a route for each worker and passes events between them without
-/// decoding them. A worker's router has one route, to the host. Interest goes the other way: the router asks each peer
+/// Both sides use the same router. The host's router has a peer for each worker and passes events between them without
+/// decoding them. A worker's router has one peer, the host. Interest goes the other way: the router asks each peer
 /// for the events that this process or another peer wants.
 package final class EventRouter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or guards itself.
 
     package let publisher: EventPublisher
     package let poller: Poller
-    /// The line of all reports of this process's bridge.
-    package let reports: ReportLine
+    /// The strand of all reports of this process's bridge.
+    package let reports: ReportStrand
     let losses: LossReporter
     let trace: TraceReporter
     let receipts = PendingReceipts()
-    let takeOverGate = TakeOverGate()
+    let recoveryGate = RecoveryGate()
     private let backlogs = BacklogWaits()
     private let isIntakeClosed = Atomic<Bool>(false)
     /// Sees every event that passes.
@@ -40,28 +40,28 @@ package final class EventRouter: @unchecked Sendable {
     /// Gets every gap that a peer reports, at its place among the events that ``tap`` sees.
     let gapTap: (@Sendable (Gap) -> Void)?
 
-    /// Serialises changes of interest; taken before any route's or link's lock.
+    /// Serialises changes of interest; taken before any peer's or link's lock.
     let lock = Lock()
     /// Whether the router has let go of the publisher: a peer that leaves afterwards changes nothing; guarded by
     /// `lock`.
     var isStopped = false
-    var routes: [Route] = []
+    var peers: [Peer] = []
     /// The names of self-reports that this process knows.
     ///
     /// A peer that asks for everything gets none of them. `EventsTraced` is one of them before this process has used
     /// it.
     var selfReports: Set<EventName> = [EventName(EventsTraced.eventName)]
 
-    /// The entries of all event names.
+    /// The topics of all event names.
     let names: EventNames
 
     /// - Parameters:
-    ///   - reports: the line of the bridge's reports; nil to make one for this router.
+    ///   - reports: the strand of the bridge's reports; nil to make one for this router.
     ///   - processName: what the process calls itself in its trace; nil for the publisher's origin.
     package init(
         publisher: EventPublisher,
         poller: Poller,
-        reports: ReportLine? = nil,
+        reports: ReportStrand? = nil,
         wantsEverything: Bool = false,
         watchedNames: Set<EventName> = [],
         deadLetters: DeadLetterStore? = nil,
@@ -81,7 +81,7 @@ package final class EventRouter: @unchecked Sendable {
         self.tap = tap
         self.tapsUnwanted = tapsUnwanted
         self.gapTap = gapTap
-        let reports = reports ?? ReportLine(publisher: publisher, poller: poller)
+        let reports = reports ?? ReportStrand(publisher: publisher, poller: poller)
         self.reports = reports
         losses = LossReporter(publisher: publisher, reports: reports, poller: poller)
         let process = processName ?? publisher.source.origin
@@ -99,7 +99,7 @@ package final class EventRouter: @unchecked Sendable {
     package func closeIntake() {
         isIntakeClosed.store(true, ordering: .relaxed)
         // A worker that is down may not be started again, and then makes no room.
-        takeOverGate.open()
+        recoveryGate.open()
     }
 
     /// Whether the router takes no more events without a cause.
@@ -107,8 +107,8 @@ package final class EventRouter: @unchecked Sendable {
 
     /// What keeps the link of a gone peer from ending, as a phrase such as `a handler of BoxProvisioned`; nil if it is
     /// nothing in particular.
-    package func whatKeeps(_ link: Link, of route: Route) -> String? {
-        if let target = takeOverGate.awaited(by: route) { return "room at worker \"\(target.peerName)\"" }
+    package func whatKeeps(_ link: Link, of peer: Peer) -> String? {
+        if let target = recoveryGate.awaited(by: peer) { return "room at worker \"\(target.peerName)\"" }
         return named(link.nameInHand).map { "a handler of \($0.name)" }
     }
 
@@ -126,7 +126,7 @@ package final class EventRouter: @unchecked Sendable {
     }
 
     /// Calls `body` once all reports and losses so far have been delivered: at once if they have been, and after
-    /// ``ReportLine/patience`` at the latest.
+    /// ``ReportStrand/waitLimit`` at the latest.
     package func whenReported(_ body: @escaping @Sendable () -> Void) {
         losses.announce()
         reports.whenPassed(body)
@@ -138,12 +138,12 @@ package final class EventRouter: @unchecked Sendable {
     /// otherwise.
     package func hostHasGone() {
         receipts.failAll(.workerUnavailable, because: "the bridge has ended")
-        takeOverGate.open()
+        recoveryGate.open()
         losses.announce()
         trace.turn(on: nil)
     }
 
-    /// Lets go of the publisher, and lets all takeovers pass the gate.
+    /// Lets go of the publisher, and lets all recoveries pass the gate.
     ///
     /// - Parameter refusal: the error text for callers that publish events which the peers wanted; nil if the publisher
     ///   is of use without the peers.
@@ -168,15 +168,15 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Works out which peers get the events of a new name: those that want everything want it too.
     ///
-    /// Called for each event, because the thread that made the name's entry may not have done it yet.
-    func ensureTargets(of entry: NamedEvents) {
-        if !entry.hasTargets { updateTargets(of: [entry]) }
+    /// Called for each event, because the thread that made the name's topic may not have done it yet.
+    func ensureTargets(of topic: Topic) {
+        if !topic.hasTargets { updateTargets(of: [topic]) }
     }
 
-    /// The entry of a name; nil if peers have made up more names than any program has.
-    func named(_ name: String) -> NamedEvents? { names.entry(of: name) }
+    /// The topic of a name; nil if peers have made up more names than any program has.
+    func named(_ name: String) -> Topic? { names.topic(of: name) }
 
-    func named(_ number: UInt64) -> NamedEvents? { names[number]?.takeUnretainedValue() }
+    func named(_ number: UInt64) -> Topic? { names[number]?.takeUnretainedValue() }
 
     var allNames: [String] { names.all.map(\.name) }
 
@@ -194,132 +194,135 @@ package final class EventRouter: @unchecked Sendable {
     package func eventReceived(
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
-        from route: Route,
+        from peer: Peer,
         over link: Link,
         in run: inout EventRun
     ) throws -> EventDisposition {
         switch head.name {
         case .number(let number):
-            guard let entry = names[number] else {
-                throw LinkViolation("event \(head.sequence) has name number \(number), which nobody gave out")
+            guard let topic = names[number] else {
+                throw LinkViolation(
+                    "event \(head.sequence) has name number \(number), which this side did not give out"
+                )
             }
-            return entry._withUnsafeGuaranteedRef {
-                eventReceived($0, head, payload: payload, from: route, over: link, in: &run)
+            return topic._withUnsafeGuaranteedRef {
+                eventReceived($0, head, payload: payload, from: peer, over: link, in: &run)
             }
         case .text(let name):
-            guard let entry = try names.entry(of: name, broughtBy: route) else {
+            guard let topic = try names.topic(of: name, broughtBy: peer) else {
                 throw LinkViolation("more than \(Self.maximumNames) event names are in use")
             }
-            return eventReceived(entry, head, payload: payload, from: route, over: link, in: &run)
+            return eventReceived(topic, head, payload: payload, from: peer, over: link, in: &run)
         }
     }
 
     private func eventReceived(
-        _ entry: NamedEvents,
+        _ topic: Topic,
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
-        from route: Route,
+        from peer: Peer,
         over link: Link,
         in run: inout EventRun
     ) -> EventDisposition {
-        ensureTargets(of: entry)
-        if entry.passage != .open, let refusal = entry.passage.refusal(of: entry.name, from: route) { return refusal }
-        guard let peer = link.peerSource else { return .handled }
-        let context = link.context(of: head, from: peer)
-        return entry.fanout(in: &run)
+        ensureTargets(of: topic)
+        if topic.scope != .open, let refusal = topic.scope.refusal(of: topic.name, from: peer) { return refusal }
+        guard let source = link.peerSource else { return .handled }
+        let context = link.context(of: head, from: source)
+        return topic.fanout(in: &run)
             ._withUnsafeGuaranteedRef {
-                dispatch(entry, head, payload: payload, context: context, to: $0, from: route, over: link, in: &run)
+                dispatch(topic, head, payload: payload, context: context, to: $0, from: peer, over: link, in: &run)
             }
     }
 
     private func dispatch(
-        _ entry: NamedEvents,
+        _ topic: Topic,
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
         context: EventContext,
         to fanout: Fanout,
-        from route: Route,
+        from peer: Peer,
         over link: Link,
         in run: inout EventRun
     ) -> EventDisposition {
-        let arrival = trace.start(of: entry)
-        link.tookInHand(name: entry.number)
-        if arrival == 0, tap == nil, let receiver = fanout.receiver, !fanout.isWanted(otherThan: route) {
-            return handOver(payload, of: entry, to: receiver, head, context, from: route, over: link, in: &run)
+        let arrival = trace.start(of: topic)
+        link.tookInHand(name: topic.number)
+        if arrival == 0, tap == nil, let receiver = fanout.receiver, !fanout.isWanted(otherThan: peer) {
+            return handOver(payload, of: topic, to: receiver, head, context, from: peer, over: link, in: &run)
         }
-        tap?(PassingEvent(name: entry.name, context: context, payload: payload, sender: route.peerName))
-        var sent: NamedEvents.Sent?
+        tap?(PassingEvent(name: topic.name, context: context, payload: payload, sender: peer.peerName))
+        var sent: Topic.Sent?
         var beginning: UInt64 = 0
-        var crowded: [Route] = []
-        let outcome = fanout.deliverHere(payload, context: context, keeping: &run.routes, lane: link.lane) { held in
-            if fanout.isWanted(otherThan: route) {
-                var passed = passOn(entry, head, payload, context, from: route, to: fanout, held: &held)
+        var crowded: [Peer] = []
+        let outcome = fanout.deliverHere(payload, context: context, keeping: &run.subscribers, strand: link.strand) {
+            held in
+            if fanout.isWanted(otherThan: peer) {
+                var passed = passOn(topic, head, payload, context, from: peer, to: fanout, held: &held)
                 if !passed.crowded.isEmpty, link.wasReadToEnd { swap(&crowded, &passed.crowded) }
                 sent = passed
             }
             if arrival == 0 { return true }
             if sent != nil || deadLetters != nil {
-                trace.recorder.note(.passing, of: entry.name, context, from: arrival, peer: route.peerName)
+                trace.recorder.note(.passing, of: topic.name, context, from: arrival, peer: peer.peerName)
             }
             beginning = MonotonicClock.now()
             return true
         } completion: { handlers in
-            let completion = settlement(of: head, context, sent, from: route, over: link).completion(
+            let completion = settlement(of: head, context, sent, from: peer, over: link).completion(
                 handlers: handlers,
-                refused: refusedLater(entry, payload: payload, context: context)
+                refused: refusedLater(topic, payload: payload, context: context)
             )
             if beginning == 0 { return completion }
-            return trace.noting(completion, of: entry.name, context, from: beginning, peer: route.peerName)
+            return trace.noting(completion, of: topic.name, context, from: beginning, peer: peer.peerName)
         }
         if beginning != 0, outcome.isOver {
-            trace.recorder.note(.handling, of: entry.name, context, from: beginning, peer: route.peerName)
+            trace.recorder.note(.handling, of: topic.name, context, from: beginning, peer: peer.peerName)
         }
-        // No window slows a peer that is gone, so the takeover of the events that it left waits here. Its events are
+        // No window slows a peer that is gone, so the recovery of the events that it left waits here. Its events are
         // settled.
-        if !crowded.isEmpty { run.routes = KeptRoutes() }
-        for target in crowded { takeOverGate.wait(route, for: target) }
-        return settled(outcome, entry, head, payload, context, sent, from: route, over: link)
+        if !crowded.isEmpty { run.subscribers = KeptSubscribers() }
+        for target in crowded { recoveryGate.wait(peer, for: target) }
+        return settled(outcome, topic, head, payload, context, sent, from: peer, over: link)
     }
 
     /// Hands an event to the subscribers here if no other peer wants it and no trace or tap sees it.
     private func handOver(
         _ payload: UnsafeRawBufferPointer,
-        of entry: NamedEvents,
+        of topic: Topic,
         to receiver: any EventReceiver,
         _ head: EventHead,
         _ context: EventContext,
-        from route: Route,
+        from peer: Peer,
         over link: Link,
         in run: inout EventRun
     ) -> EventDisposition {
-        let outcome = receiver.receive(payload, context: context, keeping: &run.routes, lane: link.lane) { _ in
+        let outcome = receiver.receive(payload, context: context, keeping: &run.subscribers, strand: link.strand) { _ in
             true
         } completion: { handlers in
-            settlement(of: head, context, nil, from: route, over: link).completion(
+            settlement(of: head, context, nil, from: peer, over: link).completion(
                 handlers: handlers,
-                refused: refusedLater(entry, payload: payload, context: context)
+                refused: refusedLater(topic, payload: payload, context: context)
             )
         }
         if case .handled(let count) = outcome, count > 0, !head.wantsReceipt { return .handled }
-        return settled(outcome, entry, head, payload, context, nil, from: route, over: link)
+        return settled(outcome, topic, head, payload, context, nil, from: peer, over: link)
     }
 
     /// Passes an event on to the other peers that want it.
     private func passOn(
-        _ entry: NamedEvents,
+        _ topic: Topic,
         _ head: EventHead,
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
-        from route: Route,
+        from peer: Peer,
         to fanout: Fanout,
         held: inout [any HeldEvent]?
-    ) -> NamedEvents.Sent {
-        entry.send(
+    ) -> Topic.Sent {
+        topic.send(
             payload,
             context: context,
-            except: route,
+            except: peer,
             wantsReceipt: head.wantsReceipt,
-            to: fanout.targets(of: payload, except: route),
+            to: fanout.targets(of: payload, except: peer),
             attached: fanout.attached,
             held: &held,
             by: self
@@ -329,13 +332,13 @@ package final class EventRouter: @unchecked Sendable {
     private func settlement(
         of head: EventHead,
         _ context: EventContext,
-        _ sent: NamedEvents.Sent?,
-        from route: Route,
+        _ sent: Topic.Sent?,
+        from peer: Peer,
         over link: Link
     ) -> Settlement {
         Settlement(
             link: link,
-            from: route,
+            from: peer,
             sequence: head.sequence.asWritten,
             receipt: head.wantsReceipt ? receipt(of: context.id, sent) : nil,
             crowded: sent?.crowded ?? [],
@@ -346,12 +349,12 @@ package final class EventRouter: @unchecked Sendable {
     /// What the link is told now of an event that all its receivers have got.
     private func settled(
         _ outcome: LocalOutcome,
-        _ entry: NamedEvents,
+        _ topic: Topic,
         _ head: EventHead,
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
-        _ sent: NamedEvents.Sent?,
-        from route: Route,
+        _ sent: Topic.Sent?,
+        from peer: Peer,
         over link: Link
     ) -> EventDisposition {
         switch outcome {
@@ -361,24 +364,24 @@ package final class EventRouter: @unchecked Sendable {
             if !head.wantsReceipt, sent?.crowded.isEmpty ?? true {
                 return outcome.handlers == 0 && isUnwanted ? .unwanted : .handled
             }
-            settlement(of: head, context, sent, from: route, over: link).handled(
+            settlement(of: head, context, sent, from: peer, over: link).handled(
                 handlers: outcome.handlers,
                 isUnwanted: isUnwanted
             )
             return .pending
         case .refused(let reason, let text):
-            refusalSettled(entry.name, by: nil, reason: text) {
-                UndeliveredEvent(name: entry.name, context: context, attempts: context.attempt, payload: payload)
+            refusalSettled(topic.name, by: nil, reason: text) {
+                UndeliveredEvent(name: topic.name, context: context, attempts: context.attempt, payload: payload)
             }
             if !head.wantsReceipt { return .refused(reason, text: text) }
-            settlement(of: head, context, sent, from: route, over: link).refused(reason, text: text)
+            settlement(of: head, context, sent, from: peer, over: link).refused(reason, text: text)
             return .pending
         }
     }
 
-    func announce(_ loss: NamedEvents.Loss, of name: String) {
+    func announce(_ loss: Topic.Loss, of name: String) {
         losses.add(event: name, id: loss.id, link: loss.peerName, reason: loss.error.description)
         guard loss.error.code == .outboxFull else { return }
-        loss.route.link.note(Gap(loss.id, name: name, reason: .full))
+        loss.peer.link.note(Gap(loss.id, name: name, reason: .full))
     }
 }

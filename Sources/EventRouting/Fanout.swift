@@ -3,18 +3,18 @@ import DomainEvents
 /// The receivers of the events of one name, as one immutable value; a change puts another value in its place.
 final class Fanout: Sendable {
     /// All peers that want the events, or a share of them, without attached peers.
-    let targets: [Route]
+    let targets: [Peer]
     /// The attached peers that want the events; nothing waits for them.
-    let attached: [Route]
+    let attached: [Peer]
     /// Chooses which of ``targets`` get an event; nil if all do.
     let pooled: PooledTargets?
     let receiver: (any EventReceiver)?
     /// The only target, if an event needs nothing but its outbox to be written; nil otherwise.
     ///
     /// ``targets`` hold it, so the reference is not counted.
-    let sole: Unmanaged<Route>?
+    let sole: Unmanaged<Peer>?
 
-    init(targets: [Route], attached: [Route], pooled: PooledTargets?, receiver: (any EventReceiver)?) {
+    init(targets: [Peer], attached: [Peer], pooled: PooledTargets?, receiver: (any EventReceiver)?) {
         self.targets = targets
         self.attached = attached
         self.pooled = pooled
@@ -23,7 +23,7 @@ final class Fanout: Sendable {
     }
 
     /// The only peer that gets an event, if the event needs nothing but its outbox to be written.
-    static func sole(among targets: [Route], _ attached: [Route]) -> Route? {
+    static func sole(among targets: [Peer], _ attached: [Peer]) -> Peer? {
         guard targets.count == 1, attached.isEmpty, !targets[0].hasPolicies else { return nil }
         return targets[0]
     }
@@ -31,20 +31,20 @@ final class Fanout: Sendable {
     var address: UInt { UInt(bitPattern: ObjectIdentifier(self)) }
 
     /// Whether this peer wants the events, or a share of them.
-    func goes(to route: Route) -> Bool {
-        targets.contains { $0 === route } || attached.contains { $0 === route }
+    func goes(to peer: Peer) -> Bool {
+        targets.contains { $0 === peer } || attached.contains { $0 === peer }
     }
 
     /// Whether a peer other than this one wants the events.
-    func isWanted(otherThan route: Route) -> Bool {
-        (pooled?.isWanted(otherThan: route) ?? targets.contains { $0 !== route })
-            || attached.contains { $0 !== route }
+    func isWanted(otherThan peer: Peer) -> Bool {
+        (pooled?.isWanted(otherThan: peer) ?? targets.contains { $0 !== peer })
+            || attached.contains { $0 !== peer }
     }
 
     /// The peers that get an event.
     ///
     /// - Parameter origin: the peer that the event came from; nil if it was published here.
-    func targets(of payload: UnsafeRawBufferPointer, except origin: Route?) -> [Route] {
+    func targets(of payload: UnsafeRawBufferPointer, except origin: Peer?) -> [Peer] {
         pooled?.targets(of: payload, except: origin) ?? targets
     }
 
@@ -52,8 +52,8 @@ final class Fanout: Sendable {
     func deliverHere(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        keeping kept: inout KeptRoutes,
-        lane: (any InlineLane)?,
+        keeping kept: inout KeptSubscribers,
+        strand: (any InlineStrand)?,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome {
@@ -62,7 +62,7 @@ final class Fanout: Sendable {
                 payload,
                 context: context,
                 keeping: &kept,
-                lane: lane,
+                strand: strand,
                 passOn: passOn,
                 completion: completion
             )

@@ -16,7 +16,7 @@ final class LossReporter: @unchecked Sendable {
     private static let interval: UInt64 = 100_000_000
 
     private let publisher: EventPublisher
-    private let reports: ReportLine
+    private let reports: ReportStrand
     private let poller: Poller
     private let lock = Lock()
     private struct Losses {
@@ -28,10 +28,10 @@ final class LossReporter: @unchecked Sendable {
 
     private var losses: [Key: Losses] = [:]
     private var isScheduled = false
-    /// Whether the announcement waits in the line of the reports; it includes losses until it is made.
-    private var isInLine = false
+    /// Whether the announcement waits in the strand of the reports; it includes losses until it is made.
+    private var isQueued = false
 
-    init(publisher: EventPublisher, reports: ReportLine, poller: Poller) {
+    init(publisher: EventPublisher, reports: ReportStrand, poller: Poller) {
         self.publisher = publisher
         self.reports = reports
         self.poller = poller
@@ -59,11 +59,11 @@ final class LossReporter: @unchecked Sendable {
         let hasNews = lock.withLock {
             guard isWanted else {
                 losses = [:]
-                isScheduled = isInLine
+                isScheduled = isQueued
                 return false
             }
-            guard !losses.isEmpty, !isInLine else { return false }
-            isInLine = true
+            guard !losses.isEmpty, !isQueued else { return false }
+            isQueued = true
             return true
         }
         if hasNews { reports.perform { self.tell() } }
@@ -74,7 +74,7 @@ final class LossReporter: @unchecked Sendable {
             defer {
                 losses = [:]
                 isScheduled = false
-                isInLine = false
+                isQueued = false
             }
             return losses
         }

@@ -11,7 +11,7 @@ final class RefusingForwarder: EventForwarder {
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
-        intake: Intake,
+        ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
         held: inout [any HeldEvent]?
     ) -> Forwarded {

@@ -16,7 +16,7 @@ final class Settlement: @unchecked Sendable {
         let id: EventID
         let process: String
         let passedOnTo: [String]
-        let losses: [NamedEvents.Loss]
+        let losses: [Topic.Loss]
     }
 
     private let link: Link
@@ -34,20 +34,20 @@ final class Settlement: @unchecked Sendable {
     ///   - backlogs: the waits for the latter.
     init(
         link: Link,
-        from origin: Route,
+        from origin: Peer,
         sequence: UInt64,
         receipt: Receipt?,
-        crowded: [Route],
+        crowded: [Peer],
         backlogs: BacklogWaits
     ) {
         self.link = link
         self.sequence = sequence
         self.receipt = receipt
         openParts = crowded.count + 1
-        for route in crowded {
+        for peer in crowded {
             // First the wait for room, then the wait for the backlog: handlers always return, so the first wait makes
             // no circle.
-            route.whenRoom { backlogs.wait(origin, for: route) { self.finishPart() } }
+            peer.whenRoom { backlogs.wait(origin, for: peer) { self.finishPart() } }
         }
     }
 

@@ -12,22 +12,22 @@ final class TraceReporter: @unchecked Sendable {
     let recorder = SpanRecorder()
     private let process: String
     private let publisher: EventPublisher
-    private let reports: ReportLine
+    private let reports: ReportStrand
     private let poller: Poller
 
     private let lock = Lock()
-    /// The name's entry, while a subscriber or a peer wants its events.
-    private var entry: NamedEvents?
+    /// The name's topic, while a subscriber or a peer wants its events.
+    private var topic: Topic?
     private var hasTimer = false
-    /// Whether a report of spans waits in the line of the reports; it includes spans until it is made.
-    private var isInLine = false
+    /// Whether a report of spans waits in the strand of the reports; it includes spans until it is made.
+    private var isQueued = false
     /// The source under which others know this process's events; nil if it is the publisher's own.
     private var knownSource: EventSource?
 
     /// How long spans are gathered.
     private static let interval: UInt64 = 20_000_000
 
-    init(process: String, publisher: EventPublisher, reports: ReportLine, poller: Poller) {
+    init(process: String, publisher: EventPublisher, reports: ReportStrand, poller: Poller) {
         self.process = process
         self.publisher = publisher
         self.reports = reports
@@ -38,20 +38,20 @@ final class TraceReporter: @unchecked Sendable {
     var isOn: Bool { recorder.isOn }
 
     /// The time, if a subscriber or a peer wants the spans of this event; otherwise 0.
-    func start(of entry: NamedEvents) -> UInt64 { recorder.isOn && !entry.isTrace ? MonotonicClock.now() : 0 }
+    func start(of topic: Topic) -> UInt64 { recorder.isOn && !topic.isTrace ? MonotonicClock.now() : 0 }
 
     /// Begins to note spans, or ceases to; ``startTimer()`` has to follow.
     ///
-    /// - Parameter wanted: the name's entry; nil to cease.
-    func turn(on wanted: NamedEvents?) {
-        lock.withLock { entry = wanted }
+    /// - Parameter wanted: the name's topic; nil to cease.
+    func turn(on wanted: Topic?) {
+        lock.withLock { topic = wanted }
         recorder.turn(on: wanted != nil)
     }
 
     /// Begins to publish, if spans are wanted and the timer does not run yet.
     func startTimer() {
         let starts = lock.withLock {
-            guard entry != nil, !hasTimer else { return false }
+            guard topic != nil, !hasTimer else { return false }
             hasTimer = true
             return true
         }
@@ -60,29 +60,29 @@ final class TraceReporter: @unchecked Sendable {
 
     private func schedule() {
         poller.schedule(after: Self.interval) { [self] in
-            let entry = lock.withLock {
-                hasTimer = self.entry != nil
-                return self.entry
+            let topic = lock.withLock {
+                hasTimer = self.topic != nil
+                return self.topic
             }
-            guard let entry else { return }
-            putInLine(entry)
+            guard let topic else { return }
+            putInStrand(topic)
             schedule()
         }
     }
 
-    private func putInLine(_ entry: NamedEvents) {
+    private func putInStrand(_ topic: Topic) {
         let isFirst = lock.withLock {
-            defer { isInLine = true }
-            return !isInLine
+            defer { isQueued = true }
+            return !isQueued
         }
         guard isFirst else { return }
         reports.perform { [self] in
-            lock.withLock { isInLine = false }
-            report(to: entry)
+            lock.withLock { isQueued = false }
+            report(to: topic)
         }
     }
 
-    private func report(to entry: NamedEvents) {
+    private func report(to topic: Topic) {
         let notes = recorder.take()
         guard !notes.spans.isEmpty || notes.dropped > 0 else { return }
         // The first event says how many spans are missing before it.
@@ -91,7 +91,7 @@ final class TraceReporter: @unchecked Sendable {
         repeat {
             let spans = rest.prefix(EventsTraced.maximumSpans)
             rest = rest.dropFirst(spans.count)
-            guard entry.hasRoom else {
+            guard topic.hasRoom else {
                 recorder.drop(spans.count + Int(clamping: dropped))
                 dropped = 0
                 continue
@@ -189,11 +189,11 @@ extension EventRouter {
     /// Turns tracing on or off, depending on whether a subscriber or a peer wants it.
     ///
     /// With `lock` held.
-    func updateTrace(_ entry: NamedEvents) {
-        let fanout = entry.fanout
-        let isWanted = publisher.isWanted(entry.name) || !fanout.targets.isEmpty || !fanout.attached.isEmpty
+    func updateTrace(_ topic: Topic) {
+        let fanout = topic.fanout
+        let isWanted = publisher.isWanted(topic.name) || !fanout.targets.isEmpty || !fanout.attached.isEmpty
         guard isWanted != trace.isOn else { return }
-        trace.turn(on: isWanted ? entry : nil)
-        for route in routes { route.setTrace(isWanted ? trace.recorder : nil) }
+        trace.turn(on: isWanted ? topic : nil)
+        for peer in peers { peer.setTrace(isWanted ? trace.recorder : nil) }
     }
 }

@@ -120,7 +120,7 @@ final class JournalReading {
             isChecked = true
             let (core, cursor) = (core, cursor)
             let steps = await withCheckedContinuation { continuation in
-                LineExecutor.anywhere.schedule {
+                StrandExecutor.anywhere.schedule {
                     continuation.resume(returning: Result { () throws(JournalError) in try cursor.read(to: horizon) })
                 }
             }

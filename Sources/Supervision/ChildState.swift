@@ -1,7 +1,7 @@
 /// Says where a child is in its life.
 public enum ChildState: Hashable, Sendable {
     /// It was never started.
-    case idle
+    case notStarted
 
     /// Its process is being started, or has started and is not ready yet.
     case starting
@@ -33,7 +33,7 @@ public enum ChildState: Hashable, Sendable {
     /// Whether the child is down and only a request brings it back.
     public var isAtRest: Bool {
         switch self {
-        case .idle, .stopped, .gaveUp: true
+        case .notStarted, .stopped, .gaveUp: true
         case .starting, .ready, .draining, .stopping, .backingOff, .dormant: false
         }
     }
@@ -43,7 +43,7 @@ extension ChildState: CustomStringConvertible {
     /// A word or two for a status line, such as `ready` or `backing off (attempt 2)`.
     public var description: String {
         switch self {
-        case .idle: "idle"
+        case .notStarted: "not started"
         case .starting: "starting"
         case .ready: "ready"
         case .draining: "draining"

@@ -9,7 +9,7 @@ public struct ChildStatus: Hashable, Sendable {
     /// The process id, while there is a process.
     public var pid: Int32?
 
-    /// How often it was started; the number of its present or last incarnation, counted from 1.
+    /// How often it was started; the number of its present or last start, counted from 1.
     public var starts: Int
 
     /// How often it was started again without a request.
@@ -95,7 +95,7 @@ public struct ChildDeath: Hashable, Sendable {
     public var time: Duration
 
     /// Which start it was, counted from 1.
-    public var incarnation: Int
+    public var start: Int
 
     /// Why it ended.
     public var reason: ExitReason
@@ -109,13 +109,13 @@ public struct ChildDeath: Hashable, Sendable {
     /// Makes an entry.
     public init(
         time: Duration,
-        incarnation: Int,
+        start: Int,
         reason: ExitReason,
         wasAsked: Bool,
         usage: ResourceUsage? = nil
     ) {
         self.time = time
-        self.incarnation = incarnation
+        self.start = start
         self.reason = reason
         self.wasAsked = wasAsked
         self.usage = usage

@@ -33,7 +33,7 @@ package enum ReplacementOutcome: Hashable, Sendable {
 struct Replacement: Sendable {
     let request: ReplacementRequest
     /// The number of its start.
-    let incarnation: Int
+    let start: Int
     /// How long it has for its start.
     var time: TimeLimit
     var phase = Phase.spawning
@@ -41,9 +41,9 @@ struct Replacement: Sendable {
     /// What the replacement comes to, once that is decided: set when the process is only to end.
     var outcome: ReplacementOutcome?
 
-    init(_ request: ReplacementRequest, incarnation: Int, launchedAt: Duration) {
+    init(_ request: ReplacementRequest, start: Int, launchedAt: Duration) {
         self.request = request
-        self.incarnation = incarnation
+        self.start = start
         time = TimeLimit(launchedAt: launchedAt)
     }
 
@@ -67,6 +67,6 @@ struct Replacement: Sendable {
     }
 
     var status: ChildReplacement {
-        ChildReplacement(start: incarnation, pid: pid, isReady: phase == .ready)
+        ChildReplacement(start: start, pid: pid, isReady: phase == .ready)
     }
 }

@@ -7,7 +7,7 @@ public struct ShutdownSequence: Hashable, Sendable {
     public enum Step: Hashable, Sendable {
         /// Asks the child over its link to finish what it has and to say goodbye.
         ///
-        /// This is left out for a child that is not ready, and when stopping is hurried.
+        /// This is left out for a child that is not ready, and when the stop is escalated.
         case drain(grace: Duration)
 
         /// Sends the child a signal.

@@ -1,11 +1,11 @@
 /// One child as the supervisor's state machine sees it.
 struct SupervisedChild: Sendable {
     var specification: ChildSpecification
-    var phase = Phase.idle
+    var phase = Phase.notStarted
     /// What becomes of it after its present process has ended.
     var intent = Intent.run
     /// The number of its present or last start.
-    var incarnation = 0
+    var start = 0
     /// The highest number that was given to a start, even to one that came to nothing.
     var launches = 0
     /// The process that is to take the place of the present one.
@@ -40,11 +40,11 @@ struct SupervisedChild: Sendable {
 
     init(_ specification: ChildSpecification) {
         self.specification = specification
-        reported = ChildStatus(name: specification.name, state: .idle)
+        reported = ChildStatus(name: specification.name, state: .notStarted)
     }
 
     enum Phase: Hashable, Sendable {
-        case idle
+        case notStarted
         /// To be launched as soon as its turn comes.
         case queued
         /// A process was requested; whether there is one is not known yet. `thenStop`: how to end it if there is.
@@ -96,7 +96,7 @@ struct SupervisedChild: Sendable {
     var isLive: Bool {
         switch phase {
         case .spawning, .starting, .ready, .stopping: true
-        case .idle, .queued, .backingOff, .waiting, .dormant, .stopped, .gaveUp: false
+        case .notStarted, .queued, .backingOff, .waiting, .dormant, .stopped, .gaveUp: false
         }
     }
 
@@ -104,7 +104,7 @@ struct SupervisedChild: Sendable {
     var isAtWork: Bool {
         switch phase {
         case .spawning(thenStop: nil), .starting, .ready: intent == .run
-        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: false
+        case .notStarted, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: false
         }
     }
 
@@ -128,7 +128,7 @@ struct SupervisedChild: Sendable {
     var isToBeStarted: Bool {
         switch phase {
         case .queued, .backingOff, .waiting, .dormant: true
-        case .idle, .spawning, .starting, .ready, .stopping, .stopped, .gaveUp: false
+        case .notStarted, .spawning, .starting, .ready, .stopping, .stopped, .gaveUp: false
         }
     }
 
@@ -137,7 +137,7 @@ struct SupervisedChild: Sendable {
         switch phase {
         case .queued, .spawning, .starting, .backingOff, .waiting: true
         case .stopping: intent == .run || intent == .restart || intent == .rejoin || intent == .handOver
-        case .idle, .ready, .dormant, .stopped, .gaveUp: false
+        case .notStarted, .ready, .dormant, .stopped, .gaveUp: false
         }
     }
 
@@ -147,13 +147,13 @@ struct SupervisedChild: Sendable {
         case .starting(let token): token
         case .backingOff(let token, _): token
         case .stopping(let stopping): stopping.timer
-        case .idle, .queued, .spawning, .ready, .waiting, .dormant, .stopped, .gaveUp: nil
+        case .notStarted, .queued, .spawning, .ready, .waiting, .dormant, .stopped, .gaveUp: nil
         }
     }
 
     func state(groupRestart: GroupRestart?) -> ChildState {
         switch phase {
-        case .idle: .idle
+        case .notStarted: .notStarted
         case .queued, .starting, .spawning(thenStop: nil): .starting
         case .spawning: .stopping
         case .ready: .ready
@@ -171,7 +171,7 @@ struct SupervisedChild: Sendable {
             name: specification.name,
             state: state(groupRestart: groupRestart),
             pid: ended == nil ? pid : nil,
-            starts: incarnation,
+            starts: start,
             restarts: restarts,
             lastExit: lastExit,
             deaths: deaths,
@@ -184,7 +184,7 @@ struct SupervisedChild: Sendable {
     mutating func recordDeath(of reason: ExitReason, at now: Duration, wasAsked: Bool) {
         lastExit = reason
         diedOf = reason
-        deaths.append(ChildDeath(time: now, incarnation: incarnation, reason: reason, wasAsked: wasAsked))
+        deaths.append(ChildDeath(time: now, start: start, reason: reason, wasAsked: wasAsked))
         if deaths.count > ChildStatus.deathTallyLimit { deaths.removeFirst() }
     }
 }

@@ -65,7 +65,7 @@ package final class Supervisor: @unchecked Sendable {
     /// Makes a stop quicker: the first call ends all at once without draining, the second ends them by SIGKILL.
     ///
     /// Begins the stop if it has not begun.
-    package func stopHurried() { take(.stopHurried) }
+    package func stopEscalated() { take(.stopEscalated) }
 
     /// Starts a child anew, with its failures forgotten; a live child is stopped first.
     package func restartRequested(index: Int) { take(.restartRequested(index: index)) }
@@ -100,25 +100,25 @@ package final class Supervisor: @unchecked Sendable {
     // MARK: News of a child's process
 
     /// There is a process now; its deadline to be ready begins to run.
-    package func childSpawned(index: Int, incarnation: Int, pid: Int32) {
-        take(.childSpawned(index: index, incarnation: incarnation, pid: pid))
+    package func childSpawned(index: Int, start: Int, pid: Int32) {
+        take(.childSpawned(index: index, start: start, pid: pid))
     }
 
     /// There is no process; the reason says why.
-    package func childSpawnFailed(index: Int, incarnation: Int, reason: ExitReason) {
-        take(.childSpawnFailed(index: index, incarnation: incarnation, reason: reason))
+    package func childSpawnFailed(index: Int, start: Int, reason: ExitReason) {
+        take(.childSpawnFailed(index: index, start: start, reason: reason))
     }
 
     /// It has finished its handshake and subscribed to what it has to.
-    package func childBecameReady(index: Int, incarnation: Int) {
-        take(.childBecameReady(index: index, incarnation: incarnation))
+    package func childBecameReady(index: Int, start: Int) {
+        take(.childBecameReady(index: index, start: start))
     }
 
     /// Its process has ended, but the environment still sees to what the process has left.
     ///
-    /// It is not started again before ``childExited(index:incarnation:reason:isOrderly:blame:)``.
-    package func childProcessEnded(index: Int, incarnation: Int, reason: ExitReason) {
-        take(.childProcessEnded(index: index, incarnation: incarnation, reason: reason))
+    /// It is not started again before ``childExited(index:start:reason:isOrderly:blame:)``.
+    package func childProcessEnded(index: Int, start: Int, reason: ExitReason) {
+        take(.childProcessEnded(index: index, start: start, reason: reason))
     }
 
     /// Its process has ended; the environment calls this for each spawned process once nothing is left of it.
@@ -128,45 +128,45 @@ package final class Supervisor: @unchecked Sendable {
     ///   - blame: whether the end counts towards giving the child up, or gives it up at once.
     package func childExited(
         index: Int,
-        incarnation: Int,
+        start: Int,
         reason: ExitReason,
         isOrderly: Bool = false,
         blame: ExitBlame = .child
     ) {
         take(
-            .childExited(index: index, incarnation: incarnation, reason: reason, isOrderly: isOrderly, blame: blame)
+            .childExited(index: index, start: start, reason: reason, isOrderly: isOrderly, blame: blame)
         )
     }
 
     /// It did what it must not do: it is ended, and this reason is remembered.
-    package func childViolated(index: Int, incarnation: Int, reason: ExitReason) {
-        take(.childViolated(index: index, incarnation: incarnation, reason: reason))
+    package func childViolated(index: Int, start: Int, reason: ExitReason) {
+        take(.childViolated(index: index, start: start, reason: reason))
     }
 
     /// It gave no sign of life for longer than its heartbeat allows.
-    package func heartbeatMissed(index: Int, incarnation: Int, after time: Duration, busyWith: String? = nil) {
-        take(.heartbeatMissed(index: index, incarnation: incarnation, after: time, busyWith: busyWith))
+    package func heartbeatMissed(index: Int, start: Int, after time: Duration, busyWith: String? = nil) {
+        take(.heartbeatMissed(index: index, start: start, after: time, busyWith: busyWith))
     }
 
     /// It had not finished this event when the deadline of its handlers had passed.
-    package func handlerTimedOut(index: Int, incarnation: Int, event: String, after time: Duration) {
-        take(.handlerTimedOut(index: index, incarnation: incarnation, event: event, after: time))
+    package func handlerTimedOut(index: Int, start: Int, event: String, after time: Duration) {
+        take(.handlerTimedOut(index: index, start: start, event: event, after: time))
     }
 
     /// Its goodbye came, whether or not it was asked to end; its process has yet to end.
-    package func childDrained(index: Int, incarnation: Int) {
-        take(.childDrained(index: index, incarnation: incarnation))
+    package func childDrained(index: Int, start: Int) {
+        take(.childDrained(index: index, start: start))
     }
 
     /// It asks for this much time from now to become ready or to drain, or for none; and says what it is at, or nothing
     /// new.
-    package func childAskedForTime(index: Int, incarnation: Int, more: Duration, because reason: String = "") {
-        take(.childAskedForTime(index: index, incarnation: incarnation, more: more, because: reason))
+    package func childAskedForTime(index: Int, start: Int, more: Duration, because reason: String = "") {
+        take(.childAskedForTime(index: index, start: start, more: more, because: reason))
     }
 
     /// It is on demand, and has had nothing to do for its idle time; what comes from now on waits for its next start.
-    package func childIdled(index: Int, incarnation: Int) {
-        take(.childIdled(index: index, incarnation: incarnation))
+    package func childIdled(index: Int, start: Int) {
+        take(.childIdled(index: index, start: start))
     }
 
     /// Something waits for a child: the answer to `watchDemand`.
@@ -193,7 +193,7 @@ package final class Supervisor: @unchecked Sendable {
     /// lets go.
     private func timerFired(_ token: TimerToken) {
         let late = lock.withLock { machine.childThatIsLate(by: token) }
-        if let late, environment?.isBeingDebugged(index: late.index, incarnation: late.incarnation) == true {
+        if let late, environment?.isBeingDebugged(index: late.index, start: late.start) == true {
             take(late.grace)
         } else {
             take(.timerFired(token))
@@ -211,17 +211,17 @@ package final class Supervisor: @unchecked Sendable {
 
     private func perform(_ action: SupervisorAction, in environment: any SupervisorEnvironment) {
         switch action {
-        case .spawn(let index, let incarnation): environment.launch(index: index, incarnation: incarnation)
+        case .spawn(let index, let start): environment.launch(index: index, start: start)
         case .sendDrain(let index, let grace): environment.drain(index: index, within: grace)
         case .watchDemand(let index): environment.watchDemand(index: index)
         case .signal(let index, let signal): environment.signal(index: index, signal)
-        case .spawnSuccessor(let index, let incarnation, let request):
-            environment.launchSuccessor(index: index, incarnation: incarnation, request: request)
+        case .spawnSuccessor(let index, let start, let request):
+            environment.launchSuccessor(index: index, start: start, request: request)
         case .signalSuccessor(let index, let signal): environment.signalSuccessor(index: index, signal)
         case .adoptSpecification(let index, let request):
             environment.adoptSpecification(index: index, request: request)
         case .keepEvents(let index): environment.keepEvents(index: index)
-        case .takeOver(let index, let incarnation): environment.takeOver(index: index, incarnation: incarnation)
+        case .cutOver(let index, let start): environment.cutOver(index: index, start: start)
         case .concludeReplacement(let request, let outcome):
             environment.replacementConcluded(request: request, outcome)
         case .startTimer(let token, let delay): startTimer(token, after: delay, in: environment)

@@ -1,19 +1,19 @@
 /// What a supervisor's state machine wants done.
 package enum SupervisorAction: Hashable, Sendable {
     /// Start a process; `childSpawned` or `childSpawnFailed` answers it, sooner or later.
-    case spawn(index: Int, incarnation: Int)
+    case spawn(index: Int, start: Int)
     /// Ask a child to finish what it has within this time, and to say goodbye.
     case sendDrain(index: Int, within: Duration)
     case signal(index: Int, ChildSignal)
     /// Start a process beside a child's present one, by the specification of this request; answered as `spawn` is.
-    case spawnSuccessor(index: Int, incarnation: Int, request: Int)
+    case spawnSuccessor(index: Int, start: Int, request: Int)
     case signalSuccessor(index: Int, ChildSignal)
     /// Use the specification of this request from now on: for later starts, and for what is kept for the child.
     case adoptSpecification(index: Int, request: Int)
     /// Let nothing more go to the present process: what comes is for the process that takes its place.
     case keepEvents(index: Int)
     /// The present process has ended: the one beside it does the child's work from now on.
-    case takeOver(index: Int, incarnation: Int)
+    case cutOver(index: Int, start: Int)
     /// Tell the caller that asked for a replacement under this number.
     case concludeReplacement(request: Int, ReplacementOutcome)
     /// Call `demandArose` when something waits for a child, at once if something does already.

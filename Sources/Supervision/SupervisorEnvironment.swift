@@ -8,7 +8,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     var now: Duration { get }
 
     /// Starts a process for a child; `childSpawned` or `childSpawnFailed` answers it, from inside the call or later.
-    func launch(index: Int, incarnation: Int)
+    func launch(index: Int, start: Int)
 
     /// Asks a child over its link to finish within this time and to say goodbye.
     func drain(index: Int, within grace: Duration)
@@ -21,12 +21,12 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
 
     /// Whether a debugger holds the process of a child's start, so that it may stand still for as long as a person
     /// thinks.
-    func isBeingDebugged(index: Int, incarnation: Int) -> Bool
+    func isBeingDebugged(index: Int, start: Int) -> Bool
 
     /// Starts a process beside a child's present one, by the specification of this request.
     ///
-    /// It is answered as ``launch(index:incarnation:)`` is.
-    func launchSuccessor(index: Int, incarnation: Int, request: Int)
+    /// It is answered as ``launch(index:start:)`` is.
+    func launchSuccessor(index: Int, start: Int, request: Int)
 
     /// Sends a signal to the process beside a child's present one.
     func signalSuccessor(index: Int, _ signal: ChildSignal)
@@ -38,7 +38,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     func keepEvents(index: Int)
 
     /// Lets the process beside the present one do the child's work, now that the present one has ended.
-    func takeOver(index: Int, incarnation: Int)
+    func cutOver(index: Int, start: Int)
 
     /// What has become of a replacement; told once for each request.
     func replacementConcluded(request: Int, _ outcome: ReplacementOutcome)
@@ -65,7 +65,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
 }
 
 extension SupervisorEnvironment {
-    package func isBeingDebugged(index: Int, incarnation: Int) -> Bool { false }
+    package func isBeingDebugged(index: Int, start: Int) -> Bool { false }
 }
 
 /// A timer that can be called off.

@@ -1,28 +1,28 @@
 /// What can happen to a supervisor, in the words of its state machine.
 ///
-/// News of a child's process carries its incarnation, as `spawn` gave it: news of a dead incarnation may arrive late,
-/// and must not be taken for news of the next one.
+/// News of a child's process carries the number of its start, as `spawn` gave it: news of a dead process may arrive
+/// late, and must not be taken for news of the next one.
 package enum SupervisorInput: Hashable, Sendable {
     case startRequested
-    case childSpawned(index: Int, incarnation: Int, pid: Int32)
-    case childSpawnFailed(index: Int, incarnation: Int, reason: ExitReason)
-    case childBecameReady(index: Int, incarnation: Int)
+    case childSpawned(index: Int, start: Int, pid: Int32)
+    case childSpawnFailed(index: Int, start: Int, reason: ExitReason)
+    case childBecameReady(index: Int, start: Int)
     /// Its process has ended, but the environment still sees to what it has left; its `childExited` follows.
-    case childProcessEnded(index: Int, incarnation: Int, reason: ExitReason)
+    case childProcessEnded(index: Int, start: Int, reason: ExitReason)
     /// Nothing is left of it. `isOrderly`: it had said goodbye.
-    case childExited(index: Int, incarnation: Int, reason: ExitReason, isOrderly: Bool, blame: ExitBlame)
+    case childExited(index: Int, start: Int, reason: ExitReason, isOrderly: Bool, blame: ExitBlame)
     /// It did what it must not do; it is ended, and this reason is remembered.
-    case childViolated(index: Int, incarnation: Int, reason: ExitReason)
-    case heartbeatMissed(index: Int, incarnation: Int, after: Duration, busyWith: String? = nil)
+    case childViolated(index: Int, start: Int, reason: ExitReason)
+    case heartbeatMissed(index: Int, start: Int, after: Duration, busyWith: String? = nil)
     /// An event was longer in its handlers than their deadline allows.
-    case handlerTimedOut(index: Int, incarnation: Int, event: String, after: Duration)
+    case handlerTimedOut(index: Int, start: Int, event: String, after: Duration)
     /// Its goodbye came, whether or not it was asked to end.
-    case childDrained(index: Int, incarnation: Int)
+    case childDrained(index: Int, start: Int)
     /// It asks for this much time from now to become ready or to drain, or for none; and says what it is at, or nothing
     /// new.
-    case childAskedForTime(index: Int, incarnation: Int, more: Duration, because: String = "")
+    case childAskedForTime(index: Int, start: Int, more: Duration, because: String = "")
     /// It is on demand, has had nothing to do for its idle time, and gets nothing more.
-    case childIdled(index: Int, incarnation: Int)
+    case childIdled(index: Int, start: Int)
     /// Something has come for a child that was watched for it.
     case demandArose(index: Int)
     case timerFired(TimerToken)
@@ -42,22 +42,22 @@ package enum SupervisorInput: Hashable, Sendable {
     case removeChildRequested(index: Int)
     case stopRequested
     /// The stop is to be quicker: the first time all are ended at once without draining, the second time by SIGKILL.
-    case stopHurried
+    case stopEscalated
 }
 
 extension SupervisorInput {
     /// The start that it brings news of; nil if it is about no start.
-    var subject: (index: Int, incarnation: Int)? {
+    var subject: (index: Int, start: Int)? {
         switch self {
-        case .childSpawned(let index, let incarnation, _), .childSpawnFailed(let index, let incarnation, _),
-            .childBecameReady(let index, let incarnation), .childProcessEnded(let index, let incarnation, _),
-            .childExited(let index, let incarnation, _, _, _),
-            .childViolated(let index, let incarnation, _), .heartbeatMissed(let index, let incarnation, _, _),
-            .handlerTimedOut(let index, let incarnation, _, _), .childDrained(let index, let incarnation),
-            .childAskedForTime(let index, let incarnation, _, _), .childIdled(let index, let incarnation):
-            (index, incarnation)
+        case .childSpawned(let index, let start, _), .childSpawnFailed(let index, let start, _),
+            .childBecameReady(let index, let start), .childProcessEnded(let index, let start, _),
+            .childExited(let index, let start, _, _, _),
+            .childViolated(let index, let start, _), .heartbeatMissed(let index, let start, _, _),
+            .handlerTimedOut(let index, let start, _, _), .childDrained(let index, let start),
+            .childAskedForTime(let index, let start, _, _), .childIdled(let index, let start):
+            (index, start)
         case .startRequested, .demandArose, .timerFired, .restartRequested, .replaceRequested, .replacementCalledOff,
-            .stopChildRequested, .giveUpRequested, .stopRequested, .stopHurried, .childrenAdded, .startChildRequested,
+            .stopChildRequested, .giveUpRequested, .stopRequested, .stopEscalated, .childrenAdded, .startChildRequested,
             .removeChildRequested:
             nil
         }

@@ -32,7 +32,7 @@ extension SupervisedChild {
     fileprivate var isActive: Bool {
         switch phase {
         case .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant: true
-        case .idle, .stopped, .gaveUp: false
+        case .notStarted, .stopped, .gaveUp: false
         }
     }
 }

@@ -5,15 +5,15 @@ extension SupervisorStateMachine {
         switch children[index].phase {
         case .spawning(thenStop: nil): children[index].phase = .spawning(thenStop: sequence)
         case .starting, .ready: beginEnding(index, by: sequence)
-        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
+        case .notStarted, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
     mutating func beginEnding(_ index: Int, by sequence: ShutdownSequence) {
         cancelTimer(of: index)
-        var steps = hurries < 2 ? sequence.steps : []
+        var steps = escalations < 2 ? sequence.steps : []
         // A child that is not ready has no link over which it can be asked.
-        if hurries > 0 || children[index].phase != .ready { steps.removeAll(where: \.isDrain) }
+        if escalations > 0 || children[index].phase != .ready { steps.removeAll(where: \.isDrain) }
         children[index].phase = .stopping(SupervisedChild.Stopping(remaining: steps))
         takeNextStep(index)
     }
@@ -72,7 +72,7 @@ extension SupervisorStateMachine {
             cancelTimer(of: index)
             stopping.timer = startTimer(after: ShutdownSequence.exitGrace)
             children[index].phase = .stopping(stopping)
-        case .idle, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
+        case .notStarted, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
@@ -85,7 +85,7 @@ extension SupervisorStateMachine {
             cancelTimer(of: index)
             children[index].phase = .stopping(.ended)
             children[index].ended = reason
-        case .idle, .queued, .spawning, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
+        case .notStarted, .queued, .spawning, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
@@ -97,7 +97,7 @@ extension SupervisorStateMachine {
         if children[index].isLive {
             children[index].intent = .stop
             end(index, by: children[index].specification.shutdown)
-        } else if children[index].isToBeStarted || children[index].phase == .idle {
+        } else if children[index].isToBeStarted || children[index].phase == .notStarted {
             cancelTimer(of: index)
             children[index].phase = .stopped
         }
@@ -107,7 +107,7 @@ extension SupervisorStateMachine {
     ///
     /// - Parameter why: what a start that this breaks off is told about the child that it waits for.
     mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
-        guard mode == .idle || mode == .running else { return }
+        guard mode == .notStarted || mode == .running else { return }
         mode = .stopping
         if startupIsOpen, let index = children.firstIndex(where: \.isMissing) {
             failStartup(index, why)
@@ -116,7 +116,7 @@ extension SupervisorStateMachine {
         groupRestart = nil
         for index in children.indices {
             children[index].isWanted = false
-            if children[index].isToBeStarted || children[index].phase == .idle {
+            if children[index].isToBeStarted || children[index].phase == .notStarted {
                 cancelTimer(of: index)
                 children[index].phase = .stopped
             } else if children[index].isLive, !children[index].isBeingGivenUp {
@@ -125,19 +125,19 @@ extension SupervisorStateMachine {
         }
     }
 
-    mutating func hurry() {
+    mutating func escalate() {
         guard mode == .stopping else { return }
-        hurries += 1
+        escalations += 1
         for index in children.indices.reversed() {
-            if hurries > 1 { killSuccessor(index) }
+            if escalations > 1 { killSuccessor(index) }
             switch children[index].phase {
             case .spawning, .starting, .ready: end(index, by: children[index].specification.shutdown)
-            case .stopping where hurries > 1: kill(index)
+            case .stopping where escalations > 1: kill(index)
             case .stopping(var stopping) where stopping.isDraining:
                 stopping.remaining.removeAll(where: \.isDrain)
                 children[index].phase = .stopping(stopping)
                 takeNextStep(index)
-            case .idle, .queued, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
+            case .notStarted, .queued, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
             }
         }
     }

@@ -11,7 +11,9 @@ extension SupervisorStateMachine {
 
     /// Starts a child that was added; before the supervisor's own start, the child waits for that.
     mutating func startAdded(_ index: Int) {
-        guard children.indices.contains(index), children[index].phase == .idle, mode != .idle else { return }
+        guard children.indices.contains(index), children[index].phase == .notStarted, mode != .notStarted else {
+            return
+        }
         guard mode == .running, !isEndingWithSignificant else {
             children[index].phase = .stopped
             return

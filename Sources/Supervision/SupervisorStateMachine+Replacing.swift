@@ -17,9 +17,9 @@ extension SupervisorStateMachine {
             return conclude(request, .exchanged)
         }
         children[index].launches += 1
-        let incarnation = children[index].launches
-        children[index].replacement = Replacement(request, incarnation: incarnation, launchedAt: now)
-        actions.append(.spawnSuccessor(index: index, incarnation: incarnation, request: request.number))
+        let start = children[index].launches
+        children[index].replacement = Replacement(request, start: start, launchedAt: now)
+        actions.append(.spawnSuccessor(index: index, start: start, request: request.number))
     }
 
     /// The caller of the replacement wants it no longer; a replacement that is handing over goes on.
@@ -53,7 +53,7 @@ extension SupervisorStateMachine {
         guard children[index].isLive else {
             // The present process has crashed, and its next start had yet to come.
             cancelTimer(of: index)
-            return takeOver(index, from: nil)
+            return cutOver(index, from: nil)
         }
         children[index].intent = .handOver
         end(index, by: ShutdownSequence(steps: steps))
@@ -62,13 +62,13 @@ extension SupervisorStateMachine {
     /// The present process has ended: the new one does its work.
     ///
     /// - Parameter old: the process that has ended; nil if there was none.
-    mutating func takeOver(_ index: Int, from old: Int32?) {
+    mutating func cutOver(_ index: Int, from old: Int32?) {
         guard let next = children[index].replacement else { return }
         children[index].replacement = nil
         children[index].phase = .ready
         children[index].intent = .run
         children[index].isWanted = false
-        children[index].incarnation = next.incarnation
+        children[index].start = next.start
         children[index].pid = next.pid
         children[index].verdict = nil
         children[index].saidGoodbye = false
@@ -78,7 +78,7 @@ extension SupervisorStateMachine {
         children[index].failures = 0
         children[index].window.clear()
         children[index].wasReady = true
-        actions.append(.takeOver(index: index, incarnation: next.incarnation))
+        actions.append(.cutOver(index: index, start: next.start))
         conclude(next.request, .replaced(old: old, new: next.pid))
     }
 
@@ -100,7 +100,7 @@ extension SupervisorStateMachine {
         if mode != .running { return .failed("all are being stopped") }
         switch (child.phase, child.intent) {
         case (.dormant, _), (.stopping, .rest): return .exchanged
-        case (.idle, _), (.stopped, _): return .failed("it has stopped")
+        case (.notStarted, _), (.stopped, _): return .failed("it has stopped")
         case (.gaveUp(let why), _): return .failed("it was given up: \(why)")
         case (.waiting, _): return .failed("it is being restarted along with its siblings")
         case (.queued, _), (.backingOff, _): return nil

@@ -18,7 +18,7 @@ extension SupervisorStateMachine {
         case .rejoin: children[index].phase = child.specification.restart == .temporary ? .stopped : .waiting
         case .restart: children[index].phase = .queued
         case .rest: fallDormant(index)
-        case .handOver: takeOver(index, from: child.pid)
+        case .handOver: cutOver(index, from: child.pid)
         case .run: settleUnaskedEnd(index, reason, isNormal: isNormal, blame: blame)
         }
     }
@@ -115,7 +115,7 @@ extension SupervisorStateMachine {
         sharedWindow.clear()
         children[index].isWanted = true
         switch children[index].phase {
-        case .idle, .dormant, .stopped: queueAnew(index)
+        case .notStarted, .dormant, .stopped: queueAnew(index)
         case .gaveUp:
             // Children that were given up because of each other come back together.
             for sibling in strategy.restartSet(of: index, count: children.count) where !children[sibling].isRemoved {

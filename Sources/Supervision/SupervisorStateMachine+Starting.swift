@@ -1,9 +1,9 @@
 /// How children come up: the supervisor's start, launches, and what a new process tells.
 extension SupervisorStateMachine {
     mutating func start() {
-        guard mode == .idle || mode == .stopped else { return }
+        guard mode == .notStarted || mode == .stopped else { return }
         mode = .running
-        hurries = 0
+        escalations = 0
         isEndingWithSignificant = false
         sharedWindow.clear()
         startupIsOpen = true
@@ -38,12 +38,12 @@ extension SupervisorStateMachine {
         children[index].intent = .run
         children[index].isWanted = false
         children[index].launches += 1
-        children[index].incarnation = children[index].launches
+        children[index].start = children[index].launches
         children[index].verdict = nil
         children[index].saidGoodbye = false
         children[index].readySince = nil
         children[index].time = TimeLimit(launchedAt: now)
-        actions.append(.spawn(index: index, incarnation: children[index].incarnation))
+        actions.append(.spawn(index: index, start: children[index].start))
     }
 
     mutating func launchQueued() {
@@ -79,7 +79,7 @@ extension SupervisorStateMachine {
             children[index].time.becameReady()
             children[index].wasReady = true
             children[index].hasRun = true
-        case .idle, .queued, .ready, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
+        case .notStarted, .queued, .ready, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 
@@ -101,18 +101,19 @@ extension SupervisorStateMachine {
             cancelTimer(of: index)
             stopping.timer = startTimer(after: left)
             children[index].phase = .stopping(stopping)
-        case .idle, .queued, .spawning, .ready, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
+        case .notStarted, .queued, .spawning, .ready, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp:
+            break
         }
     }
 
     /// The child whose time to become ready ends with this timer, and the input that gives it all of that time again.
-    func childThatIsLate(by token: TimerToken) -> (index: Int, incarnation: Int, grace: SupervisorInput)? {
+    func childThatIsLate(by token: TimerToken) -> (index: Int, start: Int, grace: SupervisorInput)? {
         for (index, child) in children.enumerated() {
             if case .starting(token) = child.phase {
-                return late(index, child.incarnation, child.specification.handshakeTimeout)
+                return late(index, child.start, child.specification.handshakeTimeout)
             }
             if let next = child.replacement, case .starting(token) = next.phase {
-                return late(index, next.incarnation, next.request.specification.handshakeTimeout)
+                return late(index, next.start, next.request.specification.handshakeTimeout)
             }
         }
         return nil
@@ -120,11 +121,11 @@ extension SupervisorStateMachine {
 
     private func late(
         _ index: Int,
-        _ incarnation: Int,
+        _ start: Int,
         _ time: Duration
-    ) -> (index: Int, incarnation: Int, grace: SupervisorInput) {
+    ) -> (index: Int, start: Int, grace: SupervisorInput) {
         let more = max(time, .milliseconds(1))
-        return (index, incarnation, .childAskedForTime(index: index, incarnation: incarnation, more: more))
+        return (index, start, .childAskedForTime(index: index, start: start, more: more))
     }
 
     // MARK: The supervisor's own start
@@ -137,7 +138,7 @@ extension SupervisorStateMachine {
             switch children[child].phase {
             case .stopped: return failStartup(child, "it \(children[child].lastExit ?? .requested) before it was ready")
             case .gaveUp(let reason): return failStartup(child, reason)
-            case .idle, .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant:
+            case .notStarted, .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant:
                 isComplete = false
             }
         }

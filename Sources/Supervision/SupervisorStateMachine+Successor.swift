@@ -1,8 +1,8 @@
 /// The life of the process that is to take a child's place: its start, its faults, and its end if it does not do so.
 extension SupervisorStateMachine {
     /// Whether an input is about the process that comes up beside a child's present one.
-    func isSuccessor(_ index: Int, _ incarnation: Int) -> Bool {
-        children.indices.contains(index) && children[index].replacement?.incarnation == incarnation
+    func isSuccessor(_ index: Int, _ start: Int) -> Bool {
+        children.indices.contains(index) && children[index].replacement?.start == start
     }
 
     mutating func takeNewsOfSuccessor(_ index: Int, _ input: SupervisorInput) {
@@ -23,7 +23,7 @@ extension SupervisorStateMachine {
         // The process has no events yet.
         case .handlerTimedOut, .childIdled: break
         case .startRequested, .demandArose, .timerFired, .restartRequested, .replaceRequested, .replacementCalledOff,
-            .stopChildRequested, .giveUpRequested, .stopRequested, .stopHurried, .childrenAdded, .startChildRequested,
+            .stopChildRequested, .giveUpRequested, .stopRequested, .stopEscalated, .childrenAdded, .startChildRequested,
             .removeChildRequested:
             break
         }
@@ -104,7 +104,7 @@ extension SupervisorStateMachine {
 
     mutating func endSuccessor(_ index: Int, by sequence: ShutdownSequence) {
         cancelTimerOfSuccessor(index)
-        let steps = hurries < 2 ? sequence.steps : []
+        let steps = escalations < 2 ? sequence.steps : []
         children[index].replacement?.phase = .stopping(SupervisedChild.Stopping(remaining: steps))
         takeNextStepOfSuccessor(index)
     }
@@ -149,7 +149,7 @@ extension SupervisorStateMachine {
             if stoodStill(beyond: next.time.deadline, of: allowance) {
                 return extendSuccessor(index, by: allowance, because: "")
             }
-            failSuccessor(index, .handshakeTimedOut(after: next.time.readiness, saying: next.time.excuse))
+            failSuccessor(index, .handshakeTimedOut(after: next.time.readiness, saying: next.time.statedReason))
         case .stopping(var stopping):
             stopping.timer = nil
             children[index].replacement?.phase = .stopping(stopping)

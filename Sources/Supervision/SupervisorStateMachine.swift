@@ -6,7 +6,7 @@
 /// has to be monotonic.
 package struct SupervisorStateMachine: Sendable {
     enum Mode: Hashable, Sendable {
-        case idle
+        case notStarted
         case running
         case stopping
         case stopped
@@ -16,7 +16,7 @@ package struct SupervisorStateMachine: Sendable {
     let intensity: RestartIntensity
     let automaticShutdown: AutomaticShutdown
     let startsInSequence: Bool
-    var mode = Mode.idle
+    var mode = Mode.notStarted
     var children: [SupervisedChild]
     var groupRestart: GroupRestart?
     /// The window that the children share under a strategy that restarts several of them.
@@ -26,8 +26,8 @@ package struct SupervisorStateMachine: Sendable {
     var endedSignificant: Int?
     /// Whether the environment was told of that end, with which all are to end.
     var isEndingWithSignificant = false
-    /// How often the stop was hurried.
-    var hurries = 0
+    /// How often the stop was escalated.
+    var escalations = 0
     var now = Duration.zero
     var actions: [SupervisorAction] = []
     /// Actions that come after all others of a transition.
@@ -76,41 +76,41 @@ package struct SupervisorStateMachine: Sendable {
     }
 
     private mutating func take(_ input: SupervisorInput) {
-        if let (index, incarnation) = input.subject, isSuccessor(index, incarnation) {
+        if let (index, start) = input.subject, isSuccessor(index, start) {
             return takeNewsOfSuccessor(index, input)
         }
         switch input {
         case .startRequested: start()
-        case .childSpawned(let index, let incarnation, let pid):
-            if isCurrent(index, incarnation) { noteSpawned(index, pid: pid) }
-        case .childSpawnFailed(let index, let incarnation, let reason):
-            if isCurrent(index, incarnation), case .spawning = children[index].phase {
+        case .childSpawned(let index, let start, let pid):
+            if isCurrent(index, start) { noteSpawned(index, pid: pid) }
+        case .childSpawnFailed(let index, let start, let reason):
+            if isCurrent(index, start), case .spawning = children[index].phase {
                 noteEnd(index, reason, isOrderly: false, blame: .child)
             }
-        case .childBecameReady(let index, let incarnation):
-            if isCurrent(index, incarnation) { noteReady(index) }
-        case .childProcessEnded(let index, let incarnation, let reason):
-            if isCurrent(index, incarnation) { noteProcessEnd(index, reason) }
-        case .childExited(let index, let incarnation, let reason, let isOrderly, let blame):
-            if isCurrent(index, incarnation) { noteEnd(index, reason, isOrderly: isOrderly, blame: blame) }
-        case .childViolated(let index, let incarnation, let reason):
-            if isCurrent(index, incarnation) { endForFault(index, reason) }
-        case .heartbeatMissed(let index, let incarnation, let time, let busyWith):
+        case .childBecameReady(let index, let start):
+            if isCurrent(index, start) { noteReady(index) }
+        case .childProcessEnded(let index, let start, let reason):
+            if isCurrent(index, start) { noteProcessEnd(index, reason) }
+        case .childExited(let index, let start, let reason, let isOrderly, let blame):
+            if isCurrent(index, start) { noteEnd(index, reason, isOrderly: isOrderly, blame: blame) }
+        case .childViolated(let index, let start, let reason):
+            if isCurrent(index, start) { endForFault(index, reason) }
+        case .heartbeatMissed(let index, let start, let time, let busyWith):
             // Before it is ready, the handshake's deadline watches over it; while it is stopped, the steps' graces do.
-            if isCurrent(index, incarnation), children[index].phase == .ready {
+            if isCurrent(index, start), children[index].phase == .ready {
                 endForFault(index, .unresponsive(after: time, busyWith: busyWith))
             }
-        case .handlerTimedOut(let index, let incarnation, let event, let time):
+        case .handlerTimedOut(let index, let start, let event, let time):
             // While it is stopped, the steps' graces watch over it.
-            if isCurrent(index, incarnation), children[index].phase == .ready {
+            if isCurrent(index, start), children[index].phase == .ready {
                 endForFault(index, .handlerTimedOut(event: event, after: time))
             }
-        case .childDrained(let index, let incarnation):
-            if isCurrent(index, incarnation) { noteGoodbye(index) }
-        case .childAskedForTime(let index, let incarnation, let more, let reason):
-            if isCurrent(index, incarnation) { extend(index, by: more, because: reason) }
-        case .childIdled(let index, let incarnation):
-            if isCurrent(index, incarnation) { noteIdle(index) }
+        case .childDrained(let index, let start):
+            if isCurrent(index, start) { noteGoodbye(index) }
+        case .childAskedForTime(let index, let start, let more, let reason):
+            if isCurrent(index, start) { extend(index, by: more, because: reason) }
+        case .childIdled(let index, let start):
+            if isCurrent(index, start) { noteIdle(index) }
         case .demandArose(let index): noteDemand(index)
         case .timerFired(let token): noteFired(token)
         case .restartRequested(let index):
@@ -125,15 +125,15 @@ package struct SupervisorStateMachine: Sendable {
         case .startChildRequested(let index): startAdded(index)
         case .removeChildRequested(let index): remove(index)
         case .stopRequested: stop()
-        case .stopHurried:
+        case .stopEscalated:
             stop()
-            hurry()
+            escalate()
         }
     }
 
     /// Whether an input is about a process that lives, as far as is known here.
-    private func isCurrent(_ index: Int, _ incarnation: Int) -> Bool {
-        children.indices.contains(index) && children[index].isLive && children[index].incarnation == incarnation
+    private func isCurrent(_ index: Int, _ start: Int) -> Bool {
+        children.indices.contains(index) && children[index].isLive && children[index].start == start
     }
 
     /// Does what has become possible: the next child in order is stopped, or the group waits, or children start.
@@ -206,7 +206,7 @@ package struct SupervisorStateMachine: Sendable {
             if stoodStill(beyond: child.time.deadline, of: child.specification.handshakeTimeout) {
                 return extend(index, by: child.specification.handshakeTimeout, because: "")
             }
-            endForFault(index, .handshakeTimedOut(after: child.time.readiness, saying: child.time.excuse))
+            endForFault(index, .handshakeTimedOut(after: child.time.readiness, saying: child.time.statedReason))
         case .backingOff: comeBack(index)
         case .stopping(var stopping):
             stopping.timer = nil
@@ -217,7 +217,7 @@ package struct SupervisorStateMachine: Sendable {
                 return extend(index, by: grace, because: "")
             }
             takeNextStep(index)
-        case .idle, .queued, .spawning, .ready, .waiting, .dormant, .stopped, .gaveUp: break
+        case .notStarted, .queued, .spawning, .ready, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
 

@@ -9,7 +9,7 @@ struct TimeLimit: Sendable, Hashable {
     /// The time until which the process has asked.
     private var promisedUntil = Duration.zero
     /// What the process has said that it is at.
-    private(set) var excuse: String?
+    private(set) var statedReason: String?
 
     init(launchedAt: Duration) { self.launchedAt = launchedAt }
 
@@ -24,7 +24,7 @@ struct TimeLimit: Sendable, Hashable {
 
     /// The process asks for this much time from now, or says what it is at.
     mutating func askedForTime(_ more: Duration, because reason: String, at now: Duration) {
-        if !reason.isEmpty { excuse = reason }
+        if !reason.isEmpty { statedReason = reason }
         promisedUntil = max(promisedUntil, now + more.clampedToAllowed)
     }
 
@@ -39,5 +39,5 @@ struct TimeLimit: Sendable, Hashable {
     }
 
     /// The process has started: what it has asked for until now no longer counts.
-    mutating func becameReady() { (promisedUntil, excuse) = (.zero, nil) }
+    mutating func becameReady() { (promisedUntil, statedReason) = (.zero, nil) }
 }

@@ -3,14 +3,14 @@ import JSONText
 /// Reads which workers begin and end with others, and reports settings that do not fit together.
 extension SupervisorConfiguration {
     /// Whether the end of significant workers stops all workers.
-    package enum AutomaticShutdown: String, Sendable, Hashable, CaseIterable {
+    package enum AutomaticShutdownSetting: String, Sendable, Hashable, CaseIterable {
         case never
         case anySignificant = "any-significant"
         case allSignificant = "all-significant"
     }
 
     /// Whether workers wait for each other at the start.
-    package enum StartOrder: String, Sendable, Hashable, CaseIterable {
+    package enum StartOrderSetting: String, Sendable, Hashable, CaseIterable {
         case together
         case inSequence = "in-sequence"
     }
@@ -29,7 +29,7 @@ extension SupervisorConfiguration {
     static func readLife(
         of worker: inout Worker,
         from object: ConfigurationObject,
-        _ automaticShutdown: AutomaticShutdown
+        _ automaticShutdown: AutomaticShutdownSetting
     ) {
         readDemand(of: &worker, from: object)
         guard let value = object.optional("significant") else { return }

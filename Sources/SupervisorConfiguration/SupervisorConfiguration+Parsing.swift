@@ -54,7 +54,7 @@ extension SupervisorConfiguration {
         guard let object = value.object(keys: keys) else { return nil }
         // Only editors use the schema.
         _ = object.optional("$schema")?.string(example: "configuration.schema.json")
-        let shutdown: AutomaticShutdown = object.optional("automaticShutdown")?.choice() ?? .never
+        let shutdown: AutomaticShutdownSetting = object.optional("automaticShutdown")?.choice() ?? .never
         let list = object.required("workers", expected: "an array with at least one worker")
         self.init(workers: Self.workers(list, programs, shutdown))
         automaticShutdown = shutdown
@@ -80,7 +80,7 @@ extension SupervisorConfiguration {
     private static func workers(
         _ value: ConfigurationValue?,
         _ programs: ProgramSearch?,
-        _ automaticShutdown: AutomaticShutdown
+        _ automaticShutdown: AutomaticShutdownSetting
     ) -> [Worker] {
         guard let value, let elements = value.elements(of: "workers") else { return [] }
         if elements.isEmpty {
@@ -95,7 +95,7 @@ extension SupervisorConfiguration {
     private static func worker(
         _ value: ConfigurationValue,
         _ programs: ProgramSearch?,
-        _ automaticShutdown: AutomaticShutdown,
+        _ automaticShutdown: AutomaticShutdownSetting,
         firstLines: inout [String: Int]
     ) -> Worker? {
         let keys = [

@@ -35,8 +35,8 @@ package struct SupervisorConfiguration: Sendable, Hashable {
 
     package var strategy = Strategy.oneForOne
     package var intensity = Intensity()
-    package var automaticShutdown = AutomaticShutdown.never
-    package var startOrder = StartOrder.together
+    package var automaticShutdown = AutomaticShutdownSetting.never
+    package var startOrder = StartOrderSetting.together
     package var deadLetters = DeadLetters()
     /// The socket at which other processes attach, as written: the path counts from the file; nil if none may attach.
     package var control: String?
@@ -64,7 +64,7 @@ extension SupervisorConfiguration {
         }
 
         /// How the supervisor tells silence from work.
-        package struct Heartbeat: Sendable, Hashable {
+        package struct HeartbeatSetting: Sendable, Hashable {
             package var every: Duration = .seconds(1)
             /// How many heartbeats in a row may be missing.
             package var tolerance = 3
@@ -135,7 +135,7 @@ extension SupervisorConfiguration {
         package var backoff = Backoff()
         /// The time from the start of the process until it has to be ready.
         package var handshake: Duration = .seconds(10)
-        package var heartbeat = Heartbeat()
+        package var heartbeat = HeartbeatSetting()
         package var shutdown = Shutdown()
         package var limits = Limits()
         /// How many members the worker has, and which of them gets an event; nil for a single worker that gets all.

@@ -12,14 +12,14 @@ struct BridgeBenchmark {
     }
 
     static func main() async {
-        let invocation: Invocation
-        do throws(UsageError) {
-            invocation = try Invocation(CommandLine.arguments.dropFirst())
+        let invocation: BenchmarkInvocation
+        do throws(BenchmarkUsageError) {
+            invocation = try BenchmarkInvocation(CommandLine.arguments.dropFirst())
         } catch {
             end("bridge-benchmark: \(error)\n\"bridge-benchmark help\" says what there is", ExitCode.usage)
         }
         switch invocation {
-        case .help: CurrentProcess.writeAll(Invocation.usage + "\n", to: 1)
+        case .help: CurrentProcess.writeAll(BenchmarkInvocation.usage + "\n", to: 1)
         case .unsupported(let sentence): end(sentence, ExitCode.unsupported)
         case .worker(let arguments): await BenchmarkWorker.run(arguments)
         case .rawPeer(let arguments): RawPeer.run(arguments)

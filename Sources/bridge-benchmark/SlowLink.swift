@@ -7,7 +7,7 @@ final class SlowLink: Sendable {
     static let worker = "slow"
 
     private let publisher: EventPublisher
-    private let isDone = Flag()
+    private let isDone = BenchmarkFlag()
 
     init(_ publisher: EventPublisher) {
         self.publisher = publisher

@@ -193,7 +193,7 @@ bool parse_command_line(int count, char **words, struct plan *plan) {
     while (index < count && strcmp(words[index], "--") != 0) {
         int option = find(words[index]);
         // A person may have started this program; the sentence says what it is.
-        if (option < 0) return refuse("a bridge starts this program, nobody else", words[index], "an option or \"--\"");
+        if (option < 0) return refuse("only a bridge starts this program", words[index], "an option or \"--\"");
         if (seen[option] && !repeats(option)) return refuse(words[index], "it twice", "it once");
         seen[option] = true;
         const char *value = index + 1 < count ? words[index + 1] : "";

@@ -181,11 +181,11 @@ struct BridgeRun {
         // There is nothing to change before the first worker has come up or has failed.
         for await _ in begun.stream {}
         await reloads.forEach(
-            { askers in
+            { requesters in
                 service?.beganReloading()
                 let outcome = await reload.run()
                 service?.endedReloading(note: outcome.kind == .taken ? nil : "the last configuration was not taken")
-                for asker in askers { publisher.publish(ConfigurationReloaded(outcome), causedBy: asker) }
+                for requester in requesters { publisher.publish(ConfigurationReloaded(outcome), causedBy: requester) }
             },
             afterwards: endIfNoWorkerIsLeft
         )
@@ -198,12 +198,12 @@ struct BridgeRun {
             case nil: return
             case 1: endings.continuation.yield(.requested)
             case 2:
-                diagnostics.say("hurrying: the workers are not waited for any more")
-                hurry()
+                diagnostics.say("escalating: the workers are not waited for any more")
+                escalate()
             case 3:
                 events.abandon()
                 diagnostics.output.abandon()
-                hurry()
+                escalate()
             default:
                 // The workers do not outlive this process, whatever holds up the end.
                 CurrentProcess.exitImmediately(ProgramStatus.unhandledEvents.rawValue)
@@ -211,7 +211,7 @@ struct BridgeRun {
         }
     }
 
-    /// Acts as the first SIGTERM does; a client that wants to hurry the end sends a signal.
+    /// Acts as the first SIGTERM does; a client that wants to escalate the end sends a signal.
     private func stopCommanded(_ requests: StopRequests) {
         // A command that comes over a second link was meant for the previous host.
         guard EventContext.current?.attempt ?? 1 == 1, requests.isFirst(at: MonotonicClock.now()) else { return }
@@ -228,14 +228,16 @@ struct BridgeRun {
         guard context.attempt == 1 else {
             return refuse("the link broke off while the command was on its way, so that it may have been done before")
         }
-        if !reloads.request(by: context) { refuse("\(ReloadRequests.mostAskers) requests wait for an answer already") }
+        if !reloads.request(by: context) {
+            refuse("\(ReloadRequests.mostRequesters) requests wait for an answer already")
+        }
     }
 
-    private func hurry() {
+    private func escalate() {
         // A thread that waits for a reader of the events keeps a worker from ending in good order.
         events.stopWaiting()
         diagnostics.output.stopWaiting()
-        bridge.hurryShutdown()
+        bridge.escalateShutdown()
     }
 
     // MARK: - End
@@ -259,7 +261,7 @@ extension ChildState {
     /// Whether the worker does what it is to do, or only a request brings it back.
     fileprivate var isSettled: Bool {
         switch self {
-        case .ready, .dormant, .idle, .stopped, .gaveUp: true
+        case .ready, .dormant, .notStarted, .stopped, .gaveUp: true
         case .starting, .draining, .stopping, .backingOff: false
         }
     }

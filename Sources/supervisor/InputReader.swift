@@ -92,7 +92,7 @@ final class InputReader: Sendable {
     /// - Returns: False if the reading was stopped meanwhile.
     private func publish(_ event: InputEvent, number: Int) throws(InputMistake) -> Bool {
         guard !WorkerReporter.reports.contains(EventName(event.name)) else {
-            throw InputMistake("\(event.name) is a report of the bridge itself, which nobody else publishes")
+            throw InputMistake("\(event.name) is a report of the bridge itself, which nothing else publishes")
         }
         guard bridge.isWanted(event.name) else {
             let question = NearestName.question(for: event.name, among: bridge.namesWantedByWorkers)
@@ -109,7 +109,7 @@ final class InputReader: Sendable {
         }
         switch error.code {
         case .eventTooLarge, .notEncodable: throw InputMistake(error.description)
-        case .outboxFull, .workerUnavailable, .shuttingDown, .nobodySubscribed, .timedOut, .insideTransaction, .refused,
+        case .outboxFull, .workerUnavailable, .shuttingDown, .noSubscriber, .timedOut, .insideTransaction, .refused,
             .deadLettered:
             // The line is not at fault.
             outcome.eventsWereNotHandled()

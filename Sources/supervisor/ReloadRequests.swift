@@ -6,12 +6,12 @@ final class ReloadRequests: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     /// The greatest number of requests that wait for an answer at once: more than there are clients.
-    static let mostAskers = 256
+    static let mostRequesters = 256
 
     private let requests = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let lock = Lock()
     private var isWanted = false
-    private var askers: [EventContext] = []
+    private var requesters: [EventContext] = []
     private var isAnswering = false
 
     /// Whether a reload is starting and stopping workers.
@@ -26,11 +26,11 @@ final class ReloadRequests: @unchecked Sendable {
     /// Requests a reload for an event that expects an answer.
     ///
     /// - Returns: Whether the event will be answered; if not, too many wait already.
-    func request(by asker: EventContext) -> Bool {
+    func request(by requester: EventContext) -> Bool {
         let isTaken = lock.withLock {
-            guard askers.count < Self.mostAskers else { return false }
+            guard requesters.count < Self.mostRequesters else { return false }
             isWanted = true
-            askers.append(asker)
+            requesters.append(requester)
             return true
         }
         if isTaken { requests.continuation.yield() }
@@ -46,8 +46,8 @@ final class ReloadRequests: @unchecked Sendable {
         for await _ in requests.stream {
             // After the end has begun, no reload begins. The reload before it may have answered the requests that this
             // element of the stream stands for.
-            guard !Task.isCancelled, let askers = begin() else { continue }
-            await body(askers)
+            guard !Task.isCancelled, let requesters = begin() else { continue }
+            await body(requesters)
             lock.withLock { isAnswering = false }
             afterwards()
         }
@@ -56,9 +56,9 @@ final class ReloadRequests: @unchecked Sendable {
     private func begin() -> [EventContext]? {
         lock.withLock {
             guard isWanted else { return nil }
-            defer { (isWanted, askers) = (false, []) }
+            defer { (isWanted, requesters) = (false, []) }
             isAnswering = true
-            return askers
+            return requesters
         }
     }
 }

@@ -18,7 +18,7 @@ extension SupervisorConfiguration {
         RestartIntensity(restarts: intensity.restarts, within: intensity.within)
     }
 
-    var bridgeShutdown: Supervision.AutomaticShutdown {
+    var bridgeShutdown: AutomaticShutdown {
         switch automaticShutdown {
         case .never: .never
         case .anySignificant: .anySignificant
@@ -26,7 +26,7 @@ extension SupervisorConfiguration {
         }
     }
 
-    var bridgeStartOrder: Supervision.StartOrder {
+    var bridgeStartOrder: StartOrder {
         switch startOrder {
         case .together: .together
         case .inSequence: .inSequence
@@ -56,7 +56,7 @@ extension SupervisorConfiguration.Worker {
                 onDemand: idleTime.map { OnDemand(idleTime: $0) },
                 backoff: .exponential(from: backoff.initial, to: backoff.maximum),
                 handshakeTimeout: handshake,
-                heartbeat: Supervision.Heartbeat(every: heartbeat.every, tolerance: heartbeat.tolerance),
+                heartbeat: Heartbeat(every: heartbeat.every, tolerance: heartbeat.tolerance),
                 shutdown: .draining(grace: shutdown.grace)
             ),
             subscribes: subscribes,

@@ -40,7 +40,7 @@ struct BridgeReportTests {
             uptimeMilliseconds: .max,
             isStopping: true,
             residentBytes: 7,
-            workers: [worker, WorkerReport(name: "b", state: "idle")],
+            workers: [worker, WorkerReport(name: "b", state: "not started")],
             clients: [ClientReport(client: "client-1", title: "t", pid: 9, user: 501, outboxEvents: 2, dropped: 3)]
         )
         #expect(try passed(BridgeStatusReported(report)).report == report)

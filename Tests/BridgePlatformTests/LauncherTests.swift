@@ -134,7 +134,7 @@ extension PlatformTests {
                 (["--status", "-1"], "--status: found -1, expected the number of a descriptor behind"),
                 (["--parent", "7", "--parent", "7"], "--parent: found it twice, expected it once"),
                 (["--program", ""], "--program: found , expected the path of a program"),
-                (["--limit", "7"], "a bridge starts this program, nobody else: found --limit, expected an option"),
+                (["--limit", "7"], "only a bridge starts this program: found --limit, expected an option"),
                 ([], "--parent: found nothing, expected it always"),
                 (["--parent", "7"], "--status: found nothing, expected it with --as worker"),
                 (["--parent", "7", "--as", "guard"], "--guard: found nothing, expected it with --as guard"),

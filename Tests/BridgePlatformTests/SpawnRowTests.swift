@@ -170,7 +170,7 @@ extension PlatformTests {
         }
 
         @Test("A20: after a child was reaped by other code, a signal for it does not reach whoever has its number now")
-        func numberOfSomebodyElse() async {
+        func numberOfAnother() async {
             guard access("/proc/sys/kernel/ns_last_pid", W_OK) == 0 else {
                 CurrentProcess.report("not tested: A20, as this user may not say which number a process gets")
                 return

@@ -163,7 +163,7 @@ struct ReceiveBufferTests {
         // Large frames mostly come in rows: the room is kept for a while.
         buffer.makeRoom(for: FrameDecoder.headBytes)
         #expect(buffer.writable.count == (1 << 20) - 1)
-        for _ in 0..<ReceiveBuffer.patience { buffer.makeRoom(for: FrameDecoder.headBytes) }
+        for _ in 0..<ReceiveBuffer.shrinkAfter { buffer.makeRoom(for: FrameDecoder.headBytes) }
         #expect(Array(buffer.readable) == [6])
         #expect(buffer.writable.count == ReceiveBuffer.standardBytes - 1)
     }

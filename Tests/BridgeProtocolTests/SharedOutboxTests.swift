@@ -125,7 +125,7 @@ private final class SharedSender {
     var lastSequence: UInt64 { outbox.lastSequence }
 
     /// What a host finds that has received all up to `received`.
-    func remainder(after received: UInt64) throws -> [(sequence: UInt64, payload: [UInt8])] {
+    func recovery(after received: UInt64) throws -> [(sequence: UInt64, payload: [UInt8])] {
         try read(memory, after: received)
     }
 }
@@ -134,8 +134,8 @@ private final class SharedSender {
 private func read(_ memory: TestMemory, after received: UInt64) throws -> [(sequence: UInt64, payload: [UInt8])] {
     let state = try #require(OutboxState(memory))
     var found: [(sequence: UInt64, payload: [UInt8])] = []
-    var remainder = OutboxRemainder(memory, state: state, limits: LinkLimits())
-    try remainder.forEach(after: received) { sequence, record in
+    var recovery = OutboxRecovery(memory, state: state, limits: LinkLimits())
+    try recovery.forEach(after: received) { sequence, record in
         guard case .event(_, let payload) = record else { return }
         found.append((sequence, Array(payload)))
     }
@@ -150,7 +150,7 @@ struct SharedOutboxTests {
         sender.put(200)
         sender.put(200)
         sender.memory.readable = OutboxLayout.headBytes + 300
-        let error = #expect(throws: OutboxDamage.self) { try sender.remainder(after: 0) }
+        let error = #expect(throws: OutboxDamage.self) { try sender.recovery(after: 0) }
         #expect(error?.description.contains("could not be read beyond byte") == true)
     }
 
@@ -160,13 +160,13 @@ struct SharedOutboxTests {
         sender.put()
         sender.putGap(of: 7)
         sender.put()
-        var remainder = OutboxRemainder(
+        var recovery = OutboxRecovery(
             sender.memory,
             state: try #require(OutboxState(sender.memory)),
             limits: LinkLimits()
         )
         var found: [String] = []
-        try remainder.forEach(after: 0) { sequence, record in
+        try recovery.forEach(after: 0) { sequence, record in
             switch record {
             case .event: found.append("event \(sequence)")
             case .gap(let gap): found.append("gap \(sequence) of \(gap.count)")
@@ -184,7 +184,7 @@ struct SharedOutboxTests {
         ]
         for size in sizes { #expect(sender.put(size)) }
         for received in 0...sizes.count {
-            let found = try sender.remainder(after: UInt64(received))
+            let found = try sender.recovery(after: UInt64(received))
             #expect(found.map(\.sequence) == Array((received + 1)..<(sizes.count + 1)).map { UInt64($0) })
             #expect(found.map(\.payload) == Array(sender.payloads[received...]))
         }
@@ -208,7 +208,7 @@ struct SharedOutboxTests {
                 try sender.settle(through: settled)
             }
             let received = UInt64.random(in: settled...sender.lastSequence, using: &random)
-            let found = try sender.remainder(after: received)
+            let found = try sender.recovery(after: received)
             guard found.map(\.sequence) == Array((received + 1)..<(sender.lastSequence + 1)),
                 found.allSatisfy({ $0.payload == sender.payloads[Int($0.sequence) - 1] })
             else {
@@ -223,7 +223,7 @@ struct SharedOutboxTests {
         let sender = try SharedSender()
         sender.put()
         sender.put(400_000, isWhole: false)
-        #expect(try sender.remainder(after: 0).map(\.sequence) == [1])
+        #expect(try sender.recovery(after: 0).map(\.sequence) == [1])
         #expect(try #require(OutboxState(sender.memory)).isTorn)
     }
 
@@ -247,7 +247,7 @@ struct SharedOutboxTests {
         #expect(givenBack >= 400 * 90_000 - (5 << 20))
         #expect(sender.memory.givenBack.allSatisfy { $0.lowerBound % 4_096 == 0 && $0.count % 4_096 == 0 })
         #expect(sender.put())
-        #expect(try sender.remainder(after: 400).map(\.sequence) == [401])
+        #expect(try sender.recovery(after: 400).map(\.sequence) == [401])
     }
 
     @Test("an outbox whose memory is full takes nothing more, and goes on when there is room", .timeLimit(.minutes(5)))
@@ -256,15 +256,15 @@ struct SharedOutboxTests {
         var count: UInt64 = 0
         while sender.put(100_000) { count += 1 }
         #expect(count == 8)
-        #expect(try sender.remainder(after: 2).count == 6)
+        #expect(try sender.recovery(after: 2).count == 6)
         #expect(!sender.put(100_000))
         try sender.settle(through: 2)
         #expect(sender.put(100_000))
-        #expect(try sender.remainder(after: 2).map(\.sequence) == Array(3...9))
+        #expect(try sender.recovery(after: 2).map(\.sequence) == Array(3...9))
         // Every chunk is too small for this one; together they are large enough.
         try sender.settle(through: 9)
         #expect(sender.put(900_000))
-        #expect(try sender.remainder(after: 9).map(\.sequence) == [10])
+        #expect(try sender.recovery(after: 9).map(\.sequence) == [10])
     }
 
     @Test("memory that nobody used, or that is too small, is no outbox", .timeLimit(.minutes(5)))
@@ -316,7 +316,7 @@ struct HostileOutboxTests {
             let sender = try filled()
             sender.memory.scribble(over: OutboxLayout.headBytes..<sender.memory.byteCount, &random)
             survive(sender.memory)
-            #expect(throws: OutboxDamage.self) { try sender.remainder(after: 0) }
+            #expect(throws: OutboxDamage.self) { try sender.recovery(after: 0) }
         }
     }
 
@@ -390,10 +390,10 @@ struct HostileOutboxTests {
         let sender = try filled()
         sender.memory[Field.accepted] = 100
         let state = try #require(OutboxState(sender.memory))
-        var remainder = OutboxRemainder(sender.memory, state: state, limits: LinkLimits())
+        var recovery = OutboxRecovery(sender.memory, state: state, limits: LinkLimits())
         var found: [UInt64] = []
         let error = #expect(throws: OutboxDamage.self) {
-            try remainder.forEach(after: 2) { sequence, _ in found.append(sequence) }
+            try recovery.forEach(after: 2) { sequence, _ in found.append(sequence) }
         }
         #expect(found == [3, 4, 5, 6, 7])
         #expect(error?.description == "it ends behind event 7, though 100 events were counted")
@@ -407,9 +407,9 @@ struct HostileOutboxTests {
         var found: [UInt64] = []
         func read(allowed: Int) throws {
             found = []
-            var remainder = OutboxRemainder(sender.memory, state: state, limits: LinkLimits(), allowed: allowed)
+            var recovery = OutboxRecovery(sender.memory, state: state, limits: LinkLimits(), allowed: allowed)
             // What had come is not charged.
-            try remainder.forEach(after: 2) { sequence, _ in found.append(sequence) }
+            try recovery.forEach(after: 2) { sequence, _ in found.append(sequence) }
         }
         try read(allowed: 10 * LinkLimits.minimumCharge)
         #expect(found == Array(3...12))
@@ -420,14 +420,14 @@ struct HostileOutboxTests {
 
     @Test("what a host reads of a dead worker's outbox is twice what the worker keeps before it drops")
     func allowance() {
-        #expect(OutboxRemainder.allowedBytes == 128 << 20)
+        #expect(OutboxRecovery.allowedBytes == 128 << 20)
     }
 
     @Test("fewer counted events than had come is damage", .timeLimit(.minutes(5)))
     func countsTooFew() throws {
         let sender = try filled()
         sender.memory[Field.accepted] = 3
-        let error = #expect(throws: OutboxDamage.self) { try sender.remainder(after: 5) }
+        let error = #expect(throws: OutboxDamage.self) { try sender.recovery(after: 5) }
         #expect(error?.description == "it counts 3 events, though 5 had come")
     }
 
@@ -436,7 +436,7 @@ struct HostileOutboxTests {
         let sender = try filled()
         let frame = Int(sender.memory[Field.firstChunk]) + OutboxLayout.chunkHeadBytes
         sender.memory.bytes.storeBytes(of: UInt32(17 << 20).bigEndian, toByteOffset: frame, as: UInt32.self)
-        let error = #expect(throws: OutboxDamage.self) { try sender.remainder(after: 0) }
+        let error = #expect(throws: OutboxDamage.self) { try sender.recovery(after: 0) }
         #expect(error?.description.contains("a frame of 17825792 bytes was announced") == true)
     }
 
@@ -451,7 +451,7 @@ struct HostileOutboxTests {
             sender.memory.bytes[$0] == 2 && sender.memory.bytes[$0 - 1] == 8
         }
         sender.memory.bytes[try #require(second)] = 9
-        let error = #expect(throws: OutboxDamage.self) { try sender.remainder(after: 0) }
+        let error = #expect(throws: OutboxDamage.self) { try sender.recovery(after: 0) }
         #expect(error?.description == "event 9 lies where 2 was expected")
     }
 }

@@ -5,7 +5,7 @@ import Testing
 struct ArrivalStateMachineTests {
     @Test("who says no hello in time is cut off, each at its own time")
     func deadline() {
-        var machine = ArrivalStateMachine(maximum: 8, patience: 100)
+        var machine = ArrivalStateMachine(maximum: 8, timeout: 100)
         #expect(machine.nextDeadline == nil)
         #expect(machine.handle(.connected(1), at: 10).isEmpty)
         #expect(machine.handle(.connected(2), at: 50).isEmpty)
@@ -19,7 +19,7 @@ struct ArrivalStateMachineTests {
 
     @Test("of too many the one goes that has waited longest")
     func crowd() {
-        var machine = ArrivalStateMachine(maximum: 2, patience: 100)
+        var machine = ArrivalStateMachine(maximum: 2, timeout: 100)
         for connection in 1...2 as ClosedRange<UInt64> { _ = machine.handle(.connected(connection), at: 0) }
         #expect(machine.handle(.connected(3), at: 1) == [.init(connection: 1, reason: .crowded)])
         #expect(machine.handle(.connected(4), at: 1) == [.init(connection: 2, reason: .crowded)])
@@ -28,7 +28,7 @@ struct ArrivalStateMachineTests {
 
     @Test("who has spoken stays where others are silent, and goes as the others do where nobody is")
     func spoken() {
-        var machine = ArrivalStateMachine(maximum: 2, patience: 100)
+        var machine = ArrivalStateMachine(maximum: 2, timeout: 100)
         for connection in 1...2 as ClosedRange<UInt64> { _ = machine.handle(.connected(connection), at: 0) }
         #expect(machine.handle(.spoke(1), at: 0).isEmpty)
         #expect(machine.handle(.connected(3), at: 1) == [.init(connection: 2, reason: .crowded)])
@@ -40,7 +40,7 @@ struct ArrivalStateMachineTests {
 
     @Test("who is introduced, or has gone, takes no place and has no deadline")
     func settled() {
-        var machine = ArrivalStateMachine(maximum: 2, patience: 100)
+        var machine = ArrivalStateMachine(maximum: 2, timeout: 100)
         for connection in 1...2 as ClosedRange<UInt64> { _ = machine.handle(.connected(connection), at: 0) }
         _ = machine.handle(.introduced(1), at: 1)
         _ = machine.handle(.ended(2), at: 1)
@@ -53,16 +53,16 @@ struct ArrivalStateMachineTests {
         #expect(machine.count == 1)
     }
 
-    @Test("a patience beyond the end of time is for ever")
+    @Test("a timeout beyond the end of time is for ever")
     func forever() {
-        var machine = ArrivalStateMachine(maximum: 1, patience: .max)
+        var machine = ArrivalStateMachine(maximum: 1, timeout: .max)
         _ = machine.handle(.connected(1), at: 5)
         #expect(machine.nextDeadline == .max)
     }
 
     @Test("accepting pauses longer each time that it fails, up to a second, and anew after it has worked")
     func pauses() {
-        var machine = ArrivalStateMachine(maximum: 1, patience: 1)
+        var machine = ArrivalStateMachine(maximum: 1, timeout: 1)
         let pauses = (0..<7).map { _ in machine.acceptingFailed() / 1_000_000 }
         #expect(pauses == [50, 100, 200, 400, 800, 1_000, 1_000])
         _ = machine.handle(.connected(1), at: 0)

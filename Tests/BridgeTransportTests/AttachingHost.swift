@@ -73,7 +73,7 @@ final class AttachingHost: Sendable {
                 $0.live.append(self)
             }
             do {
-                try link.attach(arrival.stream, delegate: self)
+                try link.start(over: arrival.stream, delegate: self)
             } catch {
                 Issue.record(error)
             }
@@ -121,7 +121,7 @@ final class AttachingHost: Sendable {
         var limits = SocketListener.Limits()
         limits.reportInterval = 1_000_000
         // Where a test does not say otherwise, nobody is looked at or hurried.
-        limits.patience = 600_000_000_000
+        limits.timeout = 600_000_000_000
         limits.lookInterval = 600_000_000_000
         change(&limits)
         let poller = try Poller(name: "host")
@@ -166,7 +166,7 @@ final class AttachingClient: Sendable {
         )
         link.queue(.hello(LinkPair.hello()))
         let socket = SharedDescriptor(try UnixSocket.connect(to: path))
-        try link.attach(UnixStream(attached: socket, poller: poller), delegate: delegate)
+        try link.start(over: UnixStream(untrusted: socket, poller: poller), delegate: delegate)
     }
 
     /// Returns once the host has welcomed it.

@@ -72,7 +72,7 @@ struct LinesStreamTests {
                 dispose: dispose
             )
             peer = LinesPeer(far)
-            try link.attach(wrap(near, poller), delegate: delegate)
+            try link.start(over: wrap(near, poller), delegate: delegate)
             guard let hello else { return }
             peer.say(hello)
             _ = peer.receive(beginning: #"{"bridge":"welcome""#)
@@ -182,7 +182,7 @@ struct LinesStreamTests {
         let delegate = RecordingDelegate(
             onMessage: { link, message in LinkPair.hostReceived(message, link, LinkLimits()) }
         )
-        try second.attach(near, delegate: delegate)
+        try second.start(over: near, delegate: delegate)
         let peer = LinesPeer(far)
         peer.say(Self.hello)
         let lines = (0..<2).compactMap { _ in peer.receive(beginning: #"{"specversion""#) }

@@ -111,7 +111,7 @@ struct LinkBacklogTests {
             limits: limits,
             poller: poller
         )
-        try link.attach(BareStream(near), delegate: delegate)
+        try link.start(over: BareStream(near), delegate: delegate)
         peer.send(.hello(LinkPair.hello()))
         delegate.messages.wait { !$0.isEmpty }
         for number: UInt64 in 1...21 {
@@ -120,9 +120,9 @@ struct LinkBacklogTests {
                 id: EventID(source: LinkPair.hostSource, number: number),
                 nanosecondsSinceEpoch: 1
             )
-            var displaced: [Displaced] = []
+            var evicted: [Evicted] = []
             _ = payload(Int(number)).withUnsafeBytes {
-                link.enqueue(context, name: "a", isAccepted: true, payload: $0, displaced: &displaced)
+                link.enqueue(context, name: "a", isAccepted: true, payload: $0, evicted: &evicted)
             }
             link.flush(at: WallClock.now())
             // Each is handled, and behind an event that does not come.
@@ -165,7 +165,7 @@ struct LinkBacklogTests {
             limits: LinkLimits(),
             poller: poller
         )
-        try link.attach(near, delegate: delegate)
+        try link.start(over: near, delegate: delegate)
         peer.send(.hello(LinkPair.hello()))
         delegate.messages.wait { !$0.isEmpty }
         let text = String(repeating: "x", count: 1_000)

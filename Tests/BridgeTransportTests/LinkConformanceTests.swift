@@ -103,7 +103,7 @@ struct LinkConformanceTests {
         pair.shutDown()
     }
 
-    @Test("on an idle line the publishing thread writes", arguments: Carrier.allCases)
+    @Test("on an idle link the publishing thread writes", arguments: Carrier.allCases)
     func idleLine(carrier: Carrier) throws {
         let watched = Shared<WatchedStream?>(nil)
         let pair = try LinkPair(
@@ -314,7 +314,7 @@ struct LinkConformanceTests {
         let (near, far) = try carrier.pair(poller)
         let peer = ManualPeer(far)
         let delegate = RecordingDelegate()
-        try next.attach(near, delegate: delegate)
+        try next.start(over: near, delegate: delegate)
         next.established(
             peerSource: EventSource(origin: "canvas", incarnation: 23),
             ownIncarnation: LinkPair.hostSource.incarnation,

@@ -27,7 +27,7 @@ struct LinkEndingTests {
         let gated = Shared<GatedStream?>(nil)
         let pair = try LinkPair(
             .memory,
-            takesOver: true,
+            recoversOutbox: true,
             wrapHost: { stream, _ in outbox.wrap(stream) },
             wrapWorker: { stream, _ in
                 let made = GatedStream(outbox.wrap(stream))
@@ -59,7 +59,7 @@ struct LinkEndingTests {
 
     @Test("what is published behind the goodbye arrives when the process has ended", arguments: Carrier.allCases)
     func behindGoodbye(carrier: Carrier) throws {
-        let pair = try LinkPair(carrier, takesOver: true)
+        let pair = try LinkPair(carrier, recoversOutbox: true)
         pair.worker.publish(1, from: Self.source)
         pair.worker.finish(reason: .shutdown, text: "drained")
         pair.worker.publish(2, from: Self.source)
@@ -93,10 +93,10 @@ struct LinkEndingTests {
         let sharing = try LinkPair(.memory)
         sharing.worker.finish(reason: .shutdown, text: "drained")
         #expect(sharing.workerDelegate.end.wait { $0 != nil })
-        var displaced: [Displaced] = []
+        var evicted: [Evicted] = []
         let context = EventContext(id: EventID(source: Self.source, number: 1), nanosecondsSinceEpoch: 1)
         let outcome = payload(1).withUnsafeBytes {
-            sharing.worker.enqueue(context, name: "a", wantsReceipt: true, payload: $0, displaced: &displaced)
+            sharing.worker.enqueue(context, name: "a", wantsReceipt: true, payload: $0, evicted: &evicted)
         }
         #expect(outcome == .finished)
         sharing.shutDown()
@@ -104,7 +104,7 @@ struct LinkEndingTests {
 
     @Test("threads that go on publishing do not keep a worker with shared memory from ending")
     func firehose() throws {
-        let pair = try LinkPair(.memory, takesOver: true, hostDispose: { _, _ in .pending })
+        let pair = try LinkPair(.memory, recoversOutbox: true, hostDispose: { _, _ in .pending })
         let isOver = Shared(false)
         let sent = Shared(0)
         let sensor = try PlatformThread.startJoinable(name: "test") {
@@ -147,7 +147,7 @@ struct LinkEndingTests {
         var limits = LinkLimits()
         limits.outboxBytes = 2 * LinkLimits.minimumCharge
         limits.outboxHardBytes = 3 * LinkLimits.minimumCharge
-        let pair = try LinkPair(.memory, limits: limits, takesOver: true)
+        let pair = try LinkPair(.memory, limits: limits, recoversOutbox: true)
         pair.worker.finish(reason: .shutdown, text: "drained")
         pair.workerDelegate.end.wait { $0 != nil }
         for number in 1...3 {

@@ -57,11 +57,11 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
             attempt: head.attempt.asWritten,
             payload: Array(payload)
         )
-        guard link.lane.enter() else {
-            link.lane.append { self.handleLater(event, link, head) }
+        guard link.strand.enter() else {
+            link.strand.append { self.handleLater(event, link, head) }
             return .pending
         }
-        defer { link.lane.leave() }
+        defer { link.strand.leave() }
         let disposition = try dispose(link, head)
         events.change { $0.append(event) }
         return disposition
@@ -119,7 +119,7 @@ final class LinkPair: Sendable {
     init(
         _ carrier: Carrier,
         limits: LinkLimits = LinkLimits(),
-        takesOver: Bool = false,
+        recoversOutbox: Bool = false,
         takesUpFrom predecessor: Link? = nil,
         wrapHost: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
         wrapWorker: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
@@ -147,8 +147,8 @@ final class LinkPair: Sendable {
         let (near, far) = try carrier.pair(poller)
         let workerEnd = wrapWorker(far, poller)
         worker.queue(.hello(Self.hello(limits, features: worker.features(over: workerEnd))))
-        try host.attach(wrapHost(near, poller), delegate: hostDelegate, takesOver: takesOver)
-        try worker.attach(workerEnd, delegate: workerDelegate)
+        try host.start(over: wrapHost(near, poller), delegate: hostDelegate, recoversOutbox: recoversOutbox)
+        try worker.start(over: workerEnd, delegate: workerDelegate)
         workerDelegate.messages.wait { !$0.isEmpty }
         hostDelegate.messages.wait { !$0.isEmpty }
     }
@@ -246,8 +246,8 @@ extension Link {
         isHeld: Bool = false,
         payload: UnsafeRawBufferPointer
     ) -> Enqueued {
-        var displaced: [Displaced] = []
-        return enqueue(context, name: name, isHeld: isHeld, payload: payload, displaced: &displaced)
+        var evicted: [Evicted] = []
+        return enqueue(context, name: name, isHeld: isHeld, payload: payload, evicted: &evicted)
     }
 
     /// Puts an event into the outbox and lets it go, as a publisher does.

@@ -121,8 +121,8 @@ private final class LoadedPair {
         )
         sides = [("host", hostSide, nearStream), ("worker", workerSide, farStream)]
         worker.queue(.hello(LinkPair.hello(limits)))
-        try host.attach(nearStream, delegate: hostSide)
-        try worker.attach(farStream, delegate: workerSide)
+        try host.start(over: nearStream, delegate: hostSide)
+        try worker.start(over: farStream, delegate: workerSide)
         for side in [hostSide, workerSide] { side.isGreeted.wait { $0 } }
     }
 
@@ -155,8 +155,8 @@ private final class LoadedPair {
 
 /// The receiving half of one side: checks each event, and is slow now and then.
 private final class LoadSide: LinkDelegate, @unchecked Sendable {
-    // Sendable: `result` and `random` belong to whoever is in the lane, so that the thread sanitizer sees a lane with
-    // two in it; they are read once `isComplete` is set. The rest is constant.
+    // Sendable: `result` and `random` belong to whoever is in the strand, so that the thread sanitizer sees a strand
+    // with two in it; they are read once `isComplete` is set. The rest is constant.
     struct Result {
         var arrived = 0
         /// The first few only.
@@ -198,15 +198,15 @@ private final class LoadSide: LinkDelegate, @unchecked Sendable {
         payload: UnsafeRawBufferPointer,
         in run: inout EventRun
     ) -> EventDisposition {
-        guard link.lane.enter() else {
+        guard link.strand.enter() else {
             let bytes = Array(payload)
-            link.lane.append {
+            link.strand.append {
                 self.result.relieved += 1
                 if bytes.withUnsafeBytes({ self.handle(head, $0, link) }) { link.eventHandled(head.sequence.asWritten) }
             }
             return .pending
         }
-        defer { link.lane.leave() }
+        defer { link.strand.leave() }
         return handle(head, payload, link) ? .handled : .pending
     }
 

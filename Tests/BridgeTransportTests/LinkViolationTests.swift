@@ -43,7 +43,7 @@ struct LinkViolationTests {
                 },
                 dispose: dispose
             )
-            try link.attach(wrap(near), delegate: delegate)
+            try link.start(over: wrap(near), delegate: delegate)
             guard handshake else { return }
             peer.send(.hello(LinkPair.hello(limits)))
             delegate.messages.wait { !$0.isEmpty }
@@ -188,7 +188,7 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
-    @Test("so it is if another thread has taken over the reading, as the delegate has taken its time")
+    @Test("so it is if the reading was handed to another thread, as the delegate has taken its time")
     func delegateThrowsLate() throws {
         let goesOn = Shared(false)
         let fixture = try Fixture(dispose: { _, _ in
@@ -368,7 +368,7 @@ struct LinkViolationTests {
             poller: poller
         )
         let delegate = RecordingDelegate()
-        try link.attach(near, delegate: delegate)
+        try link.start(over: near, delegate: delegate)
         let goodbye = Goodbye(reason: 4, text: "no hello", lastWritten: 0, handledMark: 0)
         ManualPeer(far).send(.goodbye(goodbye))
         delegate.end.wait { $0 != nil }

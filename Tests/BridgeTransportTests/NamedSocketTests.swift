@@ -31,7 +31,7 @@ struct NamedSocketTests {
             kill(getpid(), SIGKILL)
         }
         #expect(Self.isThere(path))
-        #expect(try UnixSocket.listener(at: path) == .nobody)
+        #expect(try UnixSocket.listener(at: path) == .noListener)
         let socket = try NamedSocket(at: path)
         _ = try UnixSocket.connect(to: path)
         #expect(socket.look() == .own)

@@ -117,13 +117,13 @@ struct OverflowTests {
         let limits = Self.limits(["BoxSaved": .dropOldest])
         let link = Link(peerName: "canvas", role: .host, ownSource: Self.source, limits: limits, poller: poller)
         func put(_ number: Int, _ name: String) -> (outcome: Enqueued, gone: [UInt64]) {
-            var displaced: [Displaced] = []
+            var evicted: [Evicted] = []
             let id = EventID(source: Self.source, number: UInt64(number))
             let context = EventContext(id: id, nanosecondsSinceEpoch: 1)
             let outcome = payload(number).withUnsafeBytes {
-                link.enqueue(context, name: name, payload: $0, displaced: &displaced)
+                link.enqueue(context, name: name, payload: $0, evicted: &evicted)
             }
-            return (outcome, displaced.map(\.context.id.number))
+            return (outcome, evicted.map(\.context.id.number))
         }
         for number in 1...4 { #expect(put(number, "BoxSaved").gone.isEmpty) }
         // What others publish waits for room, and goes beyond the limit meanwhile.

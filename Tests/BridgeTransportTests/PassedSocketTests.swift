@@ -79,7 +79,7 @@ struct PassedSocketTests {
     func unfit() throws {
         for (make, phrase) in [
             ({ try Self.aPipe() }, "is no socket"),
-            ({ try UnixSocket.unconnected().release() }, "is a socket at which nobody listens"),
+            ({ try UnixSocket.unconnected().release() }, "is a socket at which no process listens"),
             ({ 1_000_000 }, "is not open"),
         ] as [(() throws -> CInt, String)] {
             let number = try make()

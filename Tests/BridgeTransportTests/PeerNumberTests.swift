@@ -23,7 +23,7 @@ struct PeerNumberTests {
             limits: LinkLimits(),
             poller: poller
         )
-        try link.attach(near, delegate: delegate)
+        try link.start(over: near, delegate: delegate)
         peer.send(.hello(LinkPair.hello(features: features)))
         return (link, peer)
     }

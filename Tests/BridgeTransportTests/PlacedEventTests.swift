@@ -150,7 +150,7 @@ struct PlacedEventTests {
         arguments: Carrier.allCases
     )
     func successor(_ carrier: Carrier) throws {
-        let first = try LinkPair(carrier, takesOver: true, workerDispose: { _, _ in .pending })
+        let first = try LinkPair(carrier, recoversOutbox: true, workerDispose: { _, _ in .pending })
         // Far more than the memory has room for.
         for number in 1...150 {
             first.host.publish(number, from: LinkPair.hostSource, payload: Self.large(number, 200_000))
@@ -243,7 +243,7 @@ struct PlacedEventTests {
         let pair = try LinkPair(
             carrier,
             limits: limits,
-            takesOver: true,
+            recoversOutbox: true,
             wrapWorker: { stream, _ in
                 let made = GatedStream(stream)
                 gated.change { $0 = made }
@@ -266,7 +266,7 @@ struct PlacedEventTests {
         let events = pair.hostDelegate.events.value
         #expect(events.map(\.number) == Array(1...30))
         #expect(events.allSatisfy { $0.payload == Self.content(Int($0.number)) })
-        #expect(pair.host.takenOver?.damage == nil)
+        #expect(pair.host.recoveredOutbox?.damage == nil)
         #expect(pair.host.loss == nil)
         pair.shutDown()
     }
@@ -301,7 +301,7 @@ struct PlacedEventTests {
                 onMessage: { link, message in LinkPair.hostReceived(message, link, limits) },
                 dispose: { _, _ in disposition }
             )
-            try link.attach(hasMemory ? near : BareStream(near), delegate: delegate)
+            try link.start(over: hasMemory ? near : BareStream(near), delegate: delegate)
             guard handshake else { return }
             peer.send(.hello(LinkPair.hello()))
             delegate.messages.wait { !$0.isEmpty }

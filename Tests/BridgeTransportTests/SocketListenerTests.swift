@@ -95,7 +95,7 @@ struct SocketListenerTests {
     @Test("F7: who says no hello in time is cut off, whether it has said nothing or begun")
     func silence() throws {
         let directory = try TemporaryDirectory()
-        let host = try AttachingHost(at: directory.path + "/s") { $0.patience = 20_000_000 }
+        let host = try AttachingHost(at: directory.path + "/s") { $0.timeout = 20_000_000 }
         let silent = try UnixSocket.connect(to: directory.path + "/s")
         let slow = try UnixSocket.connect(to: directory.path + "/s")
         Self.send(slow.rawValue, frame(.hello(LinkPair.hello())).prefix(5))
@@ -112,7 +112,7 @@ struct SocketListenerTests {
         await #expect(processExitsWith: .success) {
             let directory = try TemporaryDirectory()
             let path = directory.path + "/s"
-            let host = try AttachingHost(at: path) { $0.patience = 10_000_000_000 }
+            let host = try AttachingHost(at: path) { $0.timeout = 10_000_000_000 }
             let sockets = try (0..<5).map { _ in SharedDescriptor(try UnixSocket.unconnected()) }
             var waiting = sockets[...]
             lowerDescriptorLimit()
@@ -165,7 +165,7 @@ struct SocketListenerTests {
             let bytes = isIntroduced ? frame(.heartbeat) : frame(.hello(LinkPair.hello()))
             #expect(sendDescriptors(253, with: bytes, over: client.rawValue) == bytes.count)
             #expect(host.books.wait { !$0.ends.isEmpty })
-            #expect(host.books.value.ends == [.violation("it passed descriptors, which nobody takes")])
+            #expect(host.books.value.ends == [.violation("it passed descriptors, which this side does not take")])
             #expect(try CurrentProcess.openDescriptorCount() <= before + (isIntroduced ? 0 : 1))
             host.stop()
         }

@@ -137,7 +137,7 @@ struct MisbehaviourTests {
         ),
         violation(
             "flood-names",
-            "it brings the event name \"Made up 21\"; the limit is 20 names that nobody else knows"
+            "it brings the event name \"Made up 21\"; the limit is 20 names that no other process knows"
         ),
         violation("name-all", "no event has the name \"*\", which stands for all events where they are wanted"),
         violation("flood-interest", "interest in more than 30 names"),

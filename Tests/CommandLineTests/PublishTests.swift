@@ -159,7 +159,7 @@ struct PublishTests {
             ),
             (["*", "{}"], 64, "expected an event's name of 1 to 256 bytes other than \"*\""),
             ([long, "{}"], 64, "(257 bytes), expected an event's name of 1 to 256 bytes"),
-            (["WorkerReady", "{}"], 64, "WorkerReady is a report of the bridge itself, which nobody else publishes"),
+            (["WorkerReady", "{}"], 64, "WorkerReady is a report of the bridge itself, which nothing else publishes"),
             (["--within", "soon", "A", "{}"], 64, "found \"soon\" after --within, expected a duration such as"),
             (["--within", "0s", "A", "{}"], 64, "found \"0s\" after --within, expected more than no time"),
             (["A", "{oops}"], 65, "supervisor: JSON:1:2: "),

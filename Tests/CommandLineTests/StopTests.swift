@@ -68,7 +68,7 @@ struct StopTests {
             },
             onOutput: { program, line in if isRequest(1, line) { program.terminate() } }
         )
-        #expect(result.errors.contains { $0.contains("hurrying: the workers are not waited for any more") })
+        #expect(result.errors.contains { $0.contains("escalating: the workers are not waited for any more") })
         #expect(result.errors.count { $0.contains("killed by SIGTERM (15) while it was being stopped") } == 2)
     }
 

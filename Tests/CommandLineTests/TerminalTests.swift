@@ -33,7 +33,7 @@ struct TerminalTests {
         _ = try await bridge.result()
     }
 
-    @Test("the second Ctrl-C hurries a worker that has not finished by then")
+    @Test("the second Ctrl-C escalates for a worker that has not finished by then")
     func interruptTwice() async throws {
         let workspace = try Workspace()
         try workspace.write("bridge.json5", Workspace.bridge("hang-on:t1"))
@@ -45,7 +45,7 @@ struct TerminalTests {
         // So that it is not taken for an echo of the first.
         try await Task.sleep(for: .milliseconds(200))
         bridge.type("\\u0003")
-        #expect(await bridge.line(with: "hurrying: the workers are not waited for any more") != nil)
+        #expect(await bridge.line(with: "escalating: the workers are not waited for any more") != nil)
         #expect(await bridge.line { $0.hasPrefix("ended ") } == "ended 75")
         _ = try await bridge.result()
     }

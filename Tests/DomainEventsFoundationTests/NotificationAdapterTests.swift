@@ -87,7 +87,7 @@ struct NotificationAdapterTests {
         #expect(numbers.all == Array(0..<10))
     }
 
-    @Test func whoeverAddsATypeTwiceGetsItOnce() async throws {
+    @Test func aTypeThatIsAddedTwiceComesOnce() async throws {
         let seen = scene.observe("ShelfProvisioned")
         let recorder = EventRecorder(scene.publisher, for: ShelfProvisioned.self)
         for _ in 0..<3 { scene.adapter.exchange(ShelfProvisioned.self) }

@@ -12,13 +12,13 @@ private struct WheelAnswered: DomainEvent { let number: Int }
 private final class Station: Sendable {
     let publisher = EventPublisher()
     let recorder: EventRecorder
-    let line: PostingLine
+    let strand: PostingStrand
     private let adapters: [NotificationAdapter]
 
     init(_ centers: NotificationCenter..., adaptersEach: Int = 1) {
         recorder = EventRecorder(publisher, for: WheelTurned.self)
         let queue = DispatchQueue(label: "posting")
-        line = PostingLine(publisher, queue)
+        strand = PostingStrand(publisher, queue)
         let publisher = publisher
         adapters = centers.flatMap { center in
             (0..<adaptersEach).map { _ in
@@ -52,7 +52,7 @@ struct NotificationLoopTests {
 
     /// Long enough for a loop to come round: each posts what the other has just published.
     private func settle(_ stations: Station...) async throws {
-        for _ in 0..<4 { for station in stations { try await station.line.wait() } }
+        for _ in 0..<4 { for station in stations { try await station.strand.wait() } }
     }
 
     @Test func throughOneAdapter() async throws {

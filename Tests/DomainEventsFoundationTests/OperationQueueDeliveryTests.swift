@@ -92,7 +92,7 @@ struct OperationQueueDeliveryTests {
         #expect(log.all.isEmpty)
     }
 
-    @Test func andWhoeverWaitsForTheHandlersHearsFromThem() async throws {
+    @Test func andAWaiterForTheHandlersHearsFromThem() async throws {
         let subscription = publisher.subscribe(to: ParcelCounted.self, on: .operationQueue(queue)) { [log] in
             log.add($0.number)
         }

@@ -11,17 +11,17 @@ final class Scene: Sendable {
     private let queue = DispatchQueue(label: "posting")
     let errors = Collected<NotificationError>()
     let adapter: NotificationAdapter
-    private let line: PostingLine
+    private let strand: PostingStrand
 
     init(publisher: EventPublisher = EventPublisher()) {
         self.publisher = publisher
-        line = PostingLine(publisher, queue)
+        strand = PostingStrand(publisher, queue)
         adapter = NotificationAdapter(publisher, center: center, postingOn: .queue(queue)) { [errors] in errors.add($0)
         }
     }
 
     /// Returns when everything that was published before has been posted.
-    func waitForPosts() async throws { try await line.wait() }
+    func waitForPosts() async throws { try await strand.wait() }
 
     /// Counts the notifications of a name until the scene ends.
     func observe(_ name: String) -> Collected<NotificationContent> {
@@ -37,19 +37,19 @@ final class Scene: Sendable {
     }
 }
 
-/// Waits for what a publisher delivers on a queue: everything there is one line, so its last event is handled last.
-final class PostingLine: Sendable {
-    private struct PostingLineMark: DomainEvent {}
+/// Waits for what a publisher delivers on a queue: everything there is one strand, so its last event is handled last.
+final class PostingStrand: Sendable {
+    private struct PostingStrandMark: DomainEvent {}
 
     private let publisher: EventPublisher
     private let subscription: Subscription
 
     init(_ publisher: EventPublisher, _ queue: DispatchQueue) {
         self.publisher = publisher
-        subscription = publisher.subscribe(to: PostingLineMark.self, on: .queue(queue)) { _ in }
+        subscription = publisher.subscribe(to: PostingStrandMark.self, on: .queue(queue)) { _ in }
     }
 
-    func wait() async throws { try await publisher.deliver(PostingLineMark(), within: .seconds(50)) }
+    func wait() async throws { try await publisher.deliver(PostingStrandMark(), within: .seconds(50)) }
 }
 
 /// What a test looks at in a notification, which itself is not for other threads.

@@ -50,7 +50,7 @@ struct BufferingTests {
     }
 
     @Test func newestCountsRightOverManyEvents() async {
-        // Over the sizes at which the memory of a line moves.
+        // Over the sizes at which the memory of a strand moves.
         for limit in [1, 2, 511, 512, 513, 700] {
             var iterator = publisher.eventsAndGaps(of: Ping.self, buffering: .newest(limit)).makeAsyncIterator()
             let total = 3_000
@@ -230,7 +230,7 @@ struct RoomTests {
         #expect(try await iterator.next() == Ping(2))
     }
 
-    @Test func notForASequenceThatNobodyIterates() async throws {
+    @Test func notForASequenceThatNothingIterates() async throws {
         let sequence = publisher.events(of: Ping.self, buffering: .waiting(2))
         for number in 0..<20 { try await publisher.send(Ping(number)) }
         var iterator = sequence.makeAsyncIterator()
@@ -306,7 +306,7 @@ struct RoomTests {
     }
 
     @Test(arguments: ["queue", "task"])
-    func inTheLineOfAHandlerElsewhere(kind: String) async throws {
+    func inTheStrandOfAHandlerElsewhere(kind: String) async throws {
         let queue = DispatchQueue(label: "handlers")
         let barrier = Barrier()
         let log = Collected<Int>()

@@ -142,7 +142,7 @@ struct ReleaseRaceTests {
         #expect(live.count == 0)
     }
 
-    @Test func whenAnotherThreadIsInTheSameRoutesAsSoonAsItLeaves() async {
+    @Test func whenAnotherThreadIsInTheSameListAsSoonAsItLeaves() async {
         let live = Counter()
         let inside = Flag()
         let mayReturn = Flag()
@@ -197,8 +197,9 @@ struct ReleaseRaceTests {
         #expect(held.current != nil)
     }
 
-    @Test func neverEarlyAndAlwaysAtLastWhileManyThreadsAreInTheRoutes() async {
-        // Publishing with a queue among the subscribers takes references to the routes, which come and go all the time.
+    @Test func neverEarlyAndAlwaysAtLastWhileManyThreadsAreInTheLists() async {
+        // Publishing with a queue among the subscribers takes references to the lists of subscribers, which come and go
+        // all the time.
         let seed = SeededGenerator.announced().seed
         let live = Counter()
         let stop = Flag()

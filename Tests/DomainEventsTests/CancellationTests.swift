@@ -292,7 +292,7 @@ struct ReleaseTests {
     }
 
     @Test func withTheLastEventThatHeldIt() async {
-        // Released where the event was taken from its line, its end would meet the lock that it needs.
+        // Released where the event was taken from its strand, its end would meet the lock that it needs.
         final class Payload: Codable, Sendable {
             let atEnd: (@Sendable () -> Void)?
             init(_ atEnd: @escaping @Sendable () -> Void) { self.atEnd = atEnd }

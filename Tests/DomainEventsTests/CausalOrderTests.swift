@@ -86,7 +86,8 @@ struct CausalOrderTests {
     }
 
     @Test func inASequenceOfACaseThatAQueuePublishes() async throws {
-        // Cause and effect are of one type here, as a sequence has one type; several sequences lie in different lines.
+        // Cause and effect are of one type here, as a sequence has one type; several sequences lie in different
+        // strands.
         let publisher = EventPublisher()
         let subscription = publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "left"))) { [publisher] in
             if $0.number > 0 { publisher.publish(Ping(-$0.number)) }
@@ -135,8 +136,8 @@ struct CausalOrderTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    @Test func throughAChainOverManyLines() async {
-        // More lines than there are locks; each step on another queue, and every queue sees all steps in their order.
+    @Test func throughAChainOverManyStrands() async {
+        // More strands than there are locks; each step on another queue, and every queue sees all steps in their order.
         let publisher = EventPublisher()
         let steps = 40
         let chains = 60

@@ -167,12 +167,12 @@ private final class Carrier: EventForwarder {
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
-        intake: Intake,
+        ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
         held: inout [any HeldEvent]?
     ) -> Forwarded {
-        if intake == .awaited, !room.isSet { return .awaitsRoom }
-        log.add("\(name) \(event) \(intake == .announced)")
+        if ifFull == .wait, !room.isSet { return .awaitsRoom }
+        log.add("\(name) \(event) \(ifFull == .drop)")
         held?.append(Kept(name: name, log: log))
         return failure.current.map { .failed($0) } ?? .taken
     }
@@ -236,7 +236,7 @@ struct ForwarderTests {
         publisher.publish(Ping(2))
         #expect(log.all.suffix(2) == ["first Ping(number: 2) true", "ping"])
         // The queue is woken between the two: what it runs is there before the event is written.
-        let executor = LineExecutor(works) { work in
+        let executor = StrandExecutor(works) { work in
             log.add("queue wakes")
             works.add(work)
         }

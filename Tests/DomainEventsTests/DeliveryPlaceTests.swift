@@ -120,7 +120,7 @@ struct DeliveryPlaceTests {
     }
 
     @Test(arguments: [false, true])
-    func onOneQueueInOneLineAcrossEventTypes(isConcurrent: Bool) async {
+    func onOneQueueInOneStrandAcrossEventTypes(isConcurrent: Bool) async {
         let queue = DispatchQueue(label: "handlers", attributes: isConcurrent ? .concurrent : [])
         let log = Collected<Int>()
         let running = Counter()
@@ -141,7 +141,7 @@ struct DeliveryPlaceTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    @Test func onTheMainQueueInOneLineHoweverItIsNamed() async {
+    @Test func onTheMainQueueInOneStrandHoweverItIsNamed() async {
         // `DispatchQueue.main` is another object each time.
         let log = Collected<Int>()
         let subscriptions = [
@@ -185,7 +185,7 @@ struct DeliveryPlaceTests {
     }
 
     @Test func alsoWhenTheQueueRunsItsBlockOnThePublishingThread() {
-        // `sync` from inside a handler: the line's block runs on a thread that is delivering already.
+        // `sync` from inside a handler: the strand's block runs on a thread that is delivering already.
         let queue = DispatchQueue(label: "handlers")
         let log = Collected<String>()
         let subscriptions = [

@@ -31,11 +31,11 @@ struct IncomingTests {
     )
 
     private func deliver(_ number: Int = 0) -> String {
-        var kept = KeptRoutes()
+        var kept = KeptSubscribers()
         return deliver(number, keeping: &kept)
     }
 
-    private func deliver(_ number: Int, keeping kept: inout KeptRoutes) -> String {
+    private func deliver(_ number: Int, keeping kept: inout KeptSubscribers) -> String {
         publisher.channel(of: Ping.self)
             .deliverIncoming(
                 { Ping(number) },
@@ -73,7 +73,7 @@ struct IncomingTests {
 
     @Test func atTheSubscriptionsOfItsMomentThoughTheRoutesOfTheEventBeforeAreKept() {
         let log = Collected<String>()
-        var kept = KeptRoutes()
+        var kept = KeptSubscribers()
         let first = publisher.subscribe(to: Ping.self) { log.add("first \($0.number)") }
         for number in 1...2 { #expect(deliver(number, keeping: &kept) == "handled") }
         let second = publisher.subscribe(to: Ping.self) { log.add("second \($0.number)") }
@@ -87,7 +87,7 @@ struct IncomingTests {
 
     @Test func byNoRemovedHandlerWhichTheNextEventLetsGoOf() {
         final class Captured: Sendable {}
-        var kept = KeptRoutes()
+        var kept = KeptSubscribers()
         weak var captured: Captured?
         do {
             let object = Captured()
@@ -109,7 +109,7 @@ struct IncomingTests {
             publisher.subscribe(to: Pong.self) { _ in note() },
             publisher.subscribe(to: Ping.self) { [publisher, completion] _ in
                 if asksBefore { note() }
-                var kept = KeptRoutes()
+                var kept = KeptSubscribers()
                 _ = publisher.channel(of: Pong.self)
                     .deliverIncoming(
                         { Pong() },
@@ -211,7 +211,7 @@ struct IncomingTests {
         #expect(try await last.value == nil)
     }
 
-    @Test func atOnceByASequenceThatNobodyIteratesAndByOneThatIsReleased() async throws {
+    @Test func atOnceByASequenceThatNothingIteratesAndByOneThatIsReleased() async throws {
         do {
             let sequence = publisher.events(of: Ping.self)
             #expect(deliver(1) == "pending")

@@ -62,21 +62,21 @@ struct DeliverTests {
         try await consumer.value
     }
 
-    @Test func orThrowsThatNobodySubscribes() async {
+    @Test func orThrowsThatNothingSubscribes() async {
         let error = await #expect(throws: DeliveryError.self) {
             try await publisher.deliver(Ping(), within: .seconds(60))
         }
-        #expect(error?.code == .nobodySubscribed)
+        #expect(error?.code == .noSubscriber)
         let subscription = publisher.subscribe(to: Ping.self) { _ in }
         subscription.cancel()
         let again = await #expect(throws: DeliveryError.self) {
             try await publisher.deliver(Ping(), within: .seconds(60))
         }
-        #expect(again?.code == .nobodySubscribed)
+        #expect(again?.code == .noSubscriber)
     }
 
     @Test(arguments: ["inline", "queue", "task"])
-    func orThrowsWhatAHandlerThrowsAndReportsItToNobodyElse(place: String) async {
+    func orThrowsWhatAHandlerThrowsAndReportsItNowhereElse(place: String) async {
         let reports = Collected<String>()
         let others = Counter()
         let handler: @Sendable (Ping) throws -> Void = { throw Refused(number: $0.number) }
@@ -347,17 +347,17 @@ struct RequestTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    @Test func orThrowsThatNobodySubscribesOrThatItsTaskWasCancelled() async throws {
+    @Test func orThrowsThatNothingSubscribesOrThatItsTaskWasCancelled() async throws {
         let error = await #expect(throws: DeliveryError.self) {
             try await publisher.request(Order(number: 1), awaiting: Pong.self, within: .seconds(60))
         }
-        #expect(error?.code == .nobodySubscribed)
+        #expect(error?.code == .noSubscriber)
         let other = EventPublisher()
         let link = publisher.forward(Order.self, to: other)
         let linked = await #expect(throws: DeliveryError.self) {
             try await publisher.request(Order(number: 1), awaiting: Pong.self, within: .seconds(60))
         }
-        #expect(linked?.code == .nobodySubscribed)
+        #expect(linked?.code == .noSubscriber)
         link.cancel()
         let began = Collected<Int>()
         let subscription = publisher.subscribe(to: Ping.self) { began.add($0.number) }

@@ -102,7 +102,7 @@ struct SequenceTests {
         publisher.removeInterestObserver(interest)
     }
 
-    @Test func releasingTheSequenceEndsItIfNobodyIterates() {
+    @Test func releasingTheSequenceEndsItIfNothingIterates() {
         do {
             let sequence = publisher.events(of: Ping.self)
             #expect(publisher.isWanted("Ping"))

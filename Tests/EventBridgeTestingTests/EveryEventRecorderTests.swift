@@ -83,7 +83,7 @@ struct EveryEventRecorderTests {
         #expect(!publisher.isWanted("TeaOrdered"))
     }
 
-    @Test func andWaitsForATypeThatNobodyHasUsedYet() async throws {
+    @Test func andWaitsForATypeThatHasNotBeenUsedYet() async throws {
         let recorder = EventRecorder(publisher)
         async let served = recorder.next(TeaServed.self)
         await Task.yield()

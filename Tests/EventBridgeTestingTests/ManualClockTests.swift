@@ -54,7 +54,7 @@ struct ManualClockTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func whoeverWaitsForSleepersHearsOfThemAndMayBeCancelled() async throws {
+    @Test func aWaiterForSleepersHearsOfThemAndMayBeCancelled() async throws {
         try await clock.waitForSleepers(0)
         let cancelled = Task { [clock] in try await clock.waitForSleepers(3) }
         let waiting = Task { [clock] in try await clock.waitForSleepers(2) }

@@ -416,7 +416,7 @@ struct ApplyTests {
         let gone = try #require(updates.all.first { $0["goes"] == nil })
         #expect(gone.changed?.name == "goes" && gone.changed?.state == .stopped)
         let come = try #require(updates.all.first { $0["new"] != nil })
-        #expect(come.changed?.name == "new" && come.changed?.state == .idle)
+        #expect(come.changed?.name == "new" && come.changed?.state == .notStarted)
         #expect(updates.all.last?.workers.map(\.name) == ["a", "new"])
         await bridge.shutdown()
         withExtendedLifetime(subscription) {}

@@ -175,7 +175,7 @@ struct AttachTests {
         #expect(orders.all == [client.idElsewhere(of: receipt.id)])
         #expect(client.namesWantedByHost.contains("ParcelOrdered"))
         for (name, payload, code) in [
-            ("ParcelOrdred", payload, DeliveryError.Code.nobodySubscribed), ("ParcelOrdered", [0xA0], .refused),
+            ("ParcelOrdred", payload, DeliveryError.Code.noSubscriber), ("ParcelOrdered", [0xA0], .refused),
             ("", payload, .notEncodable), ("*", payload, .notEncodable),
         ] {
             do {
@@ -354,7 +354,7 @@ struct AttachTests {
                 raw.close()
             }
             let end = try #require(await home.detached.wait { $0.count == client }.last)
-            let sentence = "the limit is 16384 names that nobody else knows, for all clients together"
+            let sentence = "the limit is 16384 names that no other process knows, for all clients together"
             #expect(end.reason.contains(sentence) == (client == 5), "\(end.reason)")
         }
         let receipt = try await home.publisher.deliver(ParcelOrdered(label: "Books"), within: .seconds(60))

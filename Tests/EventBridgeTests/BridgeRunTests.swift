@@ -59,7 +59,7 @@ struct BridgeRunTests {
         reports.end()
     }
 
-    @Test("ends with the first signal, and is hurried by those that follow")
+    @Test("ends with the first signal, and is escalated by those that follow")
     func signals() async throws {
         let reports = WorkerReports(publisher)
         // What is sent when the call has returned must not end the tests: what a signal did before it does again.
@@ -106,7 +106,7 @@ struct BridgeRunTests {
         let bridge = try BridgeHost(publisher: publisher, workers: [faulty("none", subscribes: [])])
         let error = await #expect(throws: BridgeError.self) { try await bridge.runUntilSignalled() }
         #expect(error?.code == .system)
-        #expect(bridge.status.map(\.state) == [.idle])
+        #expect(bridge.status.map(\.state) == [.notStarted])
         other.cancel()
         poller.stop()
     }

@@ -42,7 +42,7 @@ private final class AnsweredStream: ByteStream {
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
         let bytes = Array(pieces.joined())
         let outcome = base.write(pieces)
-        // An idle line is written by who publishes. The poller has more to do than to wait.
+        // An idle link is written by who publishes. The poller has more to do than to wait.
         if bytes.contains(Array(Step.cause.name.utf8)), !poller.isCurrent { isSeen.wait() }
         return outcome
     }

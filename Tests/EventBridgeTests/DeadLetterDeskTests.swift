@@ -22,7 +22,7 @@ private struct Unwilling: Error, CustomStringConvertible {
 }
 
 @Suite("Commands about dead letters", .serialized, .timeLimit(.minutes(5)))
-struct DeadLetterDeskTests {
+struct DeadLetterServiceTests {
     /// Whether the handlers do their work.
     private final class Mood: Sendable {
         let isWilling = Atomic<Bool>(false)

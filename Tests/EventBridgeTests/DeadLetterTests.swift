@@ -176,7 +176,7 @@ struct DeadLetterTests {
     }
 
     @Test("What nobody in the host subscribes to any more is not put back, and stays", .timeLimit(.minutes(5)))
-    func nobodySubscribes() async throws {
+    func noSubscriberIsLeft() async throws {
         let picky = Picky { _ in true }
         let subscription = publisher.subscribe(to: Outcome.self) { event in try picky.handle(event.number) }
         let bridge = try await BridgeHost.inMemory(publisher) { publisher in
@@ -187,7 +187,7 @@ struct DeadLetterTests {
         let letter = try #require(bridge.deadLetters.first)
         subscription.cancel()
         let error = #expect(throws: DeliveryError.self) { try bridge.redeliver(letter.id) }
-        #expect(error?.code == .nobodySubscribed)
+        #expect(error?.code == .noSubscriber)
         #expect(bridge.deadLetters.map(\.id) == [letter.id])
         picky.isWilling.store(true, ordering: .relaxed)
         let again = publisher.subscribe(to: Outcome.self) { event in try picky.handle(event.number) }

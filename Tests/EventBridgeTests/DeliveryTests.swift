@@ -213,7 +213,7 @@ struct DeliveryTests {
         let bridge = try await BridgeHost.inMemory(publisher, workers: [InMemoryWorker("idle") { _ in [] }])
         #expect(
             await Self.text { try await publisher.deliver(ErrandGiven(number: 1), within: .seconds(240)) }
-                == "nobodySubscribed"
+                == "noSubscriber"
         )
         await bridge.shutdown()
     }

@@ -112,7 +112,7 @@ struct EndedProcessTests {
     private static let narrow = WorkerLimits(outbox: 1 << 10, outboxHardLimit: 16 << 10)
 
     /// A bridge in which what "source" has left waits for room at "slow", whose handlers wait for the gate.
-    private func waitingTakeOver(_ gate: Collected<Void>, _ handled: Collected<Int>) async throws -> BridgeHost {
+    private func waitingRecovery(_ gate: Collected<Void>, _ handled: Collected<Int>) async throws -> BridgeHost {
         let sessions = Collected<WorkerSession?>()
         let bridge = try await BridgeHost.inMemory(
             publisher,
@@ -146,7 +146,7 @@ struct EndedProcessTests {
     @Test("while what it has left waits for room at another worker: that worker is named")
     func heldAtGate() async throws {
         let (gate, handled) = (Collected<Void>(), Collected<Int>())
-        let bridge = try await waitingTakeOver(gate, handled)
+        let bridge = try await waitingRecovery(gate, handled)
         let now = try status(of: "source", in: bridge)
         #expect(now.state == .stopping && now.pid == nil && now.ended != nil && now.starts == 1)
         #expect(now.waitsFor == "room at worker \"slow\"")
@@ -157,12 +157,12 @@ struct EndedProcessTests {
         await bridge.shutdown()
     }
 
-    @Test("A bridge that is dropped while a takeover waits for room lets go of the thread that waits")
+    @Test("A bridge that is dropped while a recovery waits for room lets go of the thread that waits")
     func droppedAtGate() async throws {
         let (gate, handled) = (Collected<Void>(), Collected<Int>())
         weak var router: EventRouter?
         do {
-            let bridge = try await waitingTakeOver(gate, handled)
+            let bridge = try await waitingRecovery(gate, handled)
             router = bridge.core.router
             #expect(router != nil)
         }

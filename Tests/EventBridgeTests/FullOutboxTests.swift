@@ -302,7 +302,7 @@ struct FullOutboxTests {
     }
 
     @Test("N3: what a worker that died has left for another waits while that one is full, and nothing of it is dropped")
-    func takenOverForOneThatIsFull() async throws {
+    func recoveredForOneThatIsFull() async throws {
         let (gate, handled) = (Collected<Void>(), Collected<Int>())
         let sessions = Collected<WorkerSession?>()
         let dropped = Collected<EventsDropped>()

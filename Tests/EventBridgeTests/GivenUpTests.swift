@@ -92,9 +92,9 @@ struct GivenUpTests {
         let delivering = Task { try await publisher.deliver(LetterPosted(number: 0), within: .seconds(240)) }
         try await Task.sleep(for: .milliseconds(100))
         let stopping = Task { await bridge.shutdown(drainingWithin: .zero) }
-        let hurrying = Task {
+        let escalating = Task {
             while !Task.isCancelled {
-                bridge.hurryShutdown()
+                bridge.escalateShutdown()
                 try await Task.sleep(for: .milliseconds(10))
             }
         }
@@ -108,6 +108,6 @@ struct GivenUpTests {
         }
         gate.open()
         _ = await stopping.value
-        hurrying.cancel()
+        escalating.cancel()
     }
 }

@@ -124,7 +124,7 @@ struct UnclaimedOutputTests {
         OutputGate(
             worker: worker,
             rate: 1 << 20,
-            reports: ReportLine(publisher: publisher, poller: poller),
+            reports: ReportStrand(publisher: publisher, poller: poller),
             poller: poller,
             target: .published(otherwise: output)
         )

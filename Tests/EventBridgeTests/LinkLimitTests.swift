@@ -21,7 +21,7 @@ struct LinkLimitTests {
         ),
         (
             "flood-names", WorkerLimits(eventNames: 20),
-            "it brings the event name \"Made up 21\"; the limit is 20 names that nobody else knows"
+            "it brings the event name \"Made up 21\"; the limit is 20 names that no other process knows"
         ),
         (
             "flood-interest", WorkerLimits(interestNames: 30, controlMessages: 1_000_000),
@@ -29,7 +29,7 @@ struct LinkLimitTests {
         ),
         (
             "flood-interest", WorkerLimits(eventNames: 20, controlMessages: 1_000_000),
-            "it brings the event name \"Made up 22\"; the limit is 20 names that nobody else knows"
+            "it brings the event name \"Made up 22\"; the limit is 20 names that no other process knows"
         ),
         ("command", WorkerLimits(), "a drain frame is forbidden: only a host sends it"),
     ]

@@ -23,7 +23,7 @@ struct OvertakenStartTests {
     }
 
     @Test("starts nobody once all have been stopped, and says why")
-    func startsNobody() async throws {
+    func startsNoWorker() async throws {
         let bridge = try bridge()
         await bridge.core.stop()
         let error = await #expect(throws: BridgeError.self) { try await bridge.start() }
@@ -35,7 +35,7 @@ struct OvertakenStartTests {
     }
 
     @Test("leaves nobody running, whoever comes first")
-    func leavesNobodyRunning() async throws {
+    func leavesNoProcessRunning() async throws {
         for _ in 0..<200 {
             let bridge = try bridge()
             let starting = Task { try await bridge.start() }
@@ -46,10 +46,10 @@ struct OvertakenStartTests {
         }
     }
 
-    @Test("is not what a hurry before it is about: there is nothing to be made quicker")
-    func hurriedBeforeTheStart() async throws {
+    @Test("is not what an escalation before it is about: there is nothing to be made quicker")
+    func escalatedBeforeTheStart() async throws {
         let bridge = try bridge()
-        bridge.hurryShutdown()
+        bridge.escalateShutdown()
         try await bridge.start()
         #expect(bridge.status.map(\.state) == [.ready])
         await bridge.shutdown(drainingWithin: .zero)

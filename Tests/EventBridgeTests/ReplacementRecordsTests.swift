@@ -22,14 +22,14 @@ struct ReplacementRecordsTests {
         var missing = faulty("none", subscribes: [WorkRequested.self])
         missing.child.executable = .path("/nonexistent/worker")
         await #expect(throws: BridgeError.self) { try await bridge.replace("faulty", with: missing) }
-        let route = try #require(bridge.core.routes.first)
-        let hasSuccessor = route.lock.withLock { route.successor != nil }
+        let peer = try #require(bridge.core.peers.first)
+        let hasSuccessor = peer.lock.withLock { peer.successor != nil }
         #expect(!hasSuccessor)
         for count in 2...4 {
             bridge.restart("faulty")
             await ready.wait(for: count)
         }
-        let departed = route.lock.withLock { route.departed.count }
+        let departed = peer.lock.withLock { peer.departed.count }
         #expect(departed == 0)
         await bridge.shutdown()
         subscription.cancel()

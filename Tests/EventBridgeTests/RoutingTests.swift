@@ -347,7 +347,7 @@ struct RoutingTests {
         let count = rounds(1_000, atLeast: 200)
         for number in 1...count {
             publisher.publish(Question(number: number))
-            // One at a time: an idle line is written at once.
+            // One at a time: an idle link is written at once.
             await seen.wait { $0.count == 2 * number }
         }
         for log in [seen, seenHere] {

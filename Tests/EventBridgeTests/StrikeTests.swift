@@ -243,7 +243,7 @@ struct StrikeTests {
     }
 
     @Test("An end that was asked for strikes nobody", .timeLimit(.minutes(5)))
-    func restartStrikesNobody() async throws {
+    func restartStrikesNoEvent() async throws {
         let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,
@@ -275,7 +275,7 @@ struct StrikeTests {
         .timeLimit(.minutes(5)),
         arguments: [1_000, 5]
     )
-    func givenUpWorkerHoldsNobodyUp(room: Int) async throws {
+    func givenUpWorkerHoldsNothingUp(room: Int) async throws {
         let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
             publisher: publisher,

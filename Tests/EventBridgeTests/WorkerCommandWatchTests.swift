@@ -25,7 +25,7 @@ struct WorkerCommandWatchTests {
         let watch = WorkerCommandWatch(.stop, startsBefore: 1)
         #expect(
             watch.told(status(.stopping, starts: 1), now: status(.starting, starts: 2))
-                == .failed("was started again meanwhile, as somebody has asked for that")
+                == .failed("was started again meanwhile, by another request")
         )
     }
 

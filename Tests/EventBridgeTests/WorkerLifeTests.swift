@@ -229,7 +229,7 @@ struct WorkerLifeTests {
         publisher.publish(WorkRequested(number: 1_000, text: ""))
         await lines.wait { $0.count == 2_000 }
         #expect(lines.all.count { $0.isError } == 1_000)
-        #expect(lines.all.allSatisfy { $0.worker == "faulty" && $0.line.hasPrefix("a line that nobody") })
+        #expect(lines.all.allSatisfy { $0.worker == "faulty" && $0.line.hasPrefix("a line that nothing") })
         await bridge.shutdown()
         subscription.cancel()
     }

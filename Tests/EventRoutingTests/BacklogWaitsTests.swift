@@ -18,14 +18,14 @@ struct BacklogWaitsTests {
         poller = try Poller(name: "backlog test")
     }
 
-    private final class Peer: LinkDelegate {
-        let route: Route
+    private final class Party: LinkDelegate {
+        let peer: Peer
         private let far: any ByteStream
         private let memory: MemoryMapping
 
         init(_ name: String, _ poller: Poller) throws {
             let source = EventSource(origin: "host", incarnation: 1)
-            route = Route(
+            peer = Peer(
                 peerName: name,
                 role: .host,
                 ownSource: source,
@@ -36,7 +36,7 @@ struct BacklogWaitsTests {
             let (near, far) = MemoryStream.pair(poller: poller)
             self.far = far
             memory = try #require(try near.memory?.map())
-            try route.link.attach(near, delegate: self)
+            try peer.link.start(over: near, delegate: self)
         }
 
         /// Says in the shared memory how many events it has accepted.
@@ -44,7 +44,7 @@ struct BacklogWaitsTests {
             memory.bytes.storeBytes(of: count, toByteOffset: 24, as: UInt64.self)
         }
 
-        func end() { route.link.close() }
+        func end() { peer.link.close() }
 
         func link(
             _ link: Link,
@@ -71,10 +71,10 @@ struct BacklogWaitsTests {
 
     @Test("the wait for a peer that is not backed up is over at once")
     func atOnce() throws {
-        let (first, second) = (try Peer("first", poller), try Peer("second", poller))
+        let (first, second) = (try Party("first", poller), try Party("second", poller))
         second.accept(Self.tooMany - 1)
         let passed = Passed()
-        waits.wait(first.route, for: second.route) { passed.pass() }
+        waits.wait(first.peer, for: second.peer) { passed.pass() }
         #expect(passed.isSo)
         first.end()
         second.end()
@@ -82,25 +82,25 @@ struct BacklogWaitsTests {
 
     @Test("the wait that would close a circle is not begun, however long the circle; the others go on waiting")
     func circle() throws {
-        let peers = try (0..<4).map { try Peer("\($0)", poller) }
+        let peers = try (0..<4).map { try Party("\($0)", poller) }
         for peer in peers { peer.accept(Self.tooMany) }
         let passed = peers.map { _ in Passed() }
         for index in 0..<3 {
-            waits.wait(peers[index].route, for: peers[index + 1].route) { passed[index].pass() }
+            waits.wait(peers[index].peer, for: peers[index + 1].peer) { passed[index].pass() }
             #expect(!passed[index].isSo)
         }
         // Twice for the same peer is no circle.
         let again = Passed()
-        waits.wait(peers[0].route, for: peers[1].route) { again.pass() }
+        waits.wait(peers[0].peer, for: peers[1].peer) { again.pass() }
         #expect(!again.isSo)
-        waits.wait(peers[3].route, for: peers[0].route) { passed[3].pass() }
+        waits.wait(peers[3].peer, for: peers[0].peer) { passed[3].pass() }
         #expect(passed[3].isSo)
         // The one that it waits for has ended: it passes, and so there is no circle any more for who comes now.
         peers[1].end()
         waitUntil { passed[0].isSo && again.isSo }
         #expect(!passed[1].isSo && !passed[2].isSo)
         let later = Passed()
-        waits.wait(peers[3].route, for: peers[0].route) { later.pass() }
+        waits.wait(peers[3].peer, for: peers[0].peer) { later.pass() }
         #expect(!later.isSo)
         for peer in peers { peer.end() }
         waitUntil { passed[1].isSo && passed[2].isSo && later.isSo }
@@ -108,12 +108,12 @@ struct BacklogWaitsTests {
 
     @Test("a peer waits for none that is given up")
     func givenUp() throws {
-        let (first, second) = (try Peer("first", poller), try Peer("second", poller))
+        let (first, second) = (try Party("first", poller), try Party("second", poller))
         second.accept(Self.tooMany)
         let passed = Passed()
-        waits.wait(first.route, for: second.route) { passed.pass() }
+        waits.wait(first.peer, for: second.peer) { passed.pass() }
         #expect(!passed.isSo)
-        second.route.close(because: "the test wants it so", isGivenUp: true)
+        second.peer.close(because: "the test wants it so", isGivenUp: true)
         #expect(passed.isSo)
         first.end()
         second.end()

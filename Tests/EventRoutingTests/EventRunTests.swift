@@ -9,11 +9,11 @@ import Testing
 struct EventRunTests {
     private static let name = "ParcelSaved"
     private let bench: RoutingBench
-    private let sender: Route
+    private let sender: Peer
 
     init() throws {
         bench = try RoutingBench()
-        sender = bench.route("sender")
+        sender = bench.peer("sender")
         bench.router.add(sender)
         sender.link.establish(as: EventSource(origin: "sender", incarnation: 7))
     }
@@ -33,7 +33,7 @@ struct EventRunTests {
     @Test("as peers come and leave between two events of it")
     func peers() throws {
         var run = EventRun()
-        let (first, second) = (bench.route("first", wants: [Self.name]), bench.route("second", wants: [Self.name]))
+        let (first, second) = (bench.peer("first", wants: [Self.name]), bench.peer("second", wants: [Self.name]))
         bench.router.add(first)
         try receive(1, in: &run)
         try receive(2, in: &run)
@@ -47,7 +47,7 @@ struct EventRunTests {
     @Test("though events of another name come between them")
     func names() throws {
         var run = EventRun()
-        let (first, second) = (bench.route("first", wants: [Self.name]), bench.route("second", wants: ["ParcelSent"]))
+        let (first, second) = (bench.peer("first", wants: [Self.name]), bench.peer("second", wants: ["ParcelSent"]))
         bench.router.exchange(adding: [first, second])
         for (index, name) in [Self.name, "ParcelSent", "ParcelSent", Self.name, "ParcelLost"].enumerated() {
             try receive(UInt64(index + 1), name, in: &run)
@@ -58,13 +58,13 @@ struct EventRunTests {
     @Test("and the receivers are looked up again only after a change")
     func lookUps() throws {
         var run = EventRun()
-        let entry = try #require(bench.router.named(Self.name))
-        bench.router.ensureTargets(of: entry)
-        let address = entry.fanout(in: &run).toOpaque()
-        #expect(entry.fanout(in: &run).toOpaque() == address)
+        let topic = try #require(bench.router.named(Self.name))
+        bench.router.ensureTargets(of: topic)
+        let address = topic.fanout(in: &run).toOpaque()
+        #expect(topic.fanout(in: &run).toOpaque() == address)
         #expect(run.receiversAddress == UInt(bitPattern: address))
-        bench.router.add(bench.route("reader", wants: [Self.name]))
-        #expect(entry.fanout(in: &run).toOpaque() != address)
-        #expect(run.receiversAddress == entry.fanout.address)
+        bench.router.add(bench.peer("reader", wants: [Self.name]))
+        #expect(topic.fanout(in: &run).toOpaque() != address)
+        #expect(run.receiversAddress == topic.fanout.address)
     }
 }

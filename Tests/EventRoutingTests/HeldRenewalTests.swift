@@ -42,21 +42,21 @@ struct HeldRenewalTests {
             limits.outboxBytes = LinkLimits.minimumCharge
             limits.overflow = OverflowPolicies([Self.name: .dropNewest])
         }
-        let route = bench.route("worker", limits: limits)
-        let first = try #require(try route.put(bench.makeContext(), Self.name, isHeld: true))
-        let second = try #require(try route.put(bench.makeContext(), Self.name, isHeld: true))
-        #expect(second.displaced.count == (drops ? 1 : 0))
-        for _ in 1...restarts { _ = route.incarnationCrashed(route.link, because: "a crash", suspects: []) }
-        let next = route.link
+        let peer = bench.peer("worker", limits: limits)
+        let first = try #require(try peer.put(bench.makeContext(), Self.name, isHeld: true))
+        let second = try #require(try peer.put(bench.makeContext(), Self.name, isHeld: true))
+        #expect(second.evicted.count == (drops ? 1 : 0))
+        for _ in 1...restarts { _ = peer.incarnationCrashed(peer.link, because: "a crash", suspects: []) }
+        let next = peer.link
         let delegate = SilentDelegate()
         let (near, far) = MemoryStream.pair(poller: bench.poller)
-        try next.attach(near, delegate: delegate)
+        try next.start(over: near, delegate: delegate)
         next.establish(as: EventSource(origin: "worker", incarnation: 7))
-        route.releaseEvents(over: next)
+        peer.releaseEvents(over: next)
         // What has left, as nothing is settled.
         #expect(next.unfinished.isEmpty)
         _ = second.link.release(second.sequence, at: 1)
-        route.releaseEvents(over: next)
+        peer.releaseEvents(over: next)
         #expect(next.unfinished.isEmpty)
         _ = first.link.release(first.sequence, at: 1)
         waitUntil { next.unfinished.count >= (drops ? 1 : 2) }

@@ -14,33 +14,33 @@ struct InterestTests {
     ]
 
     private let bench: RoutingBench
-    private let routes: [Route]
+    private let peers: [Peer]
 
     init() throws {
         bench = try RoutingBench()
         // One of them wants a name by its specification.
-        routes = [bench.route("one"), bench.route("two", wants: [Self.names[1]]), bench.route("three")]
-        bench.router.exchange(adding: routes)
-        for route in routes {
-            route.link.establish(as: EventSource(origin: route.peerName, incarnation: 7))
-            bench.router.announceInterest(to: route, over: route.link)
+        peers = [bench.peer("one"), bench.peer("two", wants: [Self.names[1]]), bench.peer("three")]
+        bench.router.exchange(adding: peers)
+        for peer in peers {
+            peer.link.establish(as: EventSource(origin: peer.peerName, incarnation: 7))
+            bench.router.announceInterest(to: peer, over: peer.link)
         }
     }
 
-    private func ask(_ names: [String], by route: Route) throws {
+    private func ask(_ names: [String], by peer: Peer) throws {
         let wanted = names.enumerated().map { index, name in
             Interest.Name(number: name == EventName.everything.text ? 0 : UInt64(index + 1), name: name)
         }
         let interest = Interest(wanted: wanted)
-        try bench.router.interestReceived(interest, from: route, over: route.link, replacesWishes: true)
+        try bench.router.interestReceived(interest, from: peer, over: peer.link, replacesWishes: true)
     }
 
     @Test("decides who gets an event and what is asked of whom, whichever of them asks for what next")
     func everyChange() throws {
         for name in Self.names { bench.router.ensureTargets(of: try #require(bench.router.named(name))) }
-        for first in routes {
+        for first in peers {
             for (one, other) in Self.wishes.flatMap({ one in Self.wishes.map { (one, $0) } }) {
-                for second in routes {
+                for second in peers {
                     try ask(one, by: first)
                     try ask(other, by: second)
                     try check()
@@ -55,14 +55,14 @@ struct InterestTests {
 
     private func check() throws {
         for name in Self.names {
-            let entry = try #require(bench.router.named(name))
-            let wanting = bench.router.lock.withLock { routes.filter { $0.wants(name, isSelfReport: false) } }
-            #expect(entry.targets.map(\.peerName) == wanting.map(\.peerName), "\(name)")
-            for route in routes {
+            let topic = try #require(bench.router.named(name))
+            let wanting = bench.router.lock.withLock { peers.filter { $0.wants(name, isSelfReport: false) } }
+            #expect(topic.targets.map(\.peerName) == wanting.map(\.peerName), "\(name)")
+            for peer in peers {
                 let isAsked = bench.router.lock.withLock {
-                    route.interest.present?.announced.contains(entry.number)
+                    peer.interest.present?.announced.contains(topic.number)
                 }
-                #expect(isAsked == wanting.contains { $0 !== route }, "\(name) of \(route.peerName)")
+                #expect(isAsked == wanting.contains { $0 !== peer }, "\(name) of \(peer.peerName)")
             }
         }
     }

@@ -5,18 +5,18 @@ import Testing
 
 @testable import EventRouting
 
-/// Another thread has made the name's entry, and has not come to finding out who wants its events.
+/// Another thread has made the name's topic, and has not come to finding out who wants its events.
 @Suite("The first events of a new name")
 struct NewNameTests {
     private static let name = "ParcelSaved"
     private let bench: RoutingBench
-    private let reader: Route
-    private let sender: Route
+    private let reader: Peer
+    private let sender: Peer
 
     init() throws {
         bench = try RoutingBench()
-        reader = bench.route("reader", wants: [EventName.everything.text])
-        sender = bench.route("sender")
+        reader = bench.peer("reader", wants: [EventName.everything.text])
+        sender = bench.peer("sender")
         bench.router.exchange(adding: [reader, sender])
         sender.link.establish(as: EventSource(origin: "sender", incarnation: 7))
     }
@@ -55,7 +55,7 @@ struct NewNameTests {
         // The letter, and the sign for kelvin.
         let (letter, sign) = ("K", "\u{212A}")
         #expect(letter == sign)
-        let literal = bench.route("literal", wants: ["K"])
+        let literal = bench.peer("literal", wants: ["K"])
         bench.router.exchange(adding: [literal])
         try receive(1, .text(sign))
         #expect(literal.statistics.waiting == 0)

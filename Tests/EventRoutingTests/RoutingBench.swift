@@ -5,7 +5,7 @@ import DomainEvents
 
 @testable import EventRouting
 
-/// A router of its own, and routes to peers that are down: what is published for them stays in their outboxes.
+/// A router of its own, and peers that are down: what is published for them stays in their outboxes.
 final class RoutingBench: Sendable {
     let publisher = EventPublisher()
     let poller: Poller
@@ -21,13 +21,13 @@ final class RoutingBench: Sendable {
     }
 
     /// A peer whose specification says that it wants these events.
-    func route(
+    func peer(
         _ name: String,
         wants names: [String] = [],
-        pool: RoutePool? = nil,
+        pool: PeerPool? = nil,
         limits: LinkLimits = LinkLimits()
-    ) -> Route {
-        let route = Route(
+    ) -> Peer {
+        let peer = Peer(
             peerName: name,
             role: .host,
             ownSource: publisher.source,
@@ -36,8 +36,8 @@ final class RoutingBench: Sendable {
             isRenewed: true,
             poller: poller
         )
-        route.pool = pool
-        return route
+        peer.pool = pool
+        return peer
     }
 
     func makeContext() -> EventContext { publisher.makeContext(causedBy: nil) }
@@ -56,7 +56,7 @@ extension Link {
     }
 }
 
-extension Route {
+extension Peer {
     /// Puts an event into the outbox.
     @discardableResult
     func put(
@@ -78,14 +78,14 @@ extension Route {
     }
 }
 
-extension NamedEvents {
+extension Topic {
     /// As where there are no subscribers in this process: nothing is held for their sake.
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
         receipts: ReceiptLedger?,
-        to targets: [Route],
-        attached: [Route],
+        to targets: [Peer],
+        attached: [Peer],
         by router: EventRouter
     ) -> Forwarded {
         var held: [any HeldEvent]?
@@ -104,10 +104,10 @@ extension NamedEvents {
     func send(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        except origin: Route? = nil,
+        except origin: Peer? = nil,
         wantsReceipt: Bool,
-        to targets: [Route],
-        attached: [Route],
+        to targets: [Peer],
+        attached: [Peer],
         by router: EventRouter
     ) -> Sent {
         var held: [any HeldEvent]?

@@ -20,23 +20,23 @@ struct WaitingForRoomTests {
         let bench = try RoutingBench()
         var limits = LinkLimits()
         limits.outboxBytes = LinkLimits.minimumCharge
-        let route = bench.route("worker", limits: limits)
-        try route.put(bench.makeContext(), "ParcelSaved")
-        let link = route.link
+        let peer = bench.peer("worker", limits: limits)
+        try peer.put(bench.makeContext(), "ParcelSaved")
+        let link = peer.link
         let waiting = Collected<Task<Void, any Error>>()
         await onThreads(1) { _ in
             link.lock.lock()
-            waiting.add(Task { try await route.waitForRoom(for: "ParcelSaved") })
+            waiting.add(Task { try await peer.waitForRoom(for: "ParcelSaved") })
             // About to see that there is no room.
             waitUntilWanted(link.lock)
-            route.lock.lock()
+            peer.lock.lock()
             link.lock.unlock()
             // It has seen that, and does not stand among those who wait yet.
-            waitUntilWanted(route.lock)
+            waitUntilWanted(peer.lock)
             // As closing does: the reason first, then whoever waits is woken.
-            route.closure = Route.Closure(reason: "it was given up", isGivenUp: true)
+            peer.closure = Peer.Closure(reason: "it was given up", isGivenUp: true)
             link.wakeWaiters()
-            route.lock.unlock()
+            peer.lock.unlock()
         }
         let outcome = try #require(await waiting.wait(for: 1).first)
         let error = await #expect(throws: DeliveryError.self) { try await outcome.value }

@@ -64,7 +64,7 @@ final class Scene: Sendable {
     /// Hands in an event as a link does.
     func deliver<E: DomainEvent>(_ event: E, id: EventID, settledBelow: UInt64? = nil) -> [any DomainEvent] {
         let context = EventContext(id: id, nanosecondsSinceEpoch: 0, settledBelow: settledBelow)
-        var kept = KeptRoutes()
+        var kept = KeptSubscribers()
         _ = publisher.channel(of: E.self)
             .deliverIncoming(
                 { event },
@@ -72,7 +72,7 @@ final class Scene: Sendable {
                 from: publisher,
                 keeping: &kept,
                 passOn: { _ in true },
-                completion: { _ in NobodyWaits() }
+                completion: { _ in NoWaiter() }
             )
         return recorder.take()
     }
@@ -86,7 +86,7 @@ final class Scene: Sendable {
     }
 }
 
-private final class NobodyWaits: HandlingCompletion {
+private final class NoWaiter: HandlingCompletion {
     func handlersReturned(failure: ThrownError?) {}
 }
 

@@ -210,7 +210,7 @@ private final class SpyingLink: EventForwarder, @unchecked Sendable {
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
-        intake: Intake,
+        ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
         held: inout [any HeldEvent]?
     ) -> Forwarded {

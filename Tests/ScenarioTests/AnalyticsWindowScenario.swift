@@ -147,7 +147,7 @@ struct AnalyticsWindowScenario {
     }
 
     /// Publisher, event handler, presenter and window form no circle that keeps them alive.
-    @Test func everythingIsReleasedWithTheUseCaseAlsoWhenNobodyHasClosedTheWindow() async throws {
+    @Test func everythingIsReleasedWithTheUseCaseAlsoWhenTheWindowWasNotClosed() async throws {
         weak var window: AnalyticsWindow?
         do {
             let useCase = ShowAnalyticsWindow(publisher: publisher)

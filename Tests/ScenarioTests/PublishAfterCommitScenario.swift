@@ -33,7 +33,7 @@ struct PublishAfterCommitScenario {
         publisher.publish(BoxRemoved(boxID: BoxID(2)))
     }
 
-    @Test func nobodyHearsOfWorkWhoseSaveFails() {
+    @Test func noSubscriberHearsOfWorkWhoseSaveFails() {
         let work = UnitOfWork(publisher: publisher) { throw DiskFull() }
         #expect(throws: DiskFull.self) { try work.execute { removeTwoBoxes() } }
         #expect(recorder.all.isEmpty)

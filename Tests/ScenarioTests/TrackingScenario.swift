@@ -94,7 +94,7 @@ struct TrackingScenario {
         )
     }
 
-    @Test func nobodyHasToUnsubscribe() {
+    @Test func noSubscriberHasToUnsubscribe() {
         weak var gone: HeatMap?
         do {
             let heatMap = HeatMap()
@@ -109,7 +109,7 @@ struct TrackingScenario {
         #expect(!publisher.isWanted("ReaderEvent"))
     }
 
-    @Test func oneThatFailsIsReportedAndDisturbsNobody() {
+    @Test func oneThatFailsIsReportedAndDisturbsNoOther() {
         let (broken, audit) = (BrokenTracker(), Audit())
         let failures = Tracker()
         let subscription = publisher.subscribe(to: HandlerFailed.self) { failures.report("\($0.event): \($0.error)") }

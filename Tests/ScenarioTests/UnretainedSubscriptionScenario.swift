@@ -32,7 +32,7 @@ struct UnretainedSubscriptionScenario {
     private let publisher = EventPublisher()
     private let counter = Counter()
 
-    @Test func itEndsAtOnceIfNobodyKeepsIt() {
+    @Test func itEndsAtOnceIfNothingKeepsIt() {
         let controller = ConnectionController(publisher: publisher, counter: counter, keepsIt: false)
         publisher.publish(ConnectionPrepared())
         #expect(counter.value == 0)
@@ -40,7 +40,7 @@ struct UnretainedSubscriptionScenario {
         withExtendedLifetime(controller) {}
     }
 
-    @Test func itEndsWithWhoeverKeepsIt() {
+    @Test func itEndsWithItsOwner() {
         do {
             let controller = ConnectionController(publisher: publisher, counter: counter, keepsIt: true)
             publisher.publish(ConnectionPrepared())
@@ -52,12 +52,12 @@ struct UnretainedSubscriptionScenario {
     }
 
     /// Loud in its effect, too: whoever has to be sure that an event is heard asks for it.
-    @Test func whoeverDeliversToNobodyIsTold() async throws {
+    @Test func aDeliveryWithoutSubscribersIsRefused() async throws {
         let controller = ConnectionController(publisher: publisher, counter: counter, keepsIt: false)
         let error = await #expect(throws: DeliveryError.self) {
             try await publisher.deliver(ConnectionPrepared(), within: .seconds(50))
         }
-        #expect(error?.code == .nobodySubscribed)
+        #expect(error?.code == .noSubscriber)
         withExtendedLifetime(controller) {}
     }
 }

@@ -10,7 +10,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "stop child -> stopped",
         "give up -> gave up",
         "stop -> stopped; all stopped",
-        "hurry -> stopped; all stopped",
+        "escalate -> stopped; all stopped",
     ],
     "demanded": [
         "spawn failed -> backing off",
@@ -27,7 +27,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "stop child -> stopping",
         "give up -> stopping",
         "stop -> stopping",
-        "hurry -> stopping",
+        "escalate -> stopping",
     ],
     "ready": [
         "process ended -> stopping",
@@ -47,7 +47,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "stop child -> draining; drain a",
         "give up -> draining; drain a",
         "stop -> draining; drain a",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
     ],
     "idle, draining": [
         "process ended -> stopping",
@@ -60,7 +60,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
         "replace -> draining; adopt a; exchanged",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
     ],
     "idle, process gone": [
         "exit 0 -> waiting for something to do; watch a",
@@ -79,7 +79,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "timer -> stopping; SIGTERM a",
         "replace -> stopping; adopt a; exchanged",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
     ],
     "down for now": [
         "timer -> waiting for something to do; watch a",
@@ -88,7 +88,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "stop child -> stopped",
         "give up -> gave up",
         "stop -> stopped; all stopped",
-        "hurry -> stopped; all stopped",
+        "escalate -> stopped; all stopped",
     ],
     "dormant again": [
         "demand -> starting; spawn a 2",
@@ -97,6 +97,6 @@ let expectedDemandTransitions: [String: [String]] = [
         "stop child -> stopped",
         "give up -> gave up",
         "stop -> stopped; all stopped",
-        "hurry -> stopped; all stopped",
+        "escalate -> stopped; all stopped",
     ],
 ]

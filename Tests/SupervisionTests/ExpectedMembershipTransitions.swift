@@ -4,24 +4,24 @@
 let expectedMembershipTransitions: [String: [String]] = [
     "added": [
         "restart -> starting; spawn a 1",
-        "replace -> idle; adopt a; exchanged",
+        "replace -> not started; adopt a; exchanged",
         "stop child -> stopped",
         "give up -> gave up",
         "stop -> stopped; all stopped",
-        "hurry -> stopped; all stopped",
+        "escalate -> stopped; all stopped",
         "start added -> starting; spawn a 1",
         "remove -> stopped; removed a",
     ],
     "added before the start": [
         "start -> starting; spawn a 1",
-        "replace -> idle; not replaced: nothing is started any more, or nothing has been started",
+        "replace -> not started; not replaced: nothing is started any more, or nothing has been started",
         "stop -> stopped; all stopped",
-        "hurry -> stopped; all stopped",
+        "escalate -> stopped; all stopped",
         "remove -> stopped; removed a",
     ],
     "added while all stop": [
         "start -> starting; spawn a 1",
-        "replace -> idle; not replaced: nothing is started any more, or nothing has been started",
+        "replace -> not started; not replaced: nothing is started any more, or nothing has been started",
         "start added -> stopped",
         "remove -> stopped; removed a",
     ],
@@ -40,7 +40,7 @@ let expectedMembershipTransitions: [String: [String]] = [
         "stop child -> stopping",
         "give up -> stopping",
         "stop -> stopping",
-        "hurry -> stopping",
+        "escalate -> stopping",
         "remove -> stopping",
     ],
     "removed while spawning": [
@@ -65,7 +65,7 @@ let expectedMembershipTransitions: [String: [String]] = [
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
         "replace -> draining; not replaced: it was removed",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
     ],
     "removed while it is replaced": [
         "process ended -> stopping",
@@ -78,7 +78,7 @@ let expectedMembershipTransitions: [String: [String]] = [
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
         "replace -> draining; not replaced: it was removed",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
         "new crash -> draining; not replaced: it was stopped",
         "new violation -> draining; SIGKILL the one beside a",
         "last timer -> draining; SIGKILL the one beside a",
@@ -100,19 +100,19 @@ let expectedMembershipTransitions: [String: [String]] = [
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
         "replace -> draining; not replaced: nothing is started any more, or nothing has been started",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
     ],
     "removed": [
         "replace -> stopped; not replaced: it was removed",
         "stop -> stopped; all stopped",
-        "hurry -> stopped; all stopped",
+        "escalate -> stopped; all stopped",
     ],
 ]
 
 /// What becomes of a child that is removed in each state that the other tables have, and of one that is started as if
 /// it had been added.
 let expectedMembership: [String: [String]] = [
-    "idle": [
+    "not started": [
         "remove -> stopped; removed a"
     ],
     "spawning": [

@@ -2,11 +2,11 @@
 ///
 /// Inputs that a row leaves out change nothing. `TransitionTableTests` says how the states are reached.
 let expectedTransitions: [String: [String]] = [
-    "idle": [
+    "not started": [
         "start -> starting; spawn a 1",
-        "replace -> idle; not replaced: nothing is started any more, or nothing has been started",
+        "replace -> not started; not replaced: nothing is started any more, or nothing has been started",
         "stop -> stopped; all stopped",
-        "hurry -> stopped; all stopped",
+        "escalate -> stopped; all stopped",
     ],
     "spawning": [
         "spawn failed -> backing off",
@@ -23,7 +23,7 @@ let expectedTransitions: [String: [String]] = [
         "stop child -> stopping; all ready",
         "give up -> stopping; failed: child \"a\" did not become ready: useless",
         "stop -> stopping; failed: child \"a\" did not become ready: it was stopped on request before it was ready",
-        "hurry -> stopping; failed: child \"a\" did not become ready: it was stopped on request before it was ready",
+        "escalate -> stopping; failed: child \"a\" did not become ready: it was stopped on request before it was ready",
     ],
     "spawning, to be stopped": [
         "spawned -> stopping; SIGTERM a",
@@ -53,7 +53,7 @@ let expectedTransitions: [String: [String]] = [
         "stop child -> stopping; SIGTERM a; all ready",
         "give up -> stopping; SIGTERM a; failed: child \"a\" did not become ready: useless",
         "stop -> stopping; SIGTERM a; failed: child \"a\" did not become ready: it was stopped on request before it was ready",
-        "hurry -> stopping; SIGTERM a; failed: child \"a\" did not become ready: it was stopped on request before it was ready",
+        "escalate -> stopping; SIGTERM a; failed: child \"a\" did not become ready: it was stopped on request before it was ready",
     ],
     "ready": [
         "process ended -> stopping",
@@ -72,7 +72,7 @@ let expectedTransitions: [String: [String]] = [
         "stop child -> draining; drain a",
         "give up -> draining; drain a",
         "stop -> draining; drain a",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
     ],
     "draining": [
         "process ended -> stopping",
@@ -85,7 +85,7 @@ let expectedTransitions: [String: [String]] = [
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
         "replace -> draining; adopt a; exchanged",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
     ],
     "leaving": [
         "exit 0 -> backing off",
@@ -142,7 +142,7 @@ let expectedTransitions: [String: [String]] = [
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
         "replace -> draining; adopt a; exchanged",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
     ],
     "being given up": [
         "process ended -> stopping",
@@ -155,7 +155,7 @@ let expectedTransitions: [String: [String]] = [
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
         "replace -> draining; adopt a; exchanged",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
     ],
     "down for now": [
         "timer -> starting; spawn a 2",
@@ -164,20 +164,20 @@ let expectedTransitions: [String: [String]] = [
         "stop child -> stopped",
         "give up -> gave up",
         "stop -> stopped; all stopped",
-        "hurry -> stopped; all stopped",
+        "escalate -> stopped; all stopped",
     ],
     "stopped": [
         "restart -> starting; spawn a 2",
         "replace -> stopped; adopt a; exchanged",
         "give up -> gave up",
         "stop -> stopped; all stopped",
-        "hurry -> stopped; all stopped",
+        "escalate -> stopped; all stopped",
     ],
     "gave up": [
         "restart -> starting; spawn a 2",
         "replace -> gave up; adopt a; exchanged",
         "stop -> gave up; all stopped",
-        "hurry -> gave up; all stopped",
+        "escalate -> gave up; all stopped",
     ],
     "stopping all": [
         "process ended -> stopping",
@@ -190,7 +190,7 @@ let expectedTransitions: [String: [String]] = [
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
         "replace -> draining; not replaced: nothing is started any more, or nothing has been started",
-        "hurry -> stopping; SIGTERM a",
+        "escalate -> stopping; SIGTERM a",
     ],
     "all stopped": [
         "start -> starting; spawn a 2",

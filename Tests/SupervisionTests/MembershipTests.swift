@@ -22,7 +22,7 @@ struct MembershipTests {
         let simulation = running("a", "b")
         let before = simulation.status
         #expect(deeds(simulation) { simulation.give(.childrenAdded([child("c")])) }.isEmpty)
-        #expect(simulation.state(2) == .idle)
+        #expect(simulation.state(2) == .notStarted)
         #expect(deeds(simulation) { simulation.give(.startChildRequested(index: 2)) } == ["spawn c 1"])
         simulation.allComeUp()
         #expect(simulation.state(2) == .ready)

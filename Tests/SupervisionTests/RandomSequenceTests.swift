@@ -70,42 +70,42 @@ import Darwin
         // Mostly what can happen, now and then news of somebody who is not there or is dead.
         let isNoise = Int.random(in: 0..<10, using: &random) == 0
         let index = isNoise ? .random(in: -1...count, using: &random) : Int.random(in: 0..<count, using: &random)
-        var known = simulation.processes.indices.contains(index) ? simulation.incarnation(index) : 0
+        var known = simulation.processes.indices.contains(index) ? simulation.start(index) : 0
         if simulation.processes.indices.contains(index), let next = simulation.successorIncarnation(index),
             Int.random(in: 0..<3, using: &random) > 0
         {
             known = next
         }
-        let incarnation = isNoise ? known - .random(in: 0...2, using: &random) : known
+        let start = isNoise ? known - .random(in: 0...2, using: &random) : known
         let reasons: [ExitReason] = [.exited(status: 0), .exited(status: 1), segmentationFault, .reapedElsewhere]
         let reason = reasons.randomElement(using: &random) ?? segmentationFault
         switch Int.random(in: 0..<57, using: &random) {
         case 0..<3: return .startRequested
-        case 3..<10: return .childSpawned(index: index, incarnation: incarnation, pid: 1)
+        case 3..<10: return .childSpawned(index: index, start: start, pid: 1)
         case 10..<12:
             let errno: Int32 = Int.random(in: 0..<4, using: &random) == 0 ? 2 : 11
             let failure = ExitReason.spawnFailed("no luck", errno: errno)
-            return .childSpawnFailed(index: index, incarnation: incarnation, reason: failure)
-        case 12..<18: return .childBecameReady(index: index, incarnation: incarnation)
+            return .childSpawnFailed(index: index, start: start, reason: failure)
+        case 12..<18: return .childBecameReady(index: index, start: start)
         case 18..<24:
             return .childExited(
                 index: index,
-                incarnation: incarnation,
+                start: start,
                 reason: reason,
                 isOrderly: .random(using: &random),
                 blame: [.child, .elsewhere, .beyondHelp("useless")].randomElement(using: &random) ?? .child
             )
-        case 45, 51: return .childProcessEnded(index: index, incarnation: incarnation, reason: reason)
+        case 45, 51: return .childProcessEnded(index: index, start: start, reason: reason)
         case 24:
-            return .childViolated(index: index, incarnation: incarnation, reason: .protocolViolation("bad frame"))
+            return .childViolated(index: index, start: start, reason: .protocolViolation("bad frame"))
         case 25:
-            return .childViolated(index: index, incarnation: incarnation, reason: .handshakeRejected("version"))
+            return .childViolated(index: index, start: start, reason: .handshakeRejected("version"))
         case 26:
             return Bool.random(using: &random)
-                ? .heartbeatMissed(index: index, incarnation: incarnation, after: .seconds(3))
-                : .handlerTimedOut(index: index, incarnation: incarnation, event: "E", after: .seconds(9))
-        case 27, 28: return .childDrained(index: index, incarnation: incarnation)
-        case 29: return .childAskedForTime(index: index, incarnation: incarnation, more: .seconds(1))
+                ? .heartbeatMissed(index: index, start: start, after: .seconds(3))
+                : .handlerTimedOut(index: index, start: start, event: "E", after: .seconds(9))
+        case 27, 28: return .childDrained(index: index, start: start)
+        case 29: return .childAskedForTime(index: index, start: start, more: .seconds(1))
         case 30..<35:
             if isNoise, let old = simulation.firedTimers.randomElement(using: &random) { return .timerFired(old) }
             if let timer = simulation.timers.randomElement(using: &random) { return .timerFired(timer.token) }
@@ -133,9 +133,9 @@ import Darwin
         case 53, 54: return .startChildRequested(index: index)
         case 55: return .removeChildRequested(index: index)
         case 40...42: return .demandArose(index: index)
-        case 43, 44: return .childIdled(index: index, incarnation: incarnation)
+        case 43, 44: return .childIdled(index: index, start: start)
         case 38: return Int.random(in: 0..<4, using: &random) == 0 ? .stopRequested : .startRequested
-        default: return Int.random(in: 0..<8, using: &random) == 0 ? .stopHurried : .startRequested
+        default: return Int.random(in: 0..<8, using: &random) == 0 ? .stopEscalated : .startRequested
         }
     }
 }

@@ -241,7 +241,7 @@ import Testing
         }
         let deaths = simulation.status[0].deaths
         #expect(deaths.map(\.reason) == (4...13).map { .exited(status: $0) })
-        #expect(deaths.map(\.incarnation) == Array(4...13))
+        #expect(deaths.map(\.start) == Array(4...13))
         #expect(deaths.allSatisfy { !$0.wasAsked })
         #expect(simulation.status[0].starts == 14)
     }
@@ -333,7 +333,7 @@ import Testing
         simulation.start()
         simulation.spawned(0)
         simulation.pass(.seconds(9))
-        simulation.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(20)))
+        simulation.give(.childAskedForTime(index: 0, start: 1, more: .seconds(20)))
         simulation.pass(.milliseconds(19_999))
         #expect(simulation.state(0) == .starting)
         simulation.pass(.milliseconds(1))
@@ -346,9 +346,9 @@ import Testing
     func askingForLittleShortensNothing() {
         let simulation = Simulation([child("a")])
         simulation.start()
-        simulation.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(30)))
+        simulation.give(.childAskedForTime(index: 0, start: 1, more: .seconds(30)))
         simulation.spawned(0)
-        simulation.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(1), because: "it reads its index"))
+        simulation.give(.childAskedForTime(index: 0, start: 1, more: .seconds(1), because: "it reads its index"))
         simulation.pass(.milliseconds(29_999))
         #expect(simulation.state(0) == .starting)
         simulation.pass(.milliseconds(1))
@@ -365,7 +365,7 @@ import Testing
         let another = Simulation([child("a")])
         another.start()
         another.spawned(0)
-        another.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(3_600)))
+        another.give(.childAskedForTime(index: 0, start: 1, more: .seconds(3_600)))
         another.ready(0)
         another.give(.stopRequested)
         another.pass(.seconds(5))
@@ -376,7 +376,7 @@ import Testing
         let simulation = Simulation([child("a")])
         simulation.startAll()
         let before = simulation.log.count
-        simulation.give(.heartbeatMissed(index: 0, incarnation: 1, after: .seconds(4), busyWith: "E (host-1-2)"))
+        simulation.give(.heartbeatMissed(index: 0, start: 1, after: .seconds(4), busyWith: "E (host-1-2)"))
         #expect(simulation.status[0].fault == .unresponsive(after: .seconds(4), busyWith: "E (host-1-2)"))
         simulation.pass(.milliseconds(999))
         #expect(simulation.deeds(since: before) == ["SIGABRT a"])
@@ -395,7 +395,7 @@ import Testing
         let simulation = Simulation([child("a")])
         simulation.startAll()
         let before = simulation.log.count
-        simulation.give(.handlerTimedOut(index: 0, incarnation: 1, event: "BoxOrdered (host-1-7)", after: .seconds(30)))
+        simulation.give(.handlerTimedOut(index: 0, start: 1, event: "BoxOrdered (host-1-7)", after: .seconds(30)))
         simulation.pass(.seconds(1))
         #expect(simulation.deeds(since: before) == ["SIGABRT a", "SIGKILL a"])
         simulation.exit(0, .signaled(number: 9, coreDumped: false))

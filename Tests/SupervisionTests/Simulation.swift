@@ -39,7 +39,7 @@ final class Simulation {
     /// its way.
     var answersAutomaticShutdown = true
     private var isStopping = false
-    private var isHurried = false
+    private var isEscalated = false
     private var isStopped = false
     /// Those whose removal was asked for, and those of which it was told that nothing is left.
     private(set) var removed: Set<Int> = []
@@ -78,7 +78,7 @@ final class Simulation {
 
     func state(_ index: Int) -> ChildState { machine.status[index].state }
 
-    func incarnation(_ index: Int) -> Int { incarnations[index] }
+    func start(_ index: Int) -> Int { incarnations[index] }
 
     /// The number of the start beside the present one; nil if there is none.
     func successorIncarnation(_ index: Int) -> Int? {
@@ -121,7 +121,7 @@ final class Simulation {
 
     @discardableResult
     func spawned(_ index: Int, pid: Int32 = 100, successor: Bool = false) -> [SupervisorAction] {
-        give(.childSpawned(index: index, incarnation: number(index, successor), pid: pid))
+        give(.childSpawned(index: index, start: number(index, successor), pid: pid))
     }
 
     private func number(_ index: Int, _ successor: Bool) -> Int {
@@ -130,7 +130,7 @@ final class Simulation {
 
     @discardableResult
     func ready(_ index: Int, successor: Bool = false) -> [SupervisorAction] {
-        give(.childBecameReady(index: index, incarnation: number(index, successor)))
+        give(.childBecameReady(index: index, start: number(index, successor)))
     }
 
     @discardableResult
@@ -144,7 +144,7 @@ final class Simulation {
         give(
             .childExited(
                 index: index,
-                incarnation: number(index, successor),
+                start: number(index, successor),
                 reason: reason,
                 isOrderly: isOrderly,
                 blame: blame
@@ -158,7 +158,7 @@ final class Simulation {
         _ reason: ExitReason = .exited(status: 1),
         successor: Bool = false
     ) -> [SupervisorAction] {
-        give(.childProcessEnded(index: index, incarnation: number(index, successor), reason: reason))
+        give(.childProcessEnded(index: index, start: number(index, successor), reason: reason))
     }
 
     @discardableResult
@@ -166,7 +166,7 @@ final class Simulation {
         give(
             .childSpawnFailed(
                 index: index,
-                incarnation: incarnations[index],
+                start: incarnations[index],
                 reason: .spawnFailed("no luck", errno: errno)
             )
         )
@@ -174,17 +174,17 @@ final class Simulation {
 
     @discardableResult
     func violated(_ index: Int, _ reason: ExitReason) -> [SupervisorAction] {
-        give(.childViolated(index: index, incarnation: incarnations[index], reason: reason))
+        give(.childViolated(index: index, start: incarnations[index], reason: reason))
     }
 
     @discardableResult
     func drained(_ index: Int) -> [SupervisorAction] {
-        give(.childDrained(index: index, incarnation: incarnations[index]))
+        give(.childDrained(index: index, start: incarnations[index]))
     }
 
     @discardableResult
     func idled(_ index: Int) -> [SupervisorAction] {
-        give(.childIdled(index: index, incarnation: incarnations[index]))
+        give(.childIdled(index: index, start: incarnations[index]))
     }
 
     @discardableResult
@@ -263,13 +263,13 @@ final class Simulation {
     func deeds(since start: Int = 0) -> [String] {
         log[start...].compactMap { action in
             switch action {
-            case .spawn(let index, let incarnation): "spawn \(names[index]) \(incarnation)"
+            case .spawn(let index, let start): "spawn \(names[index]) \(start)"
             case .sendDrain(let index, _): "drain \(names[index])"
-            case .spawnSuccessor(let index, let incarnation, _): "spawn \(names[index]) \(incarnation) beside it"
+            case .spawnSuccessor(let index, let start, _): "spawn \(names[index]) \(start) beside it"
             case .signalSuccessor(let index, let signal): "\(signal) the one beside \(names[index])"
             case .adoptSpecification(let index, _): "adopt \(names[index])"
             case .keepEvents(let index): "keep \(names[index])"
-            case .takeOver(let index, let incarnation): "take over \(names[index]) \(incarnation)"
+            case .cutOver(let index, let start): "cut over \(names[index]) \(start)"
             case .concludeReplacement(_, .replaced): "replaced"
             case .concludeReplacement(_, .exchanged): "exchanged"
             case .concludeReplacement(_, .failed(let why)): "not replaced: \(why)"
@@ -298,33 +298,33 @@ final class Simulation {
             successorsKilled.append(false)
             launches.append(0)
             watched.append(false)
-            reported.append(ChildStatus(name: specification.name, state: .idle))
+            reported.append(ChildStatus(name: specification.name, state: .notStarted))
         }
     }
 
     private func noteInput(_ input: SupervisorInput) {
-        func isCurrent(_ index: Int, _ incarnation: Int) -> Bool {
-            processes.indices.contains(index) && incarnations[index] == incarnation
+        func isCurrent(_ index: Int, _ start: Int) -> Bool {
+            processes.indices.contains(index) && incarnations[index] == start
         }
-        if let (index, incarnation) = subject(of: input), processes.indices.contains(index),
-            successors[index] != .none, successorIncarnations[index] == incarnation
+        if let (index, start) = subject(of: input), processes.indices.contains(index),
+            successors[index] != .none, successorIncarnations[index] == start
         {
             return noteSuccessorInput(index, input)
         }
         switch input {
         case .replaceRequested(_, let request): openRequests.insert(request.number)
-        case .childSpawned(let index, let incarnation, _), .childBecameReady(let index, let incarnation):
-            if isCurrent(index, incarnation), processes[index] == .asked { processes[index] = .alive }
-        case .childSpawnFailed(let index, let incarnation, _):
-            if isCurrent(index, incarnation), processes[index] == .asked { processes[index] = .none }
-        case .childProcessEnded(let index, let incarnation, _):
-            if isCurrent(index, incarnation), processes[index] == .alive { processes[index] = .ended }
-        case .childExited(let index, let incarnation, _, _, _):
-            if isCurrent(index, incarnation) { processes[index] = .none }
+        case .childSpawned(let index, let start, _), .childBecameReady(let index, let start):
+            if isCurrent(index, start), processes[index] == .asked { processes[index] = .alive }
+        case .childSpawnFailed(let index, let start, _):
+            if isCurrent(index, start), processes[index] == .asked { processes[index] = .none }
+        case .childProcessEnded(let index, let start, _):
+            if isCurrent(index, start), processes[index] == .alive { processes[index] = .ended }
+        case .childExited(let index, let start, _, _, _):
+            if isCurrent(index, start) { processes[index] = .none }
         case .stopRequested: isStopping = !isStopped
-        case .stopHurried:
+        case .stopEscalated:
             isStopping = !isStopped
-            isHurried = !isStopped
+            isEscalated = !isStopped
         case .startRequested: isStopped = false
         case .demandArose(let index):
             if processes.indices.contains(index) { watched[index] = false }
@@ -337,12 +337,12 @@ final class Simulation {
         }
     }
 
-    private func subject(of input: SupervisorInput) -> (index: Int, incarnation: Int)? {
+    private func subject(of input: SupervisorInput) -> (index: Int, start: Int)? {
         switch input {
-        case .childSpawned(let index, let incarnation, _), .childBecameReady(let index, let incarnation),
-            .childSpawnFailed(let index, let incarnation, _), .childProcessEnded(let index, let incarnation, _),
-            .childExited(let index, let incarnation, _, _, _):
-            (index, incarnation)
+        case .childSpawned(let index, let start, _), .childBecameReady(let index, let start),
+            .childSpawnFailed(let index, let start, _), .childProcessEnded(let index, let start, _),
+            .childExited(let index, let start, _, _, _):
+            (index, start)
         default: nil
         }
     }
@@ -362,17 +362,17 @@ final class Simulation {
         _ check: (Bool, @autoclosure () -> String) -> Void
     ) {
         switch action {
-        case .spawnSuccessor(let index, let incarnation, let request):
+        case .spawnSuccessor(let index, let start, let request):
             let isThere = processes[index] == .asked || processes[index] == .alive
             check(isThere, "spawned one beside \(index), which is \(processes[index])")
             check(!removed.contains(index), "spawned one beside \(index), which was removed")
             check(successors[index] == .none, "spawned two beside \(index)")
-            check(incarnation == launches[index] + 1, "incarnation \(incarnation) of \(index) is out of turn")
+            check(start == launches[index] + 1, "start \(start) of \(index) is out of turn")
             check(!isStopping, "spawned one beside \(index) while stopping")
             check(openRequests.contains(request), "spawned one beside \(index) that nobody asked for")
             successors[index] = .asked
-            launches[index] = incarnation
-            successorIncarnations[index] = incarnation
+            launches[index] = start
+            successorIncarnations[index] = start
             successorsKilled[index] = false
         case .signalSuccessor(let index, let signal):
             check(successors[index] == .alive, "sent \(signal) to one beside \(index), which is not alive")
@@ -381,15 +381,15 @@ final class Simulation {
         case .adoptSpecification(let index, let request):
             check(openRequests.contains(request), "\(index) goes by what nobody asked for")
         case .keepEvents(let index): check(processes[index] != .none, "keeps events of \(index), which is down")
-        case .takeOver(let index, let incarnation):
+        case .cutOver(let index, let start):
             check(processes[index] == .none, "one takes over from \(index), which lives")
             check(successors[index] == .alive, "one takes over from \(index) that does not live")
-            check(successorIncarnations[index] == incarnation, "the wrong one takes over from \(index)")
+            check(successorIncarnations[index] == start, "the wrong one takes over from \(index)")
             check(!successorsKilled[index], "one takes over from \(index) that was killed")
             check(!isStopping, "one takes over from \(index) while stopping")
             check(!removed.contains(index), "one takes over from \(index), which was removed")
             processes[index] = .alive
-            incarnations[index] = incarnation
+            incarnations[index] = start
             killed[index] = false
             successors[index] = .none
         case .concludeReplacement(let request, _):
@@ -403,22 +403,22 @@ final class Simulation {
             if !condition { breaches.append("\(what()), after \(input)") }
         }
         switch action {
-        case .spawn(let index, let incarnation):
+        case .spawn(let index, let start):
             check(processes[index] == .none, "spawned \(index) while it lives")
-            check(incarnation == launches[index] + 1, "incarnation \(incarnation) of \(index) is out of turn")
+            check(start == launches[index] + 1, "start \(start) of \(index) is out of turn")
             check(!isStopping, "spawned \(index) while stopping")
             check(!removed.contains(index), "spawned \(index), which was removed")
             processes[index] = .asked
-            incarnations[index] = incarnation
-            launches[index] = incarnation
+            incarnations[index] = start
+            launches[index] = start
             killed[index] = false
-        case .spawnSuccessor, .signalSuccessor, .adoptSpecification, .keepEvents, .takeOver, .concludeReplacement:
+        case .spawnSuccessor, .signalSuccessor, .adoptSpecification, .keepEvents, .cutOver, .concludeReplacement:
             noteReplacing(action, check)
         case .sendDrain(let index, _):
             check(processes[index] == .alive, "drained \(index), which is not alive")
             let last = processes.lastIndex { $0 != .none } ?? index
             check(!isStopping || last == index, "drained \(index) before \(last), which was started after it")
-            check(!isHurried, "drained \(index) in a hurry")
+            check(!isEscalated, "drained \(index) in an escalated stop")
         case .watchDemand(let index):
             check(processes[index] == .none, "watches for demand for \(index), which is alive")
             check(!isStopping, "watches for demand for \(index) while stopping")
@@ -454,7 +454,7 @@ final class Simulation {
             check(openRequests.isEmpty, "announced a stop while somebody waits for a replacement")
             check(timers.isEmpty, "announced a stop while timers run")
             isStopping = false
-            isHurried = false
+            isEscalated = false
             isStopped = true
         }
     }
@@ -485,7 +485,7 @@ final class Simulation {
     /// Whether a child's state fits its process, and whether something is under way that takes it out of that state.
     private func isRight(_ child: ChildStatus, at index: Int, among all: [ChildStatus]) -> Bool {
         switch child.state {
-        case .idle, .stopped, .gaveUp: processes[index] == .none && child.pid == nil
+        case .notStarted, .stopped, .gaveUp: processes[index] == .none && child.pid == nil
         case .dormant: processes[index] == .none && child.pid == nil && watched[index]
         case .starting where processes[index] == .none:
             // Its turn in a sequence has not come: one before it is under way.

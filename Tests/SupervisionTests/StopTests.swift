@@ -77,7 +77,7 @@ import Testing
         simulation.startAll()
         simulation.give(.stopRequested)
         simulation.pass(.seconds(4))
-        simulation.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(30)))
+        simulation.give(.childAskedForTime(index: 0, start: 1, more: .seconds(30)))
         simulation.pass(.milliseconds(29_999))
         #expect(simulation.state(0) == .draining)
         simulation.pass(.milliseconds(1))
@@ -87,7 +87,7 @@ import Testing
     @Test func timeThatWasAskedForBeforeTheDrainCounts() {
         let simulation = Simulation([child("a")])
         simulation.startAll()
-        simulation.give(.childAskedForTime(index: 0, incarnation: 1, more: .seconds(30)))
+        simulation.give(.childAskedForTime(index: 0, start: 1, more: .seconds(30)))
         simulation.pass(.seconds(1))
         simulation.give(.stopRequested)
         simulation.pass(.milliseconds(28_999))
@@ -140,26 +140,26 @@ import Testing
         #expect(simulation.deeds(since: before).first == "SIGTERM a")
     }
 
-    @Test func hurryEndsAllAtOnceAndASecondOneKills() {
+    @Test func escalationEndsAllAtOnceAndASecondOneKills() {
         let simulation = Simulation([child("a"), child("b"), child("c")])
         simulation.startAll()
         let before = simulation.log.count
         simulation.give(.stopRequested)
-        simulation.give(.stopHurried)
+        simulation.give(.stopEscalated)
         #expect(simulation.deeds(since: before) == ["drain c", "SIGTERM c", "SIGTERM b", "SIGTERM a"])
-        simulation.give(.stopHurried)
+        simulation.give(.stopEscalated)
         #expect(simulation.deeds(since: before).suffix(3) == ["SIGKILL c", "SIGKILL b", "SIGKILL a"])
         for index in 0..<3 { simulation.exit(index, .signaled(number: 9, coreDumped: false)) }
         #expect(simulation.stopsAnnounced == 1)
         #expect(simulation.breaches.isEmpty)
     }
 
-    @Test func childThatAppearsDuringAHurriedStopIsEndedAsQuickly() {
+    @Test func childThatAppearsDuringAnEscalatedStopIsEndedAsQuickly() {
         let simulation = Simulation([child("a"), child("b")])
         simulation.start()
-        simulation.give(.stopHurried)
+        simulation.give(.stopEscalated)
         simulation.spawned(1)
-        simulation.give(.stopHurried)
+        simulation.give(.stopEscalated)
         let before = simulation.log.count
         simulation.spawned(0)
         #expect(simulation.deeds(since: before) == ["SIGKILL a"])
@@ -180,7 +180,7 @@ import Testing
         simulation.startAll()
         #expect(simulation.stopToTheEnd())
         for input: SupervisorInput in [
-            .stopRequested, .stopHurried, .restartRequested(index: 0), .stopChildRequested(index: 0),
+            .stopRequested, .stopEscalated, .restartRequested(index: 0), .stopChildRequested(index: 0),
         ] {
             #expect(simulation.give(input).isEmpty)
         }

@@ -9,19 +9,19 @@ import Testing
         let environment = FakeEnvironment(names: ["a", "b"])
         let supervisor = environment.makeSupervisor()
         supervisor.startRequested()
-        supervisor.childSpawned(index: 0, incarnation: 1, pid: 10)
-        supervisor.childSpawned(index: 1, incarnation: 1, pid: 11)
-        supervisor.childBecameReady(index: 0, incarnation: 1)
-        supervisor.childBecameReady(index: 1, incarnation: 1)
+        supervisor.childSpawned(index: 0, start: 1, pid: 10)
+        supervisor.childSpawned(index: 1, start: 1, pid: 11)
+        supervisor.childBecameReady(index: 0, start: 1)
+        supervisor.childBecameReady(index: 1, start: 1)
         #expect(supervisor.status.map(\.pid) == [10, 11])
-        supervisor.childExited(index: 0, incarnation: 1, reason: segmentationFault)
+        supervisor.childExited(index: 0, start: 1, reason: segmentationFault)
         environment.pass(.milliseconds(100))
-        supervisor.childSpawned(index: 0, incarnation: 2, pid: 12)
+        supervisor.childSpawned(index: 0, start: 2, pid: 12)
         supervisor.stopRequested()
         environment.pass(.seconds(5))
-        supervisor.childExited(index: 1, incarnation: 1, reason: .exited(status: 0), isOrderly: true)
-        supervisor.stopHurried()
-        supervisor.childExited(index: 0, incarnation: 2, reason: .signaled(number: 15, coreDumped: false))
+        supervisor.childExited(index: 1, start: 1, reason: .exited(status: 0), isOrderly: true)
+        supervisor.stopEscalated()
+        supervisor.childExited(index: 0, start: 2, reason: .signaled(number: 15, coreDumped: false))
         #expect(
             environment.deeds == [
                 "launch a 1", "launch b 1", "all ready", "launch a 2", "drain b", "SIGTERM b", "SIGTERM a",
@@ -41,7 +41,7 @@ import Testing
         let environment = FakeEnvironment(names: ["a"])
         let supervisor = environment.makeSupervisor()
         supervisor.startRequested()
-        supervisor.childSpawned(index: 0, incarnation: 1, pid: 10)
+        supervisor.childSpawned(index: 0, start: 1, pid: 10)
         environment.isBeingDebugged = true
         environment.pass(.seconds(3_600))
         #expect(environment.deeds == ["launch a 1"])
@@ -56,23 +56,23 @@ import Testing
         let environment = FakeEnvironment(names: ["a"])
         let supervisor = environment.makeSupervisor()
         supervisor.startRequested()
-        supervisor.childSpawned(index: 0, incarnation: 1, pid: 10)
-        supervisor.childBecameReady(index: 0, incarnation: 1)
+        supervisor.childSpawned(index: 0, start: 1, pid: 10)
+        supervisor.childBecameReady(index: 0, start: 1)
         let request = ReplacementRequest(number: 7, specification: child("a"), grace: .seconds(30))
         supervisor.replaceRequested(index: 0, request)
         supervisor.replaceRequested(index: 0, ReplacementRequest(number: 8, specification: child("a"), grace: .zero))
-        supervisor.childSpawned(index: 0, incarnation: 2, pid: 11)
+        supervisor.childSpawned(index: 0, start: 2, pid: 11)
         #expect(supervisor.status.first?.replacement == ChildReplacement(start: 2, pid: 11))
         environment.isBeingDebugged = true
         environment.pass(.seconds(3_600))
         environment.isBeingDebugged = false
-        supervisor.childBecameReady(index: 0, incarnation: 2)
+        supervisor.childBecameReady(index: 0, start: 2)
         supervisor.replacementCalledOff(request: 7)
-        supervisor.childExited(index: 0, incarnation: 1, reason: .exited(status: 0), isOrderly: true)
+        supervisor.childExited(index: 0, start: 1, reason: .exited(status: 0), isOrderly: true)
         #expect(
             environment.deeds == [
                 "launch a 1", "all ready", "launch a 2 beside it",
-                "8: failed(\"it is being replaced already\")", "keep a", "adopt a", "drain a", "take over a 2",
+                "8: failed(\"it is being replaced already\")", "keep a", "adopt a", "drain a", "cut over a 2",
                 "7: replaced(old: Optional(10), new: Optional(11))",
             ]
         )
@@ -87,7 +87,7 @@ import Testing
         let environment = FakeEnvironment(names: ["a"])
         let supervisor = environment.makeSupervisor()
         supervisor.startRequested()
-        supervisor.childSpawnFailed(index: 0, incarnation: 1, reason: .spawnFailed("/bin/x is missing", errno: 2))
+        supervisor.childSpawnFailed(index: 0, start: 1, reason: .spawnFailed("/bin/x is missing", errno: 2))
         #expect(
             environment.deeds == [
                 "launch a 1",
@@ -121,7 +121,7 @@ import Testing
         let supervisor = environment?.makeSupervisor()
         supervisor?.startRequested()
         environment = nil
-        supervisor?.childSpawned(index: 0, incarnation: 1, pid: 10)
+        supervisor?.childSpawned(index: 0, start: 1, pid: 10)
         #expect(supervisor?.status.first?.pid == nil)
     }
 
@@ -135,10 +135,10 @@ import Testing
         supervisor.startRequested()
         DispatchQueue.concurrentPerform(iterations: 2) { index in
             for _ in 0..<2_000 {
-                let incarnation = supervisor.status[index].starts
+                let start = supervisor.status[index].starts
                 supervisor.childExited(
                     index: index,
-                    incarnation: incarnation,
+                    start: start,
                     reason: segmentationFault,
                     blame: .elsewhere
                 )
@@ -204,7 +204,7 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
     init(names: [String]) {
         self.names = names
         state = State(
-            reported: names.map { ChildStatus(name: $0, state: .idle) },
+            reported: names.map { ChildStatus(name: $0, state: .notStarted) },
             launches: names.map { _ in 0 }
         )
     }
@@ -245,7 +245,7 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         set { lock.withLock { state.isBeingDebugged = newValue } }
     }
 
-    func isBeingDebugged(index: Int, incarnation: Int) -> Bool { isBeingDebugged }
+    func isBeingDebugged(index: Int, start: Int) -> Bool { isBeingDebugged }
 
     /// Whether timers fire inside `schedule`.
     var firesAtOnce: Bool {
@@ -294,19 +294,19 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
 
     var now: Duration { lock.withLock { state.now } }
 
-    func launch(index: Int, incarnation: Int) {
+    func launch(index: Int, start: Int) {
         inside {
             lock.withLock {
-                state.deeds.append("launch \(names[index]) \(incarnation)")
-                if incarnation != state.launches[index] + 1 { state.launchesOutOfTurn += 1 }
-                state.launches[index] = incarnation
+                state.deeds.append("launch \(names[index]) \(start)")
+                if start != state.launches[index] + 1 { state.launchesOutOfTurn += 1 }
+                state.launches[index] = start
             }
             guard answersLaunches else { return }
-            supervisor?.childBecameReady(index: index, incarnation: incarnation)
+            supervisor?.childBecameReady(index: index, start: start)
             supervisor?.childSpawned(
                 index: index,
-                incarnation: incarnation,
-                pid: Int32(truncatingIfNeeded: incarnation)
+                start: start,
+                pid: Int32(truncatingIfNeeded: start)
             )
         }
     }
@@ -315,8 +315,8 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         inside { note("drain \(names[index])") }
     }
 
-    func launchSuccessor(index: Int, incarnation: Int, request: Int) {
-        inside { note("launch \(names[index]) \(incarnation) beside it") }
+    func launchSuccessor(index: Int, start: Int, request: Int) {
+        inside { note("launch \(names[index]) \(start) beside it") }
     }
 
     func signalSuccessor(index: Int, _ signal: ChildSignal) {
@@ -331,8 +331,8 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         inside { note("keep \(names[index])") }
     }
 
-    func takeOver(index: Int, incarnation: Int) {
-        inside { note("take over \(names[index]) \(incarnation)") }
+    func cutOver(index: Int, start: Int) {
+        inside { note("cut over \(names[index]) \(start)") }
     }
 
     func replacementConcluded(request: Int, _ outcome: ReplacementOutcome) {
@@ -343,9 +343,9 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         inside {
             note("\(signal) \(names[index])")
             guard signal == .kill, killsAtOnce else { return }
-            let incarnation = lock.withLock { state.launches[index] }
+            let start = lock.withLock { state.launches[index] }
             let reason = ExitReason.signaled(number: 9, coreDumped: false)
-            supervisor?.childExited(index: index, incarnation: incarnation, reason: reason)
+            supervisor?.childExited(index: index, start: start, reason: reason)
         }
     }
 

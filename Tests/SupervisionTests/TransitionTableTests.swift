@@ -6,7 +6,7 @@ import Testing
 @Suite struct TransitionTableTests {
     /// How to bring child 0 of a simulation into each state.
     static let states: [(name: String, reach: @Sendable (Simulation) -> Void)] = [
-        ("idle", { _ in }),
+        ("not started", { _ in }),
         ("spawning", { $0.start() }),
         (
             "spawning, to be stopped",
@@ -317,21 +317,21 @@ import Testing
     ]
 
     static let inputs: [(name: String, input: @Sendable (Simulation) -> SupervisorInput?)] = [
-        ("spawned", { .childSpawned(index: 0, incarnation: $0.incarnation(0), pid: 7) }),
+        ("spawned", { .childSpawned(index: 0, start: $0.start(0), pid: 7) }),
         (
             "spawn failed",
             {
                 .childSpawnFailed(
                     index: 0,
-                    incarnation: $0.incarnation(0),
+                    start: $0.start(0),
                     reason: .spawnFailed("full", errno: 11)
                 )
             }
         ),
-        ("ready", { .childBecameReady(index: 0, incarnation: $0.incarnation(0)) }),
+        ("ready", { .childBecameReady(index: 0, start: $0.start(0)) }),
         (
             "process ended",
-            { .childProcessEnded(index: 0, incarnation: $0.incarnation(0), reason: segmentationFault) }
+            { .childProcessEnded(index: 0, start: $0.start(0), reason: segmentationFault) }
         ),
         ("exit 0", { exited($0, .exited(status: 0), isOrderly: false) }),
         ("crash", { exited($0, segmentationFault, isOrderly: false) }),
@@ -340,14 +340,14 @@ import Testing
         ("orderly end", { exited($0, .exited(status: 3), isOrderly: true) }),
         ("violation", { violated($0, .protocolViolation("bad frame")) }),
         ("rejected", { violated($0, .handshakeRejected("version 2")) }),
-        ("missed", { .heartbeatMissed(index: 0, incarnation: $0.incarnation(0), after: .seconds(3)) }),
+        ("missed", { .heartbeatMissed(index: 0, start: $0.start(0), after: .seconds(3)) }),
         (
             "overdue",
-            { .handlerTimedOut(index: 0, incarnation: $0.incarnation(0), event: "E", after: .seconds(9)) }
+            { .handlerTimedOut(index: 0, start: $0.start(0), event: "E", after: .seconds(9)) }
         ),
-        ("goodbye", { .childDrained(index: 0, incarnation: $0.incarnation(0)) }),
-        ("more time", { .childAskedForTime(index: 0, incarnation: $0.incarnation(0), more: .seconds(60)) }),
-        ("idled", { .childIdled(index: 0, incarnation: $0.incarnation(0)) }),
+        ("goodbye", { .childDrained(index: 0, start: $0.start(0)) }),
+        ("more time", { .childAskedForTime(index: 0, start: $0.start(0), more: .seconds(60)) }),
+        ("idled", { .childIdled(index: 0, start: $0.start(0)) }),
         ("demand", { _ in .demandArose(index: 0) }),
         ("timer", { simulation in simulation.timers.first.map { .timerFired($0.token) } }),
         ("start", { _ in .startRequested }),
@@ -356,24 +356,24 @@ import Testing
         ("stop child", { _ in .stopChildRequested(index: 0) }),
         ("give up", { _ in .giveUpRequested(index: 0, reason: "useless") }),
         ("stop", { _ in .stopRequested }),
-        ("hurry", { _ in .stopHurried }),
+        ("escalate", { _ in .stopEscalated }),
     ]
 
     /// What is heard of the process that comes up beside the present one.
     static let successorInputs: [(name: String, input: @Sendable (Simulation) -> SupervisorInput?)] = [
-        ("new spawned", { beside($0) { .childSpawned(index: 0, incarnation: $0, pid: 8) } }),
+        ("new spawned", { beside($0) { .childSpawned(index: 0, start: $0, pid: 8) } }),
         (
             "new spawn failed",
-            { beside($0) { .childSpawnFailed(index: 0, incarnation: $0, reason: .spawnFailed("gone", errno: 2)) } }
+            { beside($0) { .childSpawnFailed(index: 0, start: $0, reason: .spawnFailed("gone", errno: 2)) } }
         ),
-        ("new ready", { beside($0) { .childBecameReady(index: 0, incarnation: $0) } }),
+        ("new ready", { beside($0) { .childBecameReady(index: 0, start: $0) } }),
         (
             "new crash",
             {
                 beside($0) {
                     .childExited(
                         index: 0,
-                        incarnation: $0,
+                        start: $0,
                         reason: segmentationFault,
                         isOrderly: false,
                         blame: .child
@@ -383,24 +383,24 @@ import Testing
         ),
         (
             "new process ended",
-            { beside($0) { .childProcessEnded(index: 0, incarnation: $0, reason: segmentationFault) } }
+            { beside($0) { .childProcessEnded(index: 0, start: $0, reason: segmentationFault) } }
         ),
         (
             "new violation",
-            { beside($0) { .childViolated(index: 0, incarnation: $0, reason: .protocolViolation("bad frame")) } }
+            { beside($0) { .childViolated(index: 0, start: $0, reason: .protocolViolation("bad frame")) } }
         ),
         (
             "new rejected",
-            { beside($0) { .childViolated(index: 0, incarnation: $0, reason: .handshakeRejected("version 2")) } }
+            { beside($0) { .childViolated(index: 0, start: $0, reason: .handshakeRejected("version 2")) } }
         ),
-        ("new missed", { beside($0) { .heartbeatMissed(index: 0, incarnation: $0, after: .seconds(3)) } }),
+        ("new missed", { beside($0) { .heartbeatMissed(index: 0, start: $0, after: .seconds(3)) } }),
         (
             "new overdue",
-            { beside($0) { .handlerTimedOut(index: 0, incarnation: $0, event: "E", after: .seconds(9)) } }
+            { beside($0) { .handlerTimedOut(index: 0, start: $0, event: "E", after: .seconds(9)) } }
         ),
-        ("new goodbye", { beside($0) { .childDrained(index: 0, incarnation: $0) } }),
-        ("new more time", { beside($0) { .childAskedForTime(index: 0, incarnation: $0, more: .seconds(60)) } }),
-        ("new idled", { beside($0) { .childIdled(index: 0, incarnation: $0) } }),
+        ("new goodbye", { beside($0) { .childDrained(index: 0, start: $0) } }),
+        ("new more time", { beside($0) { .childAskedForTime(index: 0, start: $0, more: .seconds(60)) } }),
+        ("new idled", { beside($0) { .childIdled(index: 0, start: $0) } }),
         ("last timer", { simulation in simulation.timers.dropFirst().last.map { .timerFired($0.token) } }),
         ("call off", { _ in .replacementCalledOff(request: 1) }),
     ]
@@ -509,7 +509,7 @@ import Testing
     ) -> SupervisorInput {
         .childExited(
             index: 0,
-            incarnation: simulation.incarnation(0),
+            start: simulation.start(0),
             reason: reason,
             isOrderly: isOrderly,
             blame: blame
@@ -517,7 +517,7 @@ import Testing
     }
 
     private static func violated(_ simulation: Simulation, _ reason: ExitReason) -> SupervisorInput {
-        .childViolated(index: 0, incarnation: simulation.incarnation(0), reason: reason)
+        .childViolated(index: 0, start: simulation.start(0), reason: reason)
     }
 
     /// One cell: the state that follows, and what is done; nil if the state stays as it is and nothing is done.
@@ -662,33 +662,33 @@ import Testing
         }
     }
 
-    @Test func newsOfADeadIncarnationOrOfNobodyIsIgnored() {
-        for (index, incarnation) in [(0, 1), (0, 3), (0, -1), (1, 1), (-1, 1), (.max, 2)] {
+    @Test func newsOfADeadIncarnationOrOfNoChildIsIgnored() {
+        for (index, start) in [(0, 1), (0, 3), (0, -1), (1, 1), (-1, 1), (.max, 2)] {
             let simulation = Simulation([child("a")])
             simulation.startAll()
             simulation.exit(0)
             simulation.fireNext()
             simulation.allComeUp()
-            #expect(simulation.incarnation(0) == 2)
+            #expect(simulation.start(0) == 2)
             let before = simulation.status
             for input: SupervisorInput in [
-                .childSpawned(index: index, incarnation: incarnation, pid: 9),
-                .childSpawnFailed(index: index, incarnation: incarnation, reason: segmentationFault),
-                .childBecameReady(index: index, incarnation: incarnation),
-                .childProcessEnded(index: index, incarnation: incarnation, reason: segmentationFault),
+                .childSpawned(index: index, start: start, pid: 9),
+                .childSpawnFailed(index: index, start: start, reason: segmentationFault),
+                .childBecameReady(index: index, start: start),
+                .childProcessEnded(index: index, start: start, reason: segmentationFault),
                 .childExited(
                     index: index,
-                    incarnation: incarnation,
+                    start: start,
                     reason: segmentationFault,
                     isOrderly: true,
                     blame: .child
                 ),
-                .childViolated(index: index, incarnation: incarnation, reason: .protocolViolation("late")),
-                .heartbeatMissed(index: index, incarnation: incarnation, after: .seconds(3)),
-                .handlerTimedOut(index: index, incarnation: incarnation, event: "E", after: .seconds(9)),
-                .childDrained(index: index, incarnation: incarnation),
-                .childIdled(index: index, incarnation: incarnation),
-                .childAskedForTime(index: index, incarnation: incarnation, more: .seconds(1)),
+                .childViolated(index: index, start: start, reason: .protocolViolation("late")),
+                .heartbeatMissed(index: index, start: start, after: .seconds(3)),
+                .handlerTimedOut(index: index, start: start, event: "E", after: .seconds(9)),
+                .childDrained(index: index, start: start),
+                .childIdled(index: index, start: start),
+                .childAskedForTime(index: index, start: start, more: .seconds(1)),
             ] {
                 #expect(simulation.give(input).isEmpty)
             }

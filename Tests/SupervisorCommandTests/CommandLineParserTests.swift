@@ -331,7 +331,7 @@ struct StopRequestsTests {
         #expect(requests.next(at: 6 + 2 * StopRequests.distance) == 3)
     }
 
-    @Test("by command count only if they are the first; a signal that follows hurries")
+    @Test("by command count only if they are the first; a signal that follows escalates")
     func command() {
         let requests = StopRequests()
         #expect(requests.isFirst(at: 5))

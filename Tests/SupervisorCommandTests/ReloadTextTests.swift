@@ -51,7 +51,7 @@ struct ReloadTextTests {
         let requests = ReloadRequests()
         let publisher = EventPublisher()
         let context = publisher.makeContext(causedBy: nil)
-        for _ in 1...ReloadRequests.mostAskers { #expect(requests.request(by: context)) }
+        for _ in 1...ReloadRequests.mostRequesters { #expect(requests.request(by: context)) }
         #expect(!requests.request(by: context))
         requests.request()
         let (counts, continuation) = AsyncStream.makeStream(of: Int.self)
@@ -60,7 +60,7 @@ struct ReloadTextTests {
             continuation.finish()
         }
         var found = counts.makeAsyncIterator()
-        #expect(await found.next() == ReloadRequests.mostAskers)
+        #expect(await found.next() == ReloadRequests.mostRequesters)
         #expect(await found.next() == -1)
         requests.request()
         #expect(await found.next() == 0)

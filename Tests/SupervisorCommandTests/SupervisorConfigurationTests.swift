@@ -267,7 +267,7 @@ struct SupervisorConfigurationTests {
         #expect(found.first?.hasPrefix("workers[0].name (1): found ") == true)
     }
 
-    @Test("refuses what the kernel could not take over as it is written")
+    @Test("refuses what the kernel could not take as it is written")
     func refusesWhatTheKernelCannotTake() {
         #expect(workerMistakes(#"arguments: ['a\0b'], directory: '\0'"#).count == 2)
         #expect(workerMistakes(#"environment: {'': '1'}"#).count == 1)

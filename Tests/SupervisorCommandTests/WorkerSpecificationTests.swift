@@ -45,7 +45,7 @@ struct WorkerSpecificationTests {
                 isSignificant: true,
                 backoff: .exponential(from: .milliseconds(50), to: .seconds(9)),
                 handshakeTimeout: .seconds(2),
-                heartbeat: Supervision.Heartbeat(every: .seconds(3), tolerance: 4),
+                heartbeat: Heartbeat(every: .seconds(3), tolerance: 4),
                 shutdown: .draining(grace: .seconds(6))
             ),
             subscribes: ["E"],

@@ -11,7 +11,7 @@ package struct ReceiveState: Sendable {
     private var plan = AcknowledgementPlan()
 
     /// The newest event that was found in the peer's memory; 0 if none was.
-    private var lastTakenOver: UInt64 = 0
+    private var lastRecovered: UInt64 = 0
     /// How many gaps have arrived.
     private var gaps: UInt64 = 0
     /// Of these, how many the reading thread has in hand: 1 at the most.
@@ -91,7 +91,7 @@ package struct ReceiveState: Sendable {
     package mutating func peerWasRejected() { phase.peerWasRejected() }
 
     /// An event was found in the memory that the peer has left.
-    package mutating func tookOver(_ sequence: UInt64) { lastTakenOver = sequence }
+    package mutating func wasRecovered(_ sequence: UInt64) { lastRecovered = sequence }
 
     // MARK: - Handling
 
@@ -192,7 +192,7 @@ package struct ReceiveState: Sendable {
     package var lastReceived: UInt64 { window.lastReceived }
 
     /// The newest event of the peer, whichever way it came.
-    package var lastArrived: UInt64 { max(window.lastReceived, lastTakenOver) }
+    package var lastArrived: UInt64 { max(window.lastReceived, lastRecovered) }
 
     /// Every event up to this one is handled.
     package var mark: UInt64 { window.mark }

@@ -16,7 +16,7 @@ extension SendState {
     ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. The
     ///     windows of the workers that send such events bound their number.
     ///   - reserved: the room that was kept for it here, in bytes; nil if none was.
-    ///   - displaced: receives the events that a policy has taken out for it, or the event itself if it was dropped.
+    ///   - evicted: receives the events that a policy has taken out for it, or the event itself if it was dropped.
     package mutating func take(
         _ context: EventContext,
         name: String,
@@ -27,7 +27,7 @@ extension SendState {
         isAccepted: Bool,
         reserved: Int?,
         payload: UnsafeRawBufferPointer,
-        displaced: inout [Displaced]
+        evicted: inout [Evicted]
     ) -> Enqueued {
         if let leftNames, leftNames.contains(name) { return .left }
         if let reserved {
@@ -44,7 +44,7 @@ extension SendState {
                 payload: payload
             )
             acceptedEvents += 1
-            return offer(event, isHeld: isHeld, displaced: &displaced)
+            return offer(event, isHeld: isHeld, evicted: &evicted)
         }
         let outcome = takeAtOnce(
             context,
@@ -139,24 +139,24 @@ extension SendState {
     private mutating func offer(
         _ event: OverflowQueue.Waiting,
         isHeld: Bool,
-        displaced: inout [Displaced]
+        evicted: inout [Evicted]
     ) -> Enqueued {
         var key: [UInt8]?
         let policy = limits.overflow.policy(of: event.name)
         switch policy {
         case .wait, .fail: break
         case .dropNewest:
-            if !hasRoom(for: event) { return drop(event, &displaced) }
+            if !hasRoom(for: event) { return drop(event, &evicted) }
         case .dropOldest:
-            if !makeRoom(for: event, &displaced) { return drop(event, &displaced) }
+            if !makeRoom(for: event, &evicted) { return drop(event, &evicted) }
         case .latest(let field):
             key = event.payload.withUnsafeBytes { PayloadField.value(of: field, in: $0) }
             if let key, let older = queue.supersede(name: event.name, key: key) {
                 coalescedEvents += 1
                 steps?.append(.dropped(older.context.id))
-                displaced.append(Displaced(older, isCoalesced: true))
+                evicted.append(Evicted(older, isCoalesced: true))
             }
-            if !makeRoom(for: event, &displaced) { return drop(event, &displaced) }
+            if !makeRoom(for: event, &evicted) { return drop(event, &evicted) }
         }
         let ticket = queue.append(event, key: key, isHeld: isHeld)
         note(event.name, .waits(event.context.id))
@@ -177,21 +177,21 @@ extension SendState {
     }
 
     /// Takes out as many of the older events of its name as it needs; none if all of them were not enough.
-    private mutating func makeRoom(for event: OverflowQueue.Waiting, _ displaced: inout [Displaced]) -> Bool {
+    private mutating func makeRoom(for event: OverflowQueue.Waiting, _ evicted: inout [Evicted]) -> Bool {
         guard hasRoom(for: event, without: queue.chargedBytes(of: event.name)) else { return false }
         while !hasRoom(for: event) {
             guard let oldest = queue.dropOldest(of: event.name) else { return false }
             droppedEvents += 1
             steps?.append(.dropped(oldest.context.id))
-            displaced.append(Displaced(oldest, isCoalesced: false))
+            evicted.append(Evicted(oldest, isCoalesced: false))
         }
         return true
     }
 
-    private mutating func drop(_ event: OverflowQueue.Waiting, _ displaced: inout [Displaced]) -> Enqueued {
+    private mutating func drop(_ event: OverflowQueue.Waiting, _ evicted: inout [Evicted]) -> Enqueued {
         queue.append(Gap(event.context.id, name: event.name, reason: .policy))
         droppedEvents += 1
-        displaced.append(Displaced(event, isCoalesced: false))
+        evicted.append(Evicted(event, isCoalesced: false))
         return .dropped
     }
 }

@@ -12,7 +12,7 @@ extension SendState {
     package mutating func move(to next: inout SendState, without leftOut: UInt64? = nil) -> UndeliveredEvent? {
         var found: UndeliveredEvent?
         outbox.forEachUnsettled { record in
-            // A link that takes over is not a worker's: its memory is its own, and has room.
+            // A link that succeeds another is not a worker's: its memory is its own, and has room.
             if record.isGap {
                 if let gap = gap(of: record) { _ = next.append(gap) }
             } else if let event = event(of: record) {

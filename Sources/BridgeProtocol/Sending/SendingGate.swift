@@ -29,7 +29,7 @@ package struct SendingGate: Sendable, Hashable {
     /// - Parameter sequence: larger than those that are held.
     package mutating func hold(_ sequence: UInt64) { held.append(sequence) }
 
-    /// Holds events that were held before the outbox of another link, whose events this one has taken over.
+    /// Holds events that were held before the outbox of another link, whose events have moved to this one.
     package mutating func hold(contentsOf sequences: [UInt64]) { held += sequences }
 
     /// An event lies in all outboxes that it goes to.

@@ -1,6 +1,6 @@
 /// Which thread writes to a link's stream, and when.
 ///
-/// The thread that has something to say writes to an idle line. While a write is under way, or has only just ended, the
+/// The thread that has something to say writes to an idle link. While a write is under way, or has only just ended, the
 /// line is busy. Events then gather and leave together, and one thread is told to look after the line in a moment. A
 /// stream that takes no more is stalled until it says that it takes more.
 ///
@@ -30,7 +30,7 @@ package struct WriterState: Sendable, Hashable {
     package enum Flush: Sendable, Hashable {
         /// The thread that has enqueued it.
         case now
-        /// The thread that looks after a busy line, which is to be told.
+        /// The thread that looks after a busy link, which is to be told.
         case soon
         /// A thread that writes already, or will once it can.
         case byOthers
@@ -73,7 +73,7 @@ package struct WriterState: Sendable, Hashable {
         return .soon
     }
 
-    /// The thread that looks after a busy line begins to write what has gathered.
+    /// The thread that looks after a busy link begins to write what has gathered.
     package mutating func gatheredBegins() { isGathering = false }
 
     /// It has written what had gathered.
@@ -85,10 +85,10 @@ package struct WriterState: Sendable, Hashable {
     /// - Returns: After how long it looks again, so that publishing threads wake none in a flood; nil if it looks no
     ///   more.
     package mutating func gatheredLeft(after gathered: UInt64, brought events: UInt64, isOver: Bool) -> UInt64? {
-        let isRepeated = lastWriteEnded &- lastGathered < Flood.repeatNanoseconds
+        let isRepeated = lastWriteEnded &- lastGathered < GatheringTime.repeatNanoseconds
         lastGathered = lastWriteEnded
         guard !isGathering, activity != .stalled, !isOver else { return nil }
-        let next = Flood.gathering(after: gathered, brought: events, isRepeated: isRepeated)
+        let next = GatheringTime.gathering(after: gathered, brought: events, isRepeated: isRepeated)
         isGathering = next != nil
         return next
     }

@@ -103,7 +103,7 @@ public final class SimulatedHost: @unchecked Sendable {
             let made = try description.make(publisher, in: core)
             let host = made.bridge
             (bridge, self.made) = (host, made)
-            let kept = Kept()
+            let kept = KeptSubscriptions()
             life.buried {
                 host.abandon()
                 kept.subscriptions = []
@@ -118,7 +118,7 @@ public final class SimulatedHost: @unchecked Sendable {
     }
 
     /// The subscriptions that a process keeps.
-    private final class Kept: @unchecked Sendable {
+    private final class KeptSubscriptions: @unchecked Sendable {
         // Sendable: as its owner.
         var subscriptions: [Subscription] = []
     }

@@ -17,7 +17,7 @@ extension WorldCore {
                 return "\(worker.worker) was found to break the protocol"
             }
             guard let limits = host.launcher.limits[worker.worker] else { continue }
-            // Events that a dead worker has left may come on top, if their takeover does not wait.
+            // Events that a dead worker has left may come on top, if their recovery does not wait.
             let left = met["crash", default: 0] + met["exit", default: 0] + met["stop", default: 0]
             let bound = 2 * limits.outboxHardLimit + windows + left * Self.largestOutbox
             if worker.sent.waitingBytes > bound {

@@ -158,7 +158,7 @@ final class StoppedWork: Sendable {
 
     /// - Returns: A closure that ends the activity.
     private func begin(_ producer: Producer) throws -> () async throws -> Void {
-        let isDone = Flag()
+        let isDone = BenchmarkFlag()
         switch producer {
         case .waits:
             let task = Task { [self] in
@@ -193,7 +193,9 @@ final class StoppedWork: Sendable {
     // MARK: - Figures
 
     private static func memory() -> Int {
-        guard let bytes = CurrentProcess.residentBytes() else { Report.fail("nobody says how much memory there is") }
+        guard let bytes = CurrentProcess.residentBytes() else {
+            Report.fail("the system does not say how much memory there is")
+        }
         return bytes
     }
 

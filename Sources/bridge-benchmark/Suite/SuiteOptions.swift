@@ -23,14 +23,14 @@ struct SuiteOptions: Equatable {
 
     init() {}
 
-    init(_ arguments: ArraySlice<String>) throws(UsageError) {
+    init(_ arguments: ArraySlice<String>) throws(BenchmarkUsageError) {
         var rest = arguments
         while let option = rest.popFirst() {
             switch option {
             case "--rounds":
                 let text = try Self.value(of: option, &rest, expected: "a number")
                 guard let number = Int(text), (1...1_000).contains(number) else {
-                    throw UsageError("found \(ShownValue.text(text)) rounds, expected 1 to 1000")
+                    throw BenchmarkUsageError("found \(ShownValue.text(text)) rounds, expected 1 to 1000")
                 }
                 rounds = number
             case "--only":
@@ -49,12 +49,12 @@ struct SuiteOptions: Equatable {
             default:
                 let question = NearestName.question(for: option, among: Self.known)
                 let hint = question.isEmpty ? "; known here are \(Self.known.joined(separator: ", "))" : question
-                throw UsageError("found the unknown option \(ShownValue.text(option))\(hint)")
+                throw BenchmarkUsageError("found the unknown option \(ShownValue.text(option))\(hint)")
             }
         }
         if let name = only.first(where: { name in !BenchmarkWork.all.contains { $0.isNamed(name) } }) {
             let question = NearestName.question(for: name, among: BenchmarkWork.all.map(\.name))
-            throw UsageError("no work's name begins with \(ShownValue.text(name))\(question)")
+            throw BenchmarkUsageError("no work's name begins with \(ShownValue.text(name))\(question)")
         }
     }
 
@@ -67,9 +67,9 @@ struct SuiteOptions: Equatable {
         of option: String,
         _ rest: inout ArraySlice<String>,
         expected: String
-    ) throws(UsageError) -> String {
+    ) throws(BenchmarkUsageError) -> String {
         guard let text = rest.popFirst(), !text.isEmpty, !text.hasPrefix("--") else {
-            throw UsageError("found nothing after \(option), expected \(expected)")
+            throw BenchmarkUsageError("found nothing after \(option), expected \(expected)")
         }
         return text
     }

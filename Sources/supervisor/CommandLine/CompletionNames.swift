@@ -16,7 +16,7 @@ struct CompletionNames: Sendable, Hashable {
     static let word = "__complete"
 
     /// A person who has pressed a key waits no longer.
-    private static let patience: UInt64 = 2_000_000_000
+    private static let timeout: UInt64 = 2_000_000_000
 
     let kind: Kind
     let control: String?
@@ -35,7 +35,7 @@ struct CompletionNames: Sendable, Hashable {
         guard let poller = try? Poller(name: "completion") else { return nil }
         defer { poller.stop() }
         // What is under way then, such as a connection to a supervisor that stands still, ends with the process.
-        poller.schedule(after: Self.patience) { CurrentProcess.exitImmediately(ProgramStatus.success.rawValue) }
+        poller.schedule(after: Self.timeout) { CurrentProcess.exitImmediately(ProgramStatus.success.rawValue) }
         guard
             let client = try? await BridgeClient.connect(
                 to: ControlPath.find(control),

@@ -23,7 +23,10 @@ extension Subcommand {
             (.usage, ["the command line is wrong, the event's name among it"]),
             (.badInput, ["the JSON is wrong, or a worker refuses the event"]),
             (.noInput, ["standard input cannot be read"]),
-            (.workerUnavailable, ["nobody wants the event, a worker that does was given up, or no supervisor answers"]),
+            (
+                .workerUnavailable,
+                ["no process wants the event, a worker that does was given up, or no supervisor answers"]
+            ),
             (.system, ["the system refused something that nothing goes without"]),
             (.unhandledEvents, ["not handled in time, no room for it, or given up after crashes over it"]),
             (.notPermitted, ["another user serves the control socket"]),

@@ -20,7 +20,7 @@ extension Subcommand {
             A worker finishes what it has first, as far as its grace goes, and then stays down until `supervisor restart`.
             What is in its outbox waits for that; events for it are not taken meanwhile. The name of a pool stands for all its
             members.
-            Without a worker it does what SIGTERM does. To hurry that, send SIGTERM.
+            Without a worker it does what SIGTERM does. To escalate that, send SIGTERM.
             Ctrl-C ends the wait and takes nothing back.
             """
         ],

@@ -104,7 +104,7 @@ extension Subcommand {
             """
             Signals:
               SIGTERM, SIGINT      let the workers finish what they have and stop them in reverse order;
-                                   the second one hurries, the third one kills
+                                   the second one escalates, the third one kills
               SIGHUP               reads the configuration again: starts what is new, stops what is gone, replaces what has
                                    changed, leaves the others alone; changes nothing if there is a mistake in it
             """,
@@ -168,8 +168,9 @@ extension Subcommand {
         ],
         details: [
             """
-            What a worker subscribes to and no other publishes comes from the supervisor: from its input, or from whoever embeds the
-            bridge. What nobody subscribes to goes there. A worker without `publishes` may publish anything, and says so.
+            What a worker subscribes to and no other publishes comes from the supervisor: from its input, or from the program
+            that embeds the bridge. What nothing subscribes to goes there. A worker without `publishes` may publish anything,
+            and says so.
             """
         ],
         statuses: [

@@ -36,7 +36,7 @@ extension Subcommand {
         ],
         details: [
             """
-            Nobody waits for who follows: where it reads too slowly, events are left out, and a line says in their place how
+            Nothing waits for a tail: where it reads too slowly, events are left out, and a line says in their place how
             many. In JSON it is {"bridge": "gap", "type": "BoxOrdered", "count": 37, "reason": "dropped", "ranges": [...]}.
             """,
             """
@@ -45,7 +45,7 @@ extension Subcommand {
             """,
         ],
         statuses: [
-            (.success, ["ended by SIGINT or SIGTERM, or by whoever read what it printed"]),
+            (.success, ["ended by SIGINT or SIGTERM, or by the reader of what it printed"]),
             (.usage, ["the command line is wrong"]),
             (
                 .workerUnavailable,

@@ -95,7 +95,7 @@ enum HostConnection {
 
     /// Connects, and tries again if the supervisor is crowded.
     private static func patiently(_ connect: () async throws -> BridgeClient) async throws -> BridgeClient {
-        let end = MonotonicClock.now() + patience
+        let end = MonotonicClock.now() + timeout
         while true {
             do {
                 return try await connect()
@@ -108,7 +108,7 @@ enum HostConnection {
     }
 
     /// A hundred clients that come at once are through in a second or two.
-    private static let patience: UInt64 = 15_000_000_000
+    private static let timeout: UInt64 = 15_000_000_000
 
     /// Whether there may be room later: the supervisor said so, or cut the client off before it had spoken to it.
     private static func isCrowded(_ error: any Error) -> Bool {

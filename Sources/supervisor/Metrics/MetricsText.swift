@@ -38,7 +38,7 @@ enum MetricsText {
         .counter("worker_starts_total", "Starts of the worker.") {
             $0.ofEachWorker { .count(UInt64(clamping: $0.starts)) }
         },
-        .counter("worker_restarts_total", "Starts of the worker that nobody has asked for.") {
+        .counter("worker_restarts_total", "Starts of the worker that were not asked for.") {
             $0.ofEachWorker { .count(UInt64(clamping: $0.restarts)) }
         },
         .counter("worker_violations_total", "Ends of the worker for breaking the protocol or a limit.") {

@@ -34,7 +34,7 @@ struct EventArgument {
             )
         }
         guard !WorkerReporter.reports.contains(EventName(name)) else {
-            throw usage("\(name) is a report of the bridge itself, which nobody else publishes")
+            throw usage("\(name) is a report of the bridge itself, which nothing else publishes")
         }
     }
 

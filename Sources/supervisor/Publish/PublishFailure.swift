@@ -19,7 +19,7 @@ struct PublishFailure: Sendable, Hashable {
         let ids = error.id.map { (own: "\($0)", elsewhere: "\(idElsewhere($0) ?? $0)") }
         let description = ids.map { "\(error)".replacing($0.own, with: $0.elsewhere) } ?? "\(error)"
         switch error.code {
-        case .nobodySubscribed:
+        case .noSubscriber:
             status = .workerUnavailable
             let others = known.filter { !$0.hasBytes(of: name) && !WorkerReporter.reports.contains(EventName($0)) }
             sentence = "no worker wants \(ShownValue.text(name))\(NearestName.question(for: name, among: others))"

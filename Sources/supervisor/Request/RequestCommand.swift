@@ -85,7 +85,7 @@ struct RequestCommand {
                     isTimeOver = true
                     fate = (error as? DeliveryError)?.progress.map { .underWay($0) } ?? .unsent
                 // A worker that does not say what it handles may answer all the same.
-                case .nobodySubscribed where known.contains { $0.hasBytes(of: options.name) }: fate = .unconfirmed
+                case .noSubscriber where known.contains { $0.hasBytes(of: options.name) }: fate = .unconfirmed
                 default:
                     let failure = PublishFailure(
                         error,

@@ -17,7 +17,7 @@ final class StatusWatch: @unchecked Sendable {
 
     private static let interval = Duration.seconds(1)
     /// After this time without an answer, the supervisor is reported as not answering.
-    private static let patience = Duration.seconds(3)
+    private static let timeout = Duration.seconds(3)
 
     init(path: String, screen: StatusScreen) {
         self.path = path
@@ -87,7 +87,7 @@ final class StatusWatch: @unchecked Sendable {
         var sentence = ""
         if lock.withLock({ loss }) == nil {
             do {
-                return .success(try await client.status(within: Self.patience))
+                return .success(try await client.status(within: Self.timeout))
             } catch {
                 sentence = "\(error)"
             }

@@ -74,11 +74,11 @@ struct TailCommand {
         reader?.cancel()
         // From here on no thread waits for an output that is not read.
         events.stopWaiting()
-        let patience = poller.schedule(after: Self.lastWords) { abandon(events, diagnostics) }
+        let deadline = poller.schedule(after: Self.lastWords) { abandon(events, diagnostics) }
         await client.close(drainingWithin: .zero)
         events.flush()
         diagnostics.output.flush()
-        patience.cancelWithoutWaiting()
+        deadline.cancelWithoutWaiting()
         withExtendedLifetime((signals, subscriptions)) {}
         return status
     }

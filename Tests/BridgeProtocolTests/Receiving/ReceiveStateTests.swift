@@ -198,7 +198,7 @@ struct ReceiveStateTests {
                 // Of those that wait the oldest and the newest are kept.
                 let kept = waiting < 3 ? (0..<UInt64(waiting)).map { 3 + $0 } : [3, 5]
                 var taken: [UInt64] = []
-                state.tookOver(9)
+                state.wasRecovered(9)
                 while let next = state.takeStanding(accepted) { taken.append(next.mark) }
                 #expect(taken == kept)
                 #expect(!state.hasPending && state.hasExpected)
@@ -219,7 +219,7 @@ struct ReceiveStateTests {
         // In memory that outlives the peer it is as safe.
         #expect(state.takeStanding(2)?.mark == 2)
         #expect(state.lastReceived == 1 && state.lastArrived == 1)
-        state.tookOver(2)
+        state.wasRecovered(2)
         #expect(state.lastReceived == 1 && state.lastArrived == 2)
     }
 

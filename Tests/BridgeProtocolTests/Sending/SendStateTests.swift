@@ -45,7 +45,7 @@ struct SendStateTests {
                 case ("Fail", _): #expect(outcome == .full(limit: 16 * LinkLimits.minimumCharge), "\(room)")
                 default: #expect(outcome == .dropped, "\(name) \(room)")
                 }
-                #expect(side.displaced == (outcome == .dropped ? [1] : []), "\(name) \(room)")
+                #expect(side.evicted == (outcome == .dropped ? [1] : []), "\(name) \(room)")
                 // What another process has accepted is taken, however full it is, where it waits.
                 if name == "Box" {
                     let isOthers = if case .accepted = side.put(2, isAccepted: true) { true } else { false }
@@ -179,7 +179,7 @@ struct SendStateTests {
         try side.acknowledge(1)
         side.put(18, "Last", payload: key)
         side.put(19, "Last", payload: key)
-        #expect(side.displaced == [17, 18])
+        #expect(side.evicted == [17, 18])
         for number in UInt64(2)...16 {
             #expect(try side.write() == ["\(number)"])
             try side.acknowledge(number)

@@ -12,7 +12,7 @@ final class SendingSide {
     /// The same for all of them, as for the links of a process.
     let source = SendingSide.source
     /// The events that policies have taken out, or not let in.
-    private(set) var displaced: [UInt64] = []
+    private(set) var evicted: [UInt64] = []
 
     /// - Parameter windowEvents: how many events the peer takes; nil before the handshake.
     init(
@@ -61,8 +61,8 @@ final class SendingSide {
         isAccepted: Bool = false,
         reserved: Int? = nil
     ) -> Enqueued {
-        var gone: [Displaced] = []
-        defer { displaced += gone.map(\.context.id.number) }
+        var gone: [Evicted] = []
+        defer { evicted += gone.map(\.context.id.number) }
         return payload.withUnsafeBytes {
             state.take(
                 context(number),
@@ -74,7 +74,7 @@ final class SendingSide {
                 isAccepted: isAccepted,
                 reserved: reserved,
                 payload: $0,
-                displaced: &gone
+                evicted: &gone
             )
         }
     }

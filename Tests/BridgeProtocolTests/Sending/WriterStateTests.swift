@@ -50,7 +50,7 @@ struct WriterStateTests {
     }
 
     @Test(
-        "each state with what is enqueued: written now on an idle line, gathered on a busy one, else left to others"
+        "each state with what is enqueued: written now on an idle link, gathered on a busy one, else left to others"
     )
     func enqueued() {
         for state in State.all {

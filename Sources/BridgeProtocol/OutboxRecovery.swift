@@ -1,0 +1,190 @@
+/// Why a shared outbox cannot be read to its end, as a sentence's end.
+package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// Finds in a dead worker's shared outbox the events that it had accepted and the host has not received.
+///
+/// What lies there is what any peer could have sent, and a process may still be writing to it. So every byte is copied
+/// once and looked at in the copy. No number is believed unless the file's length bears it out. No more is read than
+/// the file is long, or than a worker may keep.
+package struct OutboxRecovery: ~Copyable {
+    private let source: any OutboxSource
+    private let state: OutboxState
+    private let limits: LinkLimits
+    private let decoder: FrameDecoder
+    private var buffer = ReceiveBuffer()
+
+    /// Where the next bytes are read from, and how many the chunk has left there.
+    private var position = 0
+    private var unread = 0
+    private var nextChunk: UntrustedNumber
+    /// How much may still be read: a list of chunks that comes back to itself ends here.
+    private var budget: Int
+    /// How much more may be charged for what is visited.
+    private var allowance: Int
+    private let allowed: Int
+
+    /// Twice what a worker keeps before it drops, which is the same for all workers, whatever their host keeps for
+    /// them.
+    ///
+    /// The file is larger, as large frames leave room empty. Filled with the smallest events it would keep the host
+    /// busy for more than a minute.
+    package static let allowedBytes = 2 * LinkLimits().outboxHardBytes
+
+    /// - Parameter allowed: how much may be charged for what is visited, in all.
+    package init(
+        _ source: some OutboxSource,
+        state: OutboxState,
+        limits: LinkLimits,
+        allowed: Int = OutboxRecovery.allowedBytes
+    ) {
+        self.allowed = allowed
+        allowance = allowed
+        self.source = source
+        self.state = state
+        self.limits = limits
+        decoder = FrameDecoder(limit: limits.frameBytes)
+        nextChunk = state.firstChunk
+        budget = source.byteCount
+    }
+
+    /// What lies in the outbox under one sequence.
+    package enum Record {
+        case event(EventHead, payload: UnsafeRawBufferPointer)
+        case gap(GapFrame)
+
+        var sequence: UntrustedNumber {
+            switch self {
+            case .event(let head, _): head.sequence
+            case .gap(let gap): gap.sequence
+            }
+        }
+    }
+
+    /// Visits the records behind `received`, oldest first, each with its link sequence; a record is valid during the
+    /// call only.
+    ///
+    /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. What was visited before stands.
+    package mutating func forEach(after received: UInt64, _ body: (UInt64, Record) throws -> Void) throws {
+        guard state.accepted >= received else {
+            throw OutboxDamage("it counts \(state.accepted) events, though \(received) had come")
+        }
+        guard state.accepted > received else { return }
+        var last: UInt64?
+        while state.accepted != last ?? received {
+            let length = try findFrame(after: last ?? received)
+            let frame = UnsafeRawBufferPointer(rebasing: buffer.readable[FrameDecoder.headBytes..<length])
+            let record = try decode(frame, after: last ?? received)
+            // The oldest chunk may begin with events that the host had received.
+            let next = (last ?? received) &+ 1
+            guard let sequence = record.sequence.within((last == nil ? 0 : next)...next) else {
+                throw OutboxDamage("event \(record.sequence) lies where \(next) was expected")
+            }
+            if sequence > received {
+                allowance -= LinkLimits.charge(forFrameOf: length)
+                guard allowance >= 0 else {
+                    throw OutboxDamage(
+                        "behind event \(last ?? received) lies more than a worker may keep, \(allowed) bytes"
+                    )
+                }
+                try body(sequence, record)
+            }
+            last = sequence
+            buffer.consume(length)
+        }
+    }
+
+    private func decode(
+        _ frame: UnsafeRawBufferPointer,
+        after last: UInt64
+    ) throws(OutboxDamage) -> Record {
+        do {
+            if ControlMessage.kind(of: frame) == FrameKind.gap.rawValue {
+                return .gap(try GapFrame(decoding: frame, limits: limits))
+            }
+            let (head, payloadOffset) = try EventFrame.decode(frame, limits: limits)
+            return .event(head, payload: UnsafeRawBufferPointer(rebasing: frame[payloadOffset...]))
+        } catch {
+            throw OutboxDamage("what lies behind event \(last) is no event: \(error)")
+        }
+    }
+
+    /// Sees to it that a whole frame lies at the beginning of the buffer, and says how long it is.
+    private mutating func findFrame(after last: UInt64) throws(OutboxDamage) -> Int {
+        while true {
+            let rest = buffer.readable.count + unread
+            guard rest >= FrameDecoder.headBytes else {
+                try openNextChunk(after: last)
+                continue
+            }
+            do {
+                switch try decoder.next(in: buffer.readable) {
+                case .frame(let length): return length
+                case .needsBytes(let total):
+                    guard total <= rest else {
+                        throw OutboxDamage("the frame behind event \(last) has \(total) bytes where \(rest) are left")
+                    }
+                    buffer.makeRoom(for: total)
+                    try fill()
+                }
+            } catch let damage as OutboxDamage {
+                throw damage
+            } catch FrameError.empty {
+                try openNextChunk(after: last)
+            } catch {
+                throw OutboxDamage("behind event \(last), \(error)")
+            }
+        }
+    }
+
+    private mutating func fill() throws(OutboxDamage) {
+        let wanted = min(buffer.writable.count, unread)
+        guard wanted <= budget else { throw OutboxDamage("its chunks lead back to where they came from") }
+        let count = source.copy(at: position, into: UnsafeMutableRawBufferPointer(rebasing: buffer.writable[..<wanted]))
+        guard count == wanted else { throw OutboxDamage("it could not be read beyond byte \(position)") }
+        buffer.wasFilled(by: count)
+        position += count
+        unread -= count
+        budget -= count
+    }
+
+    private mutating func openNextChunk(after last: UInt64) throws(OutboxDamage) {
+        buffer.consume(buffer.readable.count)
+        guard let start = place(of: nextChunk) else {
+            throw OutboxDamage(
+                nextChunk == 0
+                    ? "it ends behind event \(last), though \(state.accepted) events were counted"
+                    : "byte \(nextChunk) is not where a chunk begins"
+            )
+        }
+        let (length, next) = withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 2) { words in
+            words.initialize(repeating: 0)
+            _ = source.copy(at: start, into: UnsafeMutableRawBufferPointer(words))
+            return (UntrustedNumber(words[0]), UntrustedNumber(words[1]))
+        }
+        // A head counts as read as well: a list of empty chunks has an end, too.
+        guard let bytes = length.within(OutboxLayout.slotBytes...(source.byteCount - start)),
+            budget >= OutboxLayout.chunkHeadBytes
+        else {
+            throw OutboxDamage("a chunk of \(length) bytes begins at byte \(start) of \(source.byteCount)")
+        }
+        budget -= OutboxLayout.chunkHeadBytes
+        position = start + OutboxLayout.chunkHeadBytes
+        unread = bytes - OutboxLayout.chunkHeadBytes
+        nextChunk = next
+    }
+
+    /// Where a chunk begins; nil if none can begin there.
+    private func place(of chunk: UntrustedNumber) -> Int? {
+        let last = source.byteCount - OutboxLayout.slotBytes
+        guard last >= OutboxLayout.headBytes, let start = chunk.within(OutboxLayout.headBytes...last),
+            (start - OutboxLayout.headBytes) % OutboxLayout.slotBytes == 0
+        else { return nil }
+        return start
+    }
+}

@@ -1,0 +1,17 @@
+package import DomainEvents
+
+/// An event that a policy has taken out of the queue before an outbox, or has not let in.
+package struct Evicted: Sendable {
+    package let name: String
+    package let context: EventContext
+    package let wantsReceipt: Bool
+    /// Whether a later event has taken its place; such an event is neither announced nor a gap.
+    package let isCoalesced: Bool
+
+    init(_ event: OverflowQueue.Waiting, isCoalesced: Bool) {
+        name = event.name
+        context = event.context
+        wantsReceipt = event.wantsReceipt
+        self.isCoalesced = isCoalesced
+    }
+}

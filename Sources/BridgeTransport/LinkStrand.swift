@@ -1,0 +1,235 @@
+import BridgePlatform
+import BridgeProtocol
+import DomainEvents
+import Locks
+import Synchronization
+
+/// The strand of a link: its inline handlers run on the thread that reads, until one of them is slow.
+///
+/// The thread that has read an event runs its handlers, which saves a switch of threads for each event. When a handler
+/// takes long, the reading is handed to another thread, so that acknowledgements, answers and events for others go on.
+/// An event with handlers in the strand queues behind the slow one. The slow thread works that queue off and gives the
+/// strand up when the queue is empty. Then it waits to be handed the reading in its turn: two threads at the most.
+package final class LinkStrand: InlineStrand, @unchecked Sendable {
+    // Sendable: guarded by `lock`, but for what only the reading thread or only the strand's owner touches, as said
+    // there.
+
+    private struct Waiting {
+        let sequence: UInt64
+        let name: UInt64
+        let work: @Sendable () -> Void
+    }
+
+    private let lock = Lock()
+    private let changed: Condition
+
+    /// The event whose handlers run, with ``handedOverBit`` once another thread reads; 0 between events.
+    private let current = Atomic<UInt64>(0)
+    private static let handedOverBit: UInt64 = 1 << 63
+
+    /// The name of that event, as a number; 0 between events.
+    private let currentName = Atomic<UInt64>(0)
+    /// The name of the event in hand, as a number; the reading thread's own.
+    @exclusivity(unchecked) var arrivedName: UInt64 = 0
+
+    /// The event in hand; the reading thread's own.
+    @exclusivity(unchecked) private var arrived: UInt64 = 0
+    /// Whether the host has been told that handlers may get it; the reading thread's own.
+    @exclusivity(unchecked) private var isTouched = false
+    /// The page on which a worker notes for its host what it is at.
+    ///
+    /// Set before the reading begins.
+    @exclusivity(unchecked) var head: OutboxHead?
+    /// The turn to read: counts how often the reading was handed over.
+    ///
+    /// It changes with the lock held. The thread that has just left the strand reads it without the lock. As long as
+    /// the reading is not handed over, no thread changes it; after that, ``leave()`` has waited for the change.
+    @exclusivity(unchecked) private var turn = 0
+
+    @exclusivity(unchecked) private var queue: [Waiting] = []
+    /// Where the queue begins: what lies before has been worked off.
+    @exclusivity(unchecked) private var first = 0
+    /// Whether a thread other than the reading thread owns the strand; changed with the lock held.
+    private let isHandedOver = Atomic<Bool>(false)
+    /// The event whose handlers are slow, for the spare thread to look at.
+    @exclusivity(unchecked) private var overdue: UInt64 = 0
+    /// Whether a thread waits for its turn to read, or will in a moment.
+    @exclusivity(unchecked) private var hasSpare = false
+    @exclusivity(unchecked) private var isClosed = false
+
+    init() {
+        changed = Condition(lock: lock)
+    }
+
+    /// The event whose inline handlers run; 0 if none do.
+    var handledNow: UInt64 { current.load(ordering: .relaxed) & ~Self.handedOverBit }
+
+    /// The name of the event whose inline handlers run, as a number; 0 if none do.
+    var nameNow: UInt64 { currentName.load(ordering: .relaxed) }
+
+    /// The event whose inline handlers keep the link from being read; 0 if none do.
+    var blockingNow: UInt64 {
+        let now = current.load(ordering: .relaxed)
+        return now & Self.handedOverBit == 0 ? now : 0
+    }
+
+    // MARK: - The reading thread
+
+    /// An event has arrived, and may need the strand.
+    func eventArrived(_ sequence: UInt64) {
+        arrived = sequence
+        isTouched = false
+        // An event that has not begun cannot be suspected, and behind slow handlers it does not begin.
+        if !isHandedOver.load(ordering: .acquiring) { touch() }
+    }
+
+    package func touch() {
+        if isTouched { return }
+        isTouched = true
+        head?.opened(arrived)
+    }
+
+    package func enter() -> Bool {
+        // Only this thread can take the strand, so a free strand stays free.
+        if isHandedOver.load(ordering: .acquiring) { return false }
+        touch()
+        begin(arrived, arrivedName, flags: 0)
+        return true
+    }
+
+    package func leave() {
+        head?.handlingFinished(handledNow)
+        currentName.store(0, ordering: .relaxed)
+        let isHandedOver = current.exchange(0, ordering: .acquiringAndReleasing) & Self.handedOverBit != 0
+        // The thread that has just taken the turn still holds the lock, and has not counted it yet.
+        if isHandedOver { lock.withLock {} }
+    }
+
+    package func append(_ work: @escaping @Sendable () -> Void) {
+        let isQueued = lock.withLock {
+            guard isHandedOver.load(ordering: .relaxed) else { return false }
+            queue.append(Waiting(sequence: arrived, name: arrivedName, work: work))
+            return true
+        }
+        if isQueued { return }
+        // The strand was given up meanwhile, and only this thread can take it.
+        touch()
+        begin(arrived, arrivedName, flags: 0)
+        work()
+        leave()
+    }
+
+    private func begin(_ sequence: UInt64, _ name: UInt64, flags: UInt64) {
+        head?.handlingBegan(sequence)
+        currentName.store(name, ordering: .relaxed)
+        current.store(sequence | flags, ordering: .releasing)
+    }
+
+    /// Whether the reading was handed to another thread while the calling thread had this turn and was in the strand.
+    func isLost(_ turn: Int) -> Bool { self.turn != turn }
+
+    /// Returns when the strand is empty: nothing is handed over any more.
+    func close() {
+        lock.withLock {
+            isClosed = true
+            changed.broadcast()
+            while isHandedOver.load(ordering: .relaxed) { changed.wait() }
+        }
+    }
+
+    // MARK: - The slow thread
+
+    /// Runs what has queued up behind the slow handlers, then gives the strand up.
+    func workOff() {
+        while let next = takeNext() {
+            head?.opened(next.sequence)
+            begin(next.sequence, next.name, flags: Self.handedOverBit)
+            next.work()
+            head?.handlingFinished(next.sequence)
+        }
+    }
+
+    private func takeNext() -> Waiting? {
+        lock.withLock {
+            guard first < queue.count else {
+                queue = []
+                first = 0
+                currentName.store(0, ordering: .relaxed)
+                current.store(0, ordering: .releasing)
+                isHandedOver.store(false, ordering: .releasing)
+                hasSpare = true
+                changed.broadcast()
+                return nil
+            }
+            defer { first += 1 }
+            let next = queue[first]
+            // Entries that are done are let go of now and then, not one by one.
+            if first >= 256 {
+                queue.removeFirst(first)
+                first = 0
+            }
+            return next
+        }
+    }
+
+    /// Waits for the calling thread's turn to read, and returns it; nil when there is nothing to read any more.
+    func waitForTurn() -> Int? {
+        lock.withLock {
+            hasSpare = true
+            defer { hasSpare = false }
+            while !isClosed {
+                if takeTurn() { return turn }
+                changed.wait()
+            }
+            return nil
+        }
+    }
+
+    /// With the lock held.
+    private func takeTurn() -> Bool {
+        let sequence = overdue
+        overdue = 0
+        guard sequence != 0 else { return false }
+        let (isTaken, _) = current.compareExchange(
+            expected: sequence,
+            desired: sequence | Self.handedOverBit,
+            ordering: .acquiringAndReleasing
+        )
+        if isTaken {
+            isHandedOver.store(true, ordering: .relaxed)
+            turn += 1
+        }
+        return isTaken
+    }
+
+    // MARK: - The watching thread
+
+    /// What is to be done about a handler that takes long.
+    enum Relief {
+        /// A spare thread has been told.
+        case told
+        /// There is no spare thread; the caller is to start one that begins with ``waitForTurn()``.
+        case needsThread
+        /// The reading has ended, or goes on already.
+        case none
+    }
+
+    /// The handlers of this event take long: the reading is to be handed to another thread.
+    func relieve(_ sequence: UInt64) -> Relief {
+        lock.withLock {
+            guard !isClosed, !isHandedOver.load(ordering: .relaxed) else { return .none }
+            overdue = sequence
+            guard hasSpare else {
+                hasSpare = true
+                return .needsThread
+            }
+            changed.broadcast()
+            return .told
+        }
+    }
+
+    /// No further thread could be started.
+    func threadIsMissing() {
+        lock.withLock { hasSpare = false }
+    }
+}

@@ -1,0 +1,145 @@
+import Dispatch
+import Locks
+
+/// Where the handlers of a strand run.
+package struct StrandExecutor: Sendable {
+    /// The identity of the strand's queue.
+    ///
+    /// A publisher has one strand for each identity.
+    let identity: ObjectIdentifier
+    /// Held so that no other object gets the same identity.
+    let owner: any AnyObject & Sendable
+    /// Runs a block on the queue, later.
+    package let schedule: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
+
+    package init(
+        _ owner: any AnyObject & Sendable,
+        schedule: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
+    ) {
+        identity = ObjectIdentifier(owner)
+        self.owner = owner
+        self.schedule = schedule
+    }
+
+    static func queue(_ queue: DispatchQueue) -> StrandExecutor {
+        // `DispatchQueue.main` is another object each time; a mark on the queue behind it tells it.
+        if queue.getSpecific(key: mainQueue.mark) != nil { return .main }
+        return StrandExecutor(queue) { work in
+            if let thread = Simulation.thread { return thread.perform(on: queue, work) }
+            queue.async(execute: work)
+        }
+    }
+
+    /// Any free thread.
+    package static let anywhere = StrandExecutor.queue(.global())
+
+    private final class MainQueue: Sendable {
+        let mark = DispatchSpecificKey<Bool>()
+
+        init() {
+            DispatchQueue.main.setSpecific(key: mark, value: true)
+        }
+    }
+
+    private static let mainQueue = MainQueue()
+
+    static let main = StrandExecutor(mainQueue) { work in DispatchQueue.main.async(execute: work) }
+}
+
+/// The one strand of a publisher's deliveries on one queue; subscribers of different event types see the events in the
+/// order in which they were published.
+///
+/// The strand schedules itself when it goes from idle to busy, and then works until it is empty: one block on the queue
+/// for a whole burst. Its handlers run one at a time, also on a concurrent queue.
+final class DeliveryStrand: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let executor: StrandExecutor
+    let lockNumber = StrandLocks.assign()
+    private let lock: Lock
+    private let arrivals = ArrivalFlag()
+    private var backlog: Backlog
+    private var isScheduled = false
+    /// Whether events that were taken out of the strand may name any of its subscribers.
+    private var isBatchOut = false
+    /// Subscribers that were removed meanwhile; they live until those events are handled.
+    private var departed: [StrandSubscriber] = []
+
+    /// After this many events the strand gives the queue back, so that others get their turn.
+    private static let burst = 256
+    /// How many events are taken out of the strand at once.
+    private static let batchLimit = 32
+
+    init(executor: StrandExecutor) {
+        self.executor = executor
+        lock = StrandLocks.lock(number: lockNumber)
+        backlog = Backlog(arrivals)
+    }
+
+    /// Called with the lock held.
+    ///
+    /// - Returns: Whether the strand has to be scheduled, without the lock.
+    func append(
+        _ event: RawEvent,
+        _ stamp: EventStamp,
+        _ tracker: HandlingTracker?,
+        for subscriber: StrandSubscriber
+    ) -> Bool {
+        backlog.append(event, stamp, tracker, for: subscriber)
+        defer { isScheduled = true }
+        return !isScheduled
+    }
+
+    func schedule() {
+        executor.schedule { self.workOff() }
+    }
+
+    /// Takes out the events of a subscriber that was removed; called with the lock held.
+    func remove(_ subscriber: StrandSubscriber) -> DeliveryBatch {
+        if isBatchOut { departed.append(subscriber) }
+        return backlog.takeAll(of: subscriber)
+    }
+
+    func giveBack(_ places: DeliveryBatch) {
+        lock.withLock { backlog.giveBack(places) }
+    }
+
+    private func workOff() {
+        let thread = DeliveryThread.current
+        var batch = DeliveryBatch()
+        var handled = 0
+        while takeNext(&batch, handled) {
+            var left = batch
+            while let place = left.takeNext() {
+                handled += 1
+                // The event names its owner; the owner's channel or `departed` holds it.
+                place.pointee.owner?._withUnsafeGuaranteedRef { owner in
+                    unsafeDowncast(owner, to: StrandSubscriber.self).handle(place, on: thread)
+                }
+            }
+        }
+    }
+
+    /// - Returns: Whether there are events; otherwise the next event, or those that are left, schedule the strand
+    ///   again.
+    private func takeNext(_ batch: inout DeliveryBatch, _ handled: Int) -> Bool {
+        let isOver = handled >= Self.burst
+        // A burst is under way, so the next event is near.
+        var mayWait = handled > 1 && !isOver
+        while true {
+            lock.lockSoon()
+            backlog.giveBack(batch)
+            batch = isOver ? DeliveryBatch() : backlog.take(atMost: Self.batchLimit)
+            isBatchOut = !batch.isEmpty
+            let gone = departed
+            if !gone.isEmpty { departed = [] }
+            let isLeft = isOver && !backlog.isEmpty
+            isScheduled = isBatchOut || isLeft || mayWait
+            lock.unlock()
+            withExtendedLifetime(gone) {}
+            if !batch.isEmpty { return true }
+            if isLeft { schedule() }
+            if !mayWait { return false }
+            mayWait = arrivals.comeSoon()
+        }
+    }
+}

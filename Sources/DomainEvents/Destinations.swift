@@ -1,0 +1,78 @@
+/// A publisher that an event passes on its way, with its subscribers at this moment.
+struct Destination {
+    let channel: AnyEventChannel
+    let subscribers: SubscriberList
+    let publisher: EventPublisher
+}
+
+/// All publishers that an event passes: nearly always one, which takes no memory.
+struct Destinations {
+    let first: Destination
+    var others: [Destination] = []
+
+    var all: [Destination] { [first] + others }
+
+    func forEach(_ body: (Destination) -> Void) {
+        body(first)
+        for destination in others { body(destination) }
+    }
+
+    func count(_ count: (SubscriberList) -> Int) -> Int {
+        others.reduce(count(first.subscribers)) { $0 + count($1.subscribers) }
+    }
+
+    /// How many reports the tracker gets: one from each subscriber in a strand, and one from all inline handlers
+    /// together, last.
+    var partsOfDelivery: Int { count(\.deferred.count) + 1 }
+
+    /// The ways out of the process.
+    var forwarders: [any EventForwarder] {
+        others.isEmpty ? first.subscribers.forwarders : all.flatMap(\.subscribers.forwarders)
+    }
+
+    /// All strands that want the event; nil if there are none.
+    func strands(for event: RawEvent) -> DestinationStrands? {
+        if others.isEmpty {
+            let subscribers = first.subscribers
+            guard !subscribers.deferred.isEmpty else { return nil }
+            return DestinationStrands(
+                subscribers.deferred,
+                event,
+                lockMask: subscribers.lockMask,
+                hasKeys: subscribers.hasKeys
+            )
+        }
+        var deferred: [DeferredSubscriber] = []
+        var lockMask: UInt32 = 0
+        var hasKeys = false
+        forEach { destination in
+            deferred += destination.subscribers.deferred
+            lockMask |= destination.subscribers.lockMask
+            hasKeys = hasKeys || destination.subscribers.hasKeys
+        }
+        return deferred.isEmpty ? nil : DestinationStrands(deferred, event, lockMask: lockMask, hasKeys: hasKeys)
+    }
+}
+
+/// The strands that want one event, with the keys that user code has made for it; it makes none while outboxes hold the
+/// event.
+struct DestinationStrands {
+    private let subscribers: [DeferredSubscriber]
+    private let event: RawEvent
+    private let lockMask: UInt32
+    private let keys: [AnyHashable?]?
+
+    fileprivate init(_ subscribers: [DeferredSubscriber], _ event: RawEvent, lockMask: UInt32, hasKeys: Bool) {
+        self.subscribers = subscribers
+        self.event = event
+        self.lockMask = lockMask
+        keys = hasKeys ? subscribers.keys(of: event) : nil
+    }
+
+    /// Puts the event into all strands in one step, then wakes those that need it.
+    ///
+    /// - Parameter wasAppended: called between the two.
+    func post(_ context: EventContext, _ tracker: HandlingTracker?, wasAppended: () -> Void) {
+        subscribers.post(event, .full(context), tracker, lockMask: lockMask, keys: keys, wasAppended: wasAppended)
+    }
+}

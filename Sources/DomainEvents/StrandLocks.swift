@@ -1,0 +1,51 @@
+import Locks
+
+/// The locks of all strands and buffers that take events from publishing threads.
+///
+/// A publishing thread puts an event into all strands that want it in one step, under all their locks, before any of
+/// their handlers can begin. Otherwise an event that such a handler publishes could reach another strand ahead of its
+/// cause. Threads take the locks in the order of their numbers, so they never wait in a circle. The fixed number of
+/// locks bounds how many one thread holds at once.
+enum StrandLocks {
+    private static let locks = (0..<32).map { _ in Lock() }
+    private static let numbering = Lock()
+    // Guarded by `numbering`: the compiler cannot see that.
+    nonisolated(unsafe) private static var next = 0
+
+    /// The number of the lock for a new strand or buffer; all locks are assigned equally often.
+    static func assign() -> Int {
+        numbering.withLock {
+            next += 1
+            return next % locks.count
+        }
+    }
+
+    static func lock(number: Int) -> Lock { locks[number] }
+
+    static func lockAll(_ mask: UInt32) {
+        var left = mask
+        while left != 0 {
+            locks[left.trailingZeroBitCount].lockSoon()
+            left &= left - 1
+        }
+    }
+
+    static func unlockAll(_ mask: UInt32) {
+        var left = mask
+        while left != 0 {
+            locks[left.trailingZeroBitCount].unlock()
+            left &= left - 1
+        }
+    }
+}
+
+extension Lock {
+    /// Takes a lock that is never held for long; a few tries take less time than putting the thread to sleep and waking
+    /// it.
+    func lockSoon() {
+        // In a simulation, the number of tries must depend on the seed alone.
+        if Simulation.thread != nil { return lock() }
+        for _ in 0..<64 where tryLock() { return }
+        lock()
+    }
+}

@@ -1,0 +1,93 @@
+/// The receivers of one type's events, as one immutable value; a change puts another value in its place.
+///
+/// It does not know that type. Its channel does, and adds only handlers of that type.
+@usableFromInline
+final class SubscriberList: @unchecked Sendable {
+    // Sendable: nothing changes after `init`; `first` points to memory that this object owns.
+
+    /// The subscribers on the publishing thread, as uncounted references; `inline` holds them.
+    @usableFromInline let first: UnsafeMutablePointer<Unmanaged<AnySubscriber>>
+    @usableFromInline let inlineCount: Int
+    let inline: [AnySubscriber]
+    let deferred: [DeferredSubscriber]
+    let forwarders: [any EventForwarder]
+    /// Other publishers that get these events too.
+    let links: [PublisherLink]
+
+    /// The locks of the deferred subscribers, as ``StrandLocks`` numbers them.
+    let lockMask: UInt32
+    let hasKeys: Bool
+    /// Whether there are only handlers on the publishing thread.
+    @usableFromInline let isPlain: Bool
+    /// Whether there are only this publisher's own handlers.
+    @usableFromInline let isLocal: Bool
+
+    init(
+        inline: [AnySubscriber] = [],
+        deferred: [DeferredSubscriber] = [],
+        forwarders: [any EventForwarder] = [],
+        links: [PublisherLink] = []
+    ) {
+        self.inline = inline
+        self.deferred = deferred
+        self.forwarders = forwarders
+        self.links = links
+        inlineCount = inline.count
+        first = .allocate(capacity: max(inline.count, 1))
+        for (index, subscriber) in inline.enumerated() {
+            (first + index).initialize(to: .passUnretained(subscriber))
+        }
+        lockMask = deferred.reduce(0) { $0 | $1.lockMask }
+        hasKeys = deferred.contains { $0.hasKeys }
+        isLocal = forwarders.isEmpty && links.isEmpty
+        isPlain = isLocal && deferred.isEmpty
+    }
+
+    deinit {
+        first.deallocate()
+    }
+
+    /// Whether all subscribers are this publisher's own handlers on the delivering thread.
+    var isInlineOnly: Bool { deferred.isEmpty && links.isEmpty }
+
+    var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
+
+    var hasSubscribers: Bool { inlineCount > 0 || !deferred.isEmpty || !links.isEmpty }
+    var isEmpty: Bool { !hasSubscribers && forwarders.isEmpty }
+
+    func with(
+        inline: [AnySubscriber]? = nil,
+        deferred: [DeferredSubscriber]? = nil,
+        forwarders: [any EventForwarder]? = nil,
+        links: [PublisherLink]? = nil
+    ) -> SubscriberList {
+        SubscriberList(
+            inline: inline ?? self.inline,
+            deferred: deferred ?? self.deferred,
+            forwarders: forwarders ?? self.forwarders,
+            links: links ?? self.links
+        )
+    }
+
+    /// Puts an event that no caller waits for into the strands of this publisher's subscribers.
+    @usableFromInline
+    func post(_ event: RawEvent, from publisher: EventPublisher, on thread: DeliveryThread) {
+        let stamp = publisher.stamp(causedBy: EventContext.handledByTask)
+        // The strands get this context first, so the handlers here must see the same one.
+        if inlineCount > 0 { thread.context = stamp.context(of: publisher.source) }
+        deferred.post(event, stamp, nil, lockMask: lockMask, keys: hasKeys ? deferred.keys(of: event) : nil)
+    }
+}
+
+/// Another publisher that also gets this one's events, as long as it lives.
+final class PublisherLink: Sendable {
+    let gate: CallGate
+    private weak let target: EventPublisher?
+
+    init(to target: EventPublisher, gate: CallGate) {
+        self.target = target
+        self.gate = gate
+    }
+
+    var publisher: EventPublisher? { gate.isClosed ? nil : target }
+}

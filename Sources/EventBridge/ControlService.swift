@@ -1,0 +1,191 @@
+import BridgeControl
+import BridgePlatform
+import BridgeProtocol
+import DomainEvents
+import EventRouting
+import Locks
+import Supervision
+
+/// Answers the commands of attached clients: for a report, and to start, stop, restart or signal a worker.
+///
+/// A command is an event as any other, handled on the thread that reads its sender's link. A command about a worker is
+/// done there at once. A task waits for the worker's answer, so that one command never holds up another.
+final class ControlService: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let core: HostCore
+    private let attached: AttachedClients
+    private let deadLetters: DeadLetterService
+    private let output: OutputService
+    private let names: EventNameService
+    private let lock = Lock()
+    private var subscriptions: [Subscription] = []
+    /// On the monotonic clock, in nanoseconds.
+    private var openedAt: UInt64 = 0
+
+    init(_ core: HostCore, _ attached: AttachedClients) {
+        self.core = core
+        self.attached = attached
+        deadLetters = DeadLetterService(core)
+        output = OutputService(core)
+        names = EventNameService(core)
+    }
+
+    // MARK: - Life
+
+    /// Called before any client can attach.
+    func open() {
+        let publisher = core.publisher
+        let made = [
+            publisher.subscribe(to: BridgeStatusRequested.self) { [weak self] _ in self?.tellStatus() },
+            publisher.subscribe(to: WorkerStartRequested.self) { [weak self] in self?.take(.start, $0.worker) },
+            publisher.subscribe(to: WorkerSignalRequested.self) { [weak self] in self?.signal($0) },
+            publisher.subscribe(to: WorkerStopRequested.self) { [weak self] in self?.take(.stop, $0.worker) },
+            publisher.subscribe(to: WorkerRestartRequested.self) { [weak self] in self?.take(.restart, $0.worker) },
+        ]
+        let others = deadLetters.open() + [output.open(), names.open()]
+        lock.withLock { (subscriptions, openedAt) = (made + others, MonotonicClock.now()) }
+    }
+
+    func close() {
+        let ended = lock.withLock {
+            defer { subscriptions = [] }
+            return subscriptions
+        }
+        withExtendedLifetime(ended) {}
+    }
+
+    // MARK: - Commands
+
+    func report() -> BridgeReport {
+        let uptime = MonotonicClock.now() - lock.withLock { openedAt }
+        return BridgeReport(of: core, clients: attached.statuses, uptime: uptime)
+    }
+
+    private func tellStatus() { core.publisher.publish(BridgeStatusReported(report())) }
+
+    /// - Returns: The workers that a command is about; nil if it was refused.
+    private func indices(of worker: String) -> [Int]? {
+        guard EventContext.current?.attempt ?? 1 == 1 else {
+            // Its sender's link has ended before the sender was told that the command had arrived.
+            answer(
+                """
+                worker \(quoted(worker)) was left alone: the link broke off while the command was on its way, so that it may have been \
+                done before
+                """
+            )
+            return nil
+        }
+        let indices = core.indices(of: worker)
+        guard !indices.isEmpty else {
+            answer("there is no worker \(quoted(worker))")
+            return nil
+        }
+        guard core.supervisor?.isRunning == true else {
+            answer("worker \(quoted(worker)) was left alone: the host is starting or stopping")
+            return nil
+        }
+        return indices
+    }
+
+    private func take(_ command: WatchedCommand, _ worker: String) {
+        guard let indices = indices(of: worker) else { return }
+        let context = EventContext.current
+        var begun: [Begun] = []
+        var remarks: [String] = []
+        switch command {
+        case .start: (begun, remarks) = start(indices)
+        case .stop:
+            for index in indices.reversed() { core.stopWorker(index) }
+            // From here on a worker is started only on request.
+            begun = startCounts(of: indices)
+        case .restart:
+            begun = startCounts(of: indices)
+            for index in indices { core.restart(index) }
+        }
+        Task(executorPreference: Simulation.taskExecutor) { [self, begun, remarks] in
+            var refusal: String?
+            for (index, starts) in begun where refusal == nil {
+                refusal = await outcome(of: command, index, startsBefore: starts)
+            }
+            answer(refusal, remarks: refusal == nil ? remarks : [], to: context)
+        }
+    }
+
+    /// A worker, and how often it had been started before the awaited start, or at the moment of its stop.
+    private typealias Begun = (index: Int, startsBefore: Int)
+
+    private func startCounts(of indices: [Int]) -> [Begun] {
+        indices.map { (index: $0, startsBefore: core.status(at: $0)?.starts ?? 0) }
+    }
+
+    /// Starts the workers that are down.
+    ///
+    /// - Returns: The workers to wait for, and a sentence about each worker that is ready.
+    private func start(_ indices: [Int]) -> (begun: [Begun], remarks: [String]) {
+        var (begun, remarks): ([Begun], [String]) = ([], [])
+        for index in indices {
+            guard let status = core.status(at: index) else { continue }
+            switch status.state {
+            case .ready:
+                let process = status.pid.map { " (process \($0))" } ?? ""
+                remarks.append("worker \(quoted(status.name)) runs already\(process)")
+            // The awaited start has begun.
+            case .starting: begun.append((index, status.starts - 1))
+            case .notStarted, .draining, .stopping, .backingOff, .dormant, .stopped, .gaveUp:
+                begun.append((index, status.starts))
+                core.restart(index)
+            }
+        }
+        return (begun, remarks)
+    }
+
+    private func signal(_ command: WorkerSignalRequested) {
+        guard let indices = indices(of: command.worker) else { return }
+        guard let signal = SignalNumber(command.signal) else {
+            return answer("there is no signal \(command.signal) that has a name")
+        }
+        var (sent, down): ([String], [String]) = ([], [])
+        for index in indices {
+            guard let status = core.status(at: index) else { continue }
+            if let process = core.signal(index: index, signal) {
+                sent.append("\(signal) was sent to worker \(quoted(status.name)), process \(process)")
+            } else {
+                down.append("worker \(quoted(status.name)) has no process, it is \(status.state)")
+            }
+        }
+        answer(down.isEmpty ? nil : (down + sent).joined(separator: "; "), remarks: sent)
+    }
+
+    /// - Returns: Why the worker is not as it should be; nil if it is.
+    private func outcome(of command: WatchedCommand, _ index: Int, startsBefore: Int) async -> String? {
+        let watch = WorkerCommandWatch(command, startsBefore: startsBefore)
+        guard let name = core.status(at: index)?.name else { return command == .stop ? nil : "the worker was removed" }
+        for await update in WorkerStatusUpdates(board: core.statusBoard) {
+            guard let now = core.status(at: index), let told = update.workers.first(where: { $0.name == name }) else {
+                // A worker that is removed is stopped before.
+                return command == .stop ? nil : "worker \(quoted(name)) was removed"
+            }
+            guard update.changed.map({ $0.name == name }) ?? true else { continue }
+            switch watch.told(told, now: now) {
+            case .goesOn: continue
+            case .done: return nil
+            case .failed(let why): return "worker \(quoted(name)) \(why)"
+            }
+        }
+        // Everything has been stopped for good.
+        return command == .stop ? nil : "the host has stopped all workers"
+    }
+
+    private func answer(
+        _ refusal: String?,
+        remarks: [String] = [],
+        to context: EventContext? = EventContext.current
+    ) {
+        let remark = remarks.isEmpty ? nil : remarks.joined(separator: "; ")
+        let answer = CommandAnswered(refusal: refusal, remark: remark)
+        guard let context else { return core.publisher.publish(answer) }
+        core.publisher.publish(answer, causedBy: context)
+    }
+
+    private func quoted(_ worker: String) -> String { "\"\(worker.shortened(toScalars: 64))\"" }
+}

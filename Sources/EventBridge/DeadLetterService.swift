@@ -1,0 +1,110 @@
+import BridgeControl
+import BridgeProtocol
+import DomainEvents
+import EventRouting
+
+/// Answers the commands about dead letters: lists, shows, redelivers and discards them.
+///
+/// Each command is done and answered on the thread that reads its sender's link. A command is about one letter, and a
+/// list has an end: that bounds what a sender can ask for at once. No lock is held while an event is offered again.
+final class DeadLetterService: Sendable {
+    private let core: HostCore
+
+    init(_ core: HostCore) {
+        self.core = core
+    }
+
+    /// Takes commands until the subscriptions end.
+    func open() -> [Subscription] {
+        let publisher = core.publisher
+        return [
+            publisher.subscribe(to: DeadLettersRequested.self) { [weak self] in
+                if let self { publisher.publish(list($0)) }
+            },
+            publisher.subscribe(to: DeadLetterRequested.self) { [weak self] in
+                if let self { publisher.publish(DeadLetterReported(letter: shown($0.letter))) }
+            },
+            publisher.subscribe(to: DeadLetterRedeliveryRequested.self) { [weak self] in
+                if let self { publisher.publish(DeadLetterSettled(once($0.letter, redeliver))) }
+            },
+            publisher.subscribe(to: DeadLetterDiscardRequested.self) { [weak self] in
+                if let self { publisher.publish(DeadLetterSettled(once($0.letter, discard))) }
+            },
+        ]
+    }
+
+    private func list(_ command: DeadLettersRequested) -> DeadLettersReported {
+        let found = core.deadLetters.letters.lazy.filter { letter in
+            letter.number > command.after && (command.event ?? letter.event.name) == letter.event.name
+                && (command.worker ?? letter.receiver) == letter.receiver
+        }
+        let first = Array(found.prefix(DeadLettersReported.mostLetters + 1))
+        return DeadLettersReported(
+            letters: first.prefix(DeadLettersReported.mostLetters).map { DeadLetterReport($0) },
+            isComplete: first.count <= DeadLettersReported.mostLetters
+        )
+    }
+
+    private func shown(_ letter: UInt64) -> DeadLetterReport? {
+        core.deadLetters.letters.first { $0.number == letter }.map { DeadLetterReport($0, withPayload: true) }
+    }
+
+    /// Does nothing for a command if its sender was not told of its arrival before the link ended.
+    private func once(_ letter: UInt64, _ command: (UInt64) -> DeadLetterOutcome) -> DeadLetterOutcome {
+        guard EventContext.current?.attempt ?? 1 > 1 else { return command(letter) }
+        return DeadLetterOutcome(
+            letter: letter,
+            kind: .refused,
+            refusal: "the link broke off while the command was on its way, so that it may have been done before"
+        )
+    }
+
+    private func redeliver(_ letter: UInt64) -> DeadLetterOutcome {
+        do {
+            guard let done = try core.router.redeliver(letter) else {
+                return DeadLetterOutcome(letter: letter, kind: .unknown)
+            }
+            return DeadLetterOutcome(letter: letter, done)
+        } catch {
+            let refusal = error.description.shortened()
+            return DeadLetterOutcome(letter: letter, kind: .refused, worker: error.worker, refusal: refusal)
+        }
+    }
+
+    private func discard(_ letter: UInt64) -> DeadLetterOutcome {
+        guard let gone = core.deadLetters.discard(letter) else {
+            return DeadLetterOutcome(letter: letter, kind: .unknown)
+        }
+        return DeadLetterOutcome(letter: letter, kind: .discarded, worker: gone.receiver)
+    }
+}
+
+extension DeadLetterOutcome {
+    fileprivate init(letter: UInt64, _ done: Redelivery) {
+        switch done.outcome {
+        case .accepted: self.init(letter: letter, kind: .accepted, worker: done.receiver)
+        case .handled: self.init(letter: letter, kind: .handled, worker: done.receiver)
+        case .refused(let reason):
+            self.init(letter: letter, kind: .refused, worker: done.receiver, refusal: reason.shortened())
+        }
+    }
+}
+
+extension DeadLetterReport {
+    fileprivate init(_ record: DeadLetterRecord, withPayload: Bool = false) {
+        let payload = record.event.payload
+        self.init(
+            letter: record.number,
+            event: record.event.name,
+            id: record.event.context.id.description,
+            worker: record.receiver,
+            cause: record.cause.rawValue,
+            reasons: record.reasons.suffix(Self.mostReasons).map { $0.shortened() },
+            attempts: record.event.attempts,
+            strikes: record.event.strikes.count,
+            nanosecondsSinceEpoch: record.nanosecondsSinceEpoch,
+            payloadBytes: payload.count,
+            payload: withPayload && payload.count <= Self.mostPayloadBytes ? payload : nil
+        )
+    }
+}

@@ -1,0 +1,69 @@
+import BridgeControl
+import BridgeProtocol
+import DomainEvents
+
+/// Answers the questions about what workers have printed.
+///
+/// Each question is answered on the thread that reads its sender's link. The lines that the host keeps of a worker, and
+/// the members of a pool, bound the cost of an answer.
+final class OutputService: Sendable {
+    /// An answer with more text than this takes no further line.
+    private static let mostBytes = 256 << 10
+
+    private let core: HostCore
+
+    init(_ core: HostCore) {
+        self.core = core
+    }
+
+    /// Takes questions until the subscription ends.
+    func open() -> Subscription {
+        let publisher = core.publisher
+        return publisher.subscribe(to: WorkerOutputRequested.self) { [weak self] in
+            if let self { publisher.publish(report($0)) }
+        }
+    }
+
+    private func report(_ command: WorkerOutputRequested) -> WorkerOutputReported {
+        let workers = core.indices(of: command.worker).map(core.worker)
+        guard !workers.isEmpty else {
+            let name = command.worker.shortened(toScalars: 64)
+            return WorkerOutputReported(refusal: "there is no worker \"\(name)\"")
+        }
+        let most = WorkerOutputReported.mostLines
+        var found: [(worker: String, line: OutputLog.Line)] = []
+        var hasForgotten = false
+        for worker in workers {
+            let log = worker.printed.lines(after: command.after, atMost: most + 1)
+            found += log.lines.map { (worker.specification.name, $0) }
+            hasForgotten = hasForgotten || log.hasForgotten
+        }
+        found.sort { $0.line.number < $1.line.number }
+        var lines: [OutputLine] = []
+        var bytes = 0
+        for (worker, line) in found {
+            guard lines.count < most, bytes < Self.mostBytes else { break }
+            lines.append(OutputLine(line, of: worker))
+            bytes += lines.last?.text.utf8.count ?? 0
+        }
+        return WorkerOutputReported(
+            lines: lines,
+            isComplete: lines.count == found.count,
+            // A question for all that is kept has missed nothing: the kept lines begin somewhere.
+            hasMissed: command.after > 0 && hasForgotten
+        )
+    }
+}
+
+extension OutputLine {
+    fileprivate init(_ line: OutputLog.Line, of worker: String) {
+        self.init(
+            number: line.number,
+            worker: worker,
+            isError: line.isError,
+            nanosecondsSinceEpoch: line.nanosecondsSinceEpoch,
+            text: String(decoding: line.bytes, as: UTF8.self),
+            isCut: line.isCut
+        )
+    }
+}

@@ -1,0 +1,71 @@
+package import BridgeProtocol
+package import DomainEvents
+
+/// An event that was given up for one process, and the reasons.
+package struct DeadLetterRecord: Sendable {
+    /// Counts the letters of a bridge; a letter that is put back into the queue keeps it.
+    package let number: UInt64
+    /// The process that the event was for.
+    package let receiver: String
+    package let event: UndeliveredEvent
+    package let cause: EventDeadLettered.Cause
+    /// The reasons of its strikes, then any other reason.
+    package let reasons: [String]
+    /// When the event was given up, in nanoseconds since 1970.
+    package let nanosecondsSinceEpoch: UInt64
+
+    var charge: Int { LinkLimits.charge(forFrameOf: event.payload.count) }
+}
+
+/// How many dead letters are kept, and what happens when there are that many.
+package struct DeadLetterBounds: Sendable, Hashable {
+    package var letters: Int
+    package var bytes: Int
+    package var evictsOldest: Bool
+
+    package init(letters: Int, bytes: Int, evictsOldest: Bool) {
+        self.letters = letters
+        self.bytes = bytes
+        self.evictsOldest = evictsOldest
+    }
+}
+
+/// The dead letters, in the order in which they came, and the room that they take.
+struct DeadLetterQueue: Sendable {
+    private(set) var letters: [DeadLetterRecord] = []
+    private(set) var bytes = 0
+    private let bounds: DeadLetterBounds
+
+    init(bounds: DeadLetterBounds) {
+        self.bounds = bounds
+    }
+
+    /// Whether no further letter should come; one that cannot be avoided is taken all the same.
+    var isFull: Bool { !bounds.evictsOldest && (letters.count >= bounds.letters || bytes >= bounds.bytes) }
+
+    /// - Returns: The letters that were evicted for it.
+    mutating func add(_ letter: DeadLetterRecord) -> [DeadLetterRecord] {
+        var evicted: [DeadLetterRecord] = []
+        while bounds.evictsOldest, let oldest = letters.first,
+            letters.count >= bounds.letters || bytes + letter.charge > bounds.bytes
+        {
+            evicted.append(oldest)
+            _ = take(oldest.number)
+        }
+        letters.append(letter)
+        bytes += letter.charge
+        return evicted
+    }
+
+    mutating func take(_ number: UInt64) -> DeadLetterRecord? {
+        guard let index = letters.firstIndex(where: { $0.number == number }) else { return nil }
+        bytes -= letters[index].charge
+        return letters.remove(at: index)
+    }
+
+    /// Puts a letter back at the place that it was taken from.
+    mutating func putBack(_ letter: DeadLetterRecord) {
+        letters.insert(letter, at: letters.firstIndex { $0.number > letter.number } ?? letters.endIndex)
+        bytes += letter.charge
+    }
+}

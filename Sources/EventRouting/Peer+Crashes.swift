@@ -1,0 +1,75 @@
+import BridgeProtocol
+package import BridgeTransport
+import DomainEvents
+import Locks
+
+/// What the end of an incarnation says about the peer and about the events that it had.
+extension Peer {
+    /// Notes whether an incarnation that has ended had acknowledged events; for a crash, `incarnationCrashed` calls
+    /// this.
+    package func incarnationEnded(_ ended: Link) {
+        let isAble = ended.hasAcknowledged
+        lock.withLock { if isAble { ledger.eventsWereAcknowledged() } }
+    }
+
+    /// Judges the crash of an incarnation.
+    ///
+    /// Call it before the next incarnation is started.
+    ///
+    /// - Returns: The verdict, and the event that is not sent again, if there is one; it is taken out of the outbox.
+    func incarnationCrashed(
+        _ ended: Link,
+        because reason: String,
+        suspects known: [EventID]? = nil
+    ) -> (verdict: CrashLedger.Verdict, event: UndeliveredEvent?) {
+        incarnationEnded(ended)
+        // The events now lie in the link of the next incarnation, where they are judged.
+        renew(after: ended)
+        let suspects = known ?? ended.unfinished
+        let (verdict, event, retired): (CrashLedger.Verdict, UndeliveredEvent?, Link?) = lock.withLock {
+            let finding = current.predecessorCrashed(suspects: suspects, because: reason)
+            let verdict = ledger.crashed(finding)
+            guard verdict == .deadLetter || verdict == .broken, case .struck(let sequence, _) = finding else {
+                return (verdict, nil, nil)
+            }
+            // Sequences have no gaps, so the other events get new numbers in another link.
+            let retired = current
+            let next = makeLink()
+            let event = retired.retire(movingTo: next, without: sequence)
+            if event != nil { counts.deadLettered += 1 }
+            putInPlace(next)
+            return (verdict, event, retired)
+        }
+        retired?.wakeWaiters()
+        return (verdict, event)
+    }
+
+    /// Forgets how many events were dead-lettered in a row; called when a caller asks for the peer's restart.
+    package func forgetDeadLetters() {
+        lock.withLock { ledger.forget() }
+    }
+
+    /// Whether the peer's specification subscribes to this name, so that its events are kept while the peer is given
+    /// up.
+    func isSpecified(_ name: String, isSelfReport: Bool) -> Bool {
+        let specified = specified
+        return specified.contains(EventName(name)) || (!isSelfReport && specified.contains(EventName.everything))
+    }
+
+    /// Stops events from leaving for the peer, or lets them leave again; ``pauseChanged()`` has to follow.
+    func setPaused(_ isPaused: Bool) {
+        lock.withLock {
+            self.isPaused = isPaused
+            current.setPaused(isPaused)
+        }
+    }
+
+    func pauseChanged() {
+        let (link, woken) = lock.withLock {
+            defer { if isPaused { recoveriesWaiting = [] } }
+            return (current, isPaused ? recoveriesWaiting : [])
+        }
+        for waiting in woken { waiting.body() }
+        link.pauseChanged()
+    }
+}

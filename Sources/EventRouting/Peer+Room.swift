@@ -1,0 +1,112 @@
+import BridgeTransport
+import DomainEvents
+import Locks
+
+/// Waits for room in the peer's outbox, and for what the peer publishes to get through.
+extension Peer {
+    func hasRoom(for name: String) -> Bool {
+        let (link, isClosed) = lock.withLock { (current, closure != nil) }
+        return isClosed || link.hasRoom(for: name)
+    }
+
+    func waitForRoom(for name: String) async throws {
+        while !hasRoom(for: name) {
+            let link = self.link
+            try await link.waitForRoom {
+                // Closed just now: nothing else would wake the caller that waits here.
+                if self.closedReason != nil { link.wakeWaiters() }
+            }
+            // The caller's turn has come, though other events may have filled the room since.
+            if !link.hasEnded { break }
+            renew(after: link)
+        }
+        // If such events go to other peers now, publishing the event finds them.
+        if let closed = lock.withLock({ hasLeftNow(name) ? nil : closure?.reason }) {
+            throw DeliveryError(
+                .workerUnavailable,
+                of: name,
+                at: peerName,
+                "\(name) was not taken: worker \"\(peerName)\" is unavailable: \(closed)"
+            )
+        }
+    }
+
+    /// Calls `body` once the outbox is below the limit where waiting begins, or the peer takes no more events.
+    func whenRoom(_ body: @escaping @Sendable () -> Void) {
+        while true {
+            let (link, closed) = lock.withLock { (current, closure?.reason) }
+            if closed != nil { return body() }
+            let isWaiting = link.whenRoom { [self] in
+                if link.hasEnded { whenRoom(body) } else { body() }
+            }
+            if isWaiting {
+                // Closed just now: nothing else would wake the caller that waits here.
+                if closedReason != nil { link.wakeWaiters() }
+                return
+            }
+            guard link.hasEnded, isRenewed else { return body() }
+            renew(after: link)
+        }
+    }
+
+    /// Whether the events that the peer published pile up in its own outbox; false if the peer takes no more events.
+    var isBackedUp: Bool {
+        let (link, isClosed) = lock.withLock { (current, closure != nil) }
+        return !isClosed && link.hasBacklog
+    }
+
+    /// Calls `body` once the events that the peer published get through, the peer has ended, or the peer takes no more
+    /// events.
+    func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) {
+        let (link, isClosed) = lock.withLock { (current, closure != nil) }
+        if isClosed || !link.whenNotBackedUp(body) { return body() }
+        // Closed just now: no other call would wake the body that waits here.
+        if closedReason != nil { link.wakeWaiters() }
+    }
+
+    /// Calls `body` once, when an event lies here for the peer, which is down; at once if one does already.
+    package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
+        let link = self.link
+        link.whenDemanded { [weak self] in
+            guard let self else { return }
+            guard link.hasEnded, isRenewed else { return body() }
+            renew(after: link)
+            whenDemanded(body)
+        }
+    }
+
+    /// Whether the outbox is so full that recoveries for this peer have to wait.
+    var isOverfull: Bool {
+        let (link, mayWait) = lock.withLock { (current, closure == nil && startsByItself) }
+        return mayWait && link.isOverfull
+    }
+
+    /// Calls `body` once the outbox is below the limit where waiting begins, the peer takes no more events, the peer
+    /// is paused, or it does not start by itself; in rare cases twice.
+    func whenNotOverfull(for sender: Peer, _ body: @escaping @Sendable () -> Void) {
+        let mayWait = lock.withLock {
+            let mayWait = !isPaused && startsByItself
+            // This replaces the sender's earlier wait.
+            if mayWait {
+                recoveriesWaiting.removeAll { $0.sender === sender }
+                recoveriesWaiting.append((sender, body))
+            }
+            return mayWait
+        }
+        if !mayWait { return body() }
+        whenRoom(body)
+    }
+
+    /// Says whether the peer runs, or is started without waiting for another peer's end.
+    ///
+    /// Otherwise it may be started only when the recovery of another peer's events is over. A recovery that waited for
+    /// its room would wait for ever.
+    package func setStartsByItself(_ startsByItself: Bool) {
+        let woken = lock.withLock {
+            self.startsByItself = startsByItself
+            defer { if !startsByItself { recoveriesWaiting = [] } }
+            return startsByItself ? [] : recoveriesWaiting
+        }
+        for waiting in woken { waiting.body() }
+    }
+}

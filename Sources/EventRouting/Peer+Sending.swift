@@ -1,0 +1,192 @@
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Locks
+
+/// Events on their way into the outbox of the peer's link, whichever that is.
+extension Peer {
+    /// What happens to an event for the peer.
+    private enum Taker {
+        case link(Link)
+        /// Such events go to other peers now.
+        case left
+        /// The peer takes no events, for this reason.
+        case closed(String)
+    }
+
+    private func taker(of name: String) -> Taker {
+        lock.withLock {
+            // Also if it is down for good by now.
+            if hasLeftNow(name) { return .left }
+            return closure.map { .closed($0.reason) } ?? .link(current)
+        }
+    }
+
+    /// The place of an event in an outbox.
+    struct Place {
+        let link: Link
+        let sequence: UInt64
+        /// Whether the event lies beyond the limit where waiting begins.
+        let isCrowded: Bool
+        /// The events that a policy has taken out for it, or the event itself if it was dropped.
+        let evicted: [Evicted]
+    }
+
+    /// Keeps room for an event in the outbox.
+    ///
+    /// - Returns: The room; or a refusal, because such events go to other peers now, or because waiting has begun and
+    ///   `ifThereIsRoom` is set.
+    func reserve(
+        for payload: UnsafeRawBufferPointer,
+        name: String,
+        ifThereIsRoom: Bool
+    ) throws(DeliveryError) -> Link.Reserving {
+        while true {
+            let link: Link
+            switch taker(of: name) {
+            case .link(let present): link = present
+            case .left: return .refused(.left)
+            case .closed(let reason): throw unavailable(name, reason)
+            }
+            let kept = link.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom)
+            switch kept {
+            case .reserved, .refused(.crowded): return kept
+            case .refused(.ended) where isRenewed: renew(after: link)
+            case .refused(let problem): throw refusal(of: name, problem)
+            }
+        }
+    }
+
+    /// The error for a waiting publisher whose event does not go to the peer any more, because the peer is leaving.
+    func leaving(_ name: String) -> DeliveryError { unavailable(name, "it is being removed") }
+
+    private func unavailable(_ name: String, _ reason: String) -> DeliveryError {
+        DeliveryError(
+            .workerUnavailable,
+            of: name,
+            at: peerName,
+            "worker \"\(peerName)\" does not take \(name): \(reason)"
+        )
+    }
+
+    private func refusal(of name: String, _ problem: Enqueued) -> DeliveryError {
+        switch problem {
+        case .tooLarge(let size, let limit):
+            DeliveryError(
+                .eventTooLarge,
+                of: name,
+                at: peerName,
+                "\(name) was not taken: its payload has \(size) bytes, \(peerName) takes \(limit)"
+            )
+        case .full(let limit):
+            DeliveryError(
+                .outboxFull,
+                of: name,
+                at: peerName,
+                "\(name) was not taken: the outbox to \(peerName) is at its limit of \(limit) bytes"
+            )
+        case .ended, .finished, .accepted, .dropped, .crowded, .left:
+            DeliveryError(
+                .workerUnavailable,
+                of: name,
+                at: peerName,
+                "\(name) was not sent: the link to \(peerName) has ended"
+            )
+        }
+    }
+
+    /// Puts an event into the outbox; a held event stays there until the link releases it.
+    ///
+    /// - Parameter reservation: the room that was kept for it.
+    /// - Returns: Nil if the peer is leaving, so that such events go to other peers now.
+    func enqueue(
+        _ context: EventContext,
+        name: String,
+        number: UInt64 = 0,
+        attempt: Int = 1,
+        isHeld: Bool,
+        wantsReceipt: Bool = false,
+        isAccepted: Bool = false,
+        reservation: Link.Reservation? = nil,
+        payload: UnsafeRawBufferPointer
+    ) throws(DeliveryError) -> Place? {
+        while true {
+            let link: Link
+            switch taker(of: name) {
+            case .link(let present): link = present
+            case .left:
+                reservation?.cancel()
+                return nil
+            case .closed(let reason):
+                reservation?.cancel()
+                countRejected()
+                throw unavailable(name, reason)
+            }
+            var evicted: [Evicted] = []
+            let outcome = link.enqueue(
+                context,
+                name: name,
+                number: number,
+                attempt: UInt64(attempt),
+                isHeld: isHeld,
+                wantsReceipt: wantsReceipt,
+                isAccepted: isAccepted,
+                reservation: reservation,
+                payload: payload,
+                evicted: &evicted
+            )
+            switch outcome {
+            case .accepted(let sequence, let isCrowded):
+                return Place(link: link, sequence: sequence, isCrowded: isCrowded, evicted: evicted)
+            case .dropped:
+                return Place(link: link, sequence: 0, isCrowded: false, evicted: evicted)
+            case .ended where isRenewed: renew(after: link)
+            case .left:
+                reservation?.cancel()
+                return nil
+            default:
+                countRejected()
+                throw refusal(of: name, outcome)
+            }
+        }
+    }
+
+    /// Puts an event that goes nowhere else into the outbox, and writes it.
+    ///
+    /// An event that is not taken counts as never offered.
+    ///
+    /// - Parameter ifThereIsRoom: whether the outbox does not take the event once waiting has begun.
+    /// - Returns: Nil if the peer is leaving, so that such events go to other peers now.
+    func send(
+        _ context: EventContext,
+        name: Topic,
+        payload: UnsafeRawBufferPointer,
+        ifThereIsRoom: Bool
+    ) -> Forwarded? {
+        while true {
+            switch taker(of: name.name) {
+            case .left: return nil
+            case .closed(let reason): return .failed(unavailable(name.name, reason))
+            case .link(let link):
+                let outcome = link.send(
+                    context,
+                    name: name.name,
+                    number: name.number,
+                    payload: payload,
+                    ifThereIsRoom: ifThereIsRoom
+                )
+                switch outcome {
+                case .accepted: return .taken
+                case .crowded: return .awaitsRoom
+                case .left: return nil
+                case .ended where isRenewed: renew(after: link)
+                default: return .failed(refusal(of: name.name, outcome))
+                }
+            }
+        }
+    }
+
+    private func countRejected() {
+        lock.withLock { counts.rejected += 1 }
+    }
+}

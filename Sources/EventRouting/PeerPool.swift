@@ -1,0 +1,195 @@
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import Locks
+import Synchronization
+
+/// Peers of one specification that share its events: each event goes to one member, always the same one for the same
+/// key.
+package final class PeerPool: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`, or atomic.
+
+    package let name: String
+    /// How many members the pool has, down or not; a key's member depends on this and the key.
+    package let count: Int
+    /// The keys by event name; `*` stands for all other names.
+    private let keys: [EventName: EventKey]
+    /// Where the search for the member with the fewest events begins.
+    private let turns = Atomic<Int>(0)
+
+    private let lock = Lock()
+    /// The names of events without a key that were reported.
+    private var reported: Set<EventName> = []
+
+    package init(name: String, count: Int, keys: [String: EventKey]) {
+        self.name = name
+        self.count = count
+        self.keys = Dictionary(uniqueKeysWithValues: keys.map { (EventName($0.key), $0.value) })
+    }
+
+    func key(of name: String) -> EventKey { keys[EventName(name)] ?? keys[EventName.everything] ?? .anyMember }
+
+    /// Whether this is the first event of its name that has no key.
+    func isNews(keyMissingOf name: String) -> Bool { lock.withLock { reported.insert(EventName(name)).inserted } }
+
+    /// How busy a member is.
+    struct Load: Comparable {
+        /// A few large events also fill an outbox.
+        let isFull: Bool
+        let events: Int
+
+        static func < (one: Load, other: Load) -> Bool {
+            one.isFull == other.isFull ? one.events < other.events : other.isFull
+        }
+    }
+
+    /// The member for which the fewest events wait, of those that take events; one with room, if there is one.
+    func leastBusy(of members: [Peer]) -> Peer {
+        let start = Int(UInt(bitPattern: turns.wrappingAdd(1, ordering: .relaxed).oldValue) % UInt(members.count))
+        var best = members[start]
+        var least = best.load
+        for step in 1..<members.count where least?.events != 0 {
+            let member = members[(start + step) % members.count]
+            guard let load = member.load, least.map({ load < $0 }) ?? true else { continue }
+            (best, least) = (member, load)
+        }
+        return best
+    }
+}
+
+/// The peers that want the events of one name, if some of them share the events.
+///
+/// An immutable value; see ``Topic/Fanout``.
+final class PooledTargets: Sendable {
+    /// The members of one pool.
+    struct Group: Sendable {
+        let pool: PeerPool
+        let key: EventKey
+        /// The members in the order of their numbers.
+        let members: [Peer]
+        /// Each member in an array of its own, so that no array is made for an event.
+        let alone: [[Peer]]
+    }
+
+    private let eventName: String
+    /// The peers that get every event.
+    private let plain: [Peer]
+    private let groups: [Group]
+    /// Publishes reports about the events.
+    private let reports: ReportStrand
+
+    /// Nil if none of the targets share the events.
+    ///
+    /// - Parameter targets: the peers that want the events.
+    init?(_ targets: [Peer], name: String, isSelfReport: Bool, reports: ReportStrand) {
+        var plain: [Peer] = []
+        var groups: [Group] = []
+        for target in targets {
+            guard let pool = target.pool(sharing: name, isSelfReport: isSelfReport) else {
+                plain.append(target)
+                continue
+            }
+            guard !groups.contains(where: { $0.pool === pool }) else { continue }
+            let members = targets.filter { $0.pool === pool }
+            // A key's member is known only when all members are.
+            guard members.count == pool.count else { continue }
+            groups.append(Group(pool: pool, key: pool.key(of: name), members: members, alone: members.map { [$0] }))
+        }
+        guard plain.count < targets.count else { return nil }
+        self.eventName = name
+        self.plain = plain
+        self.groups = groups
+        self.reports = reports
+    }
+
+    /// Whether another peer wants the events that does not share them with this one.
+    func isWanted(otherThan peer: Peer) -> Bool {
+        plain.contains { $0 !== peer } || groups.contains { $0.pool !== peer.pool }
+    }
+
+    /// The peers that get an event of this process.
+    ///
+    /// - Parameter isPublished: whether the event is published now, and not only its targets asked for.
+    func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer, isPublished: Bool) -> [Peer] {
+        targets(isPublished: isPublished, except: nil) { key in
+            guard case .found(let finder) = key, finder.eventType == E.self else { return self.place(key, payload) }
+            // There is only this kind of finder, and its type was checked.
+            return unsafeDowncast(finder, to: TypedKeyFinder<E>.self).place(ofEvent: event)
+        }
+    }
+
+    /// The peers that get an event, found from its bytes.
+    ///
+    /// - Parameter origin: the peer that published the event; nil if it was published here. The peer's own handlers
+    ///   have had the event, so no other member of its pool gets it.
+    func targets(
+        of payload: UnsafeRawBufferPointer,
+        except origin: Peer? = nil
+    ) -> [Peer] {
+        targets(isPublished: true, except: origin) { self.place($0, payload) }
+    }
+
+    private func targets(
+        isPublished: Bool,
+        except origin: Peer?,
+        _ place: (EventKey) -> KeyPlace?
+    ) -> [Peer] {
+        if plain.isEmpty, groups.count == 1, origin?.pool == nil { return member(of: groups[0], isPublished, place) }
+        var targets = plain
+        for group in groups where origin == nil || group.pool !== origin?.pool {
+            targets += member(of: group, isPublished, place)
+        }
+        return targets
+    }
+
+    private func member(of group: Group, _ isPublished: Bool, _ place: (EventKey) -> KeyPlace?) -> [Peer] {
+        switch group.key {
+        case .anyMember: return [group.pool.leastBusy(of: group.members)]
+        case .everyMember: return group.members
+        case .field, .found:
+            guard let place = place(group.key) else {
+                if isPublished, group.pool.isNews(keyMissingOf: eventName) { report(group) }
+                // Events without a key keep their order, as if they all had the same key.
+                return group.alone[0]
+            }
+            return group.alone[place.index(among: group.alone.count)]
+        }
+    }
+
+    private func place(_ key: EventKey, _ payload: UnsafeRawBufferPointer) -> KeyPlace? {
+        switch key {
+        case .found(let finder): return finder.place(of: payload)
+        case .field(let name):
+            guard let range = PayloadField.range(of: name, in: payload) else { return nil }
+            return KeyPlace(UnsafeRawBufferPointer(rebasing: payload[range]))
+        case .anyMember, .everyMember: return nil
+        }
+    }
+
+    /// Reports the name and not the event, which has not been taken yet, and may never be.
+    private func report(_ group: Group) {
+        reports.publish(
+            EventKeyMissing(event: eventName, worker: group.pool.name, member: group.members[0].peerName)
+        )
+    }
+}
+
+extension Peer {
+    /// The pool in which the peer shares the events of this name; nil if it gets each of them.
+    ///
+    /// If a member asks for events beyond its specification, such as answers to its requests, it alone gets them.
+    /// Called under the router's lock.
+    func pool(sharing name: String, isSelfReport: Bool) -> PeerPool? {
+        guard let pool, isSpecified(name, isSelfReport: isSelfReport) else { return nil }
+        if case .everyMember = pool.key(of: name) { return nil }
+        return pool
+    }
+
+    /// How much waits for the peer or is with it; nil if the peer takes no events.
+    fileprivate var load: PeerPool.Load? {
+        let (link, isClosed) = lock.withLock { (current, closure != nil) }
+        if isClosed { return nil }
+        let (isFull, events) = link.load
+        return PeerPool.Load(isFull: isFull, events: events)
+    }
+}

@@ -1,0 +1,114 @@
+import BridgePlatform
+import BridgeTransport
+import Locks
+
+/// Where the events that dead workers left wait until their receivers have room.
+///
+/// A window slows a living worker that publishes too much for another. The events that a dead worker left have no
+/// window: the thread that recovers them waits here. It does not wait, and goes beyond the receiver's limit, in three
+/// cases:
+///
+/// - The wait would close a circle. Two workers that died with events for each other would wait for ever, as neither is
+///   started again before its recovery is over.
+/// - The receiver is started only after others have ended, such as a member of a group that is still going down.
+/// - A living process of the receiver waits for an answer of the dead worker. Its handlers may make room only when that
+///   worker has been started again.
+final class RecoveryGate: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    private let lock: Lock
+    private let changed: Condition
+    /// The waiting recoveries, by the peer that died.
+    private var waits: [ObjectIdentifier: Wait] = [:]
+    private var isOpen = false
+
+    init() {
+        lock = Lock()
+        changed = Condition(lock: lock)
+    }
+
+    /// Blocks the calling thread, which recovers the events that `sender` left, while `target` has no room.
+    func wait(_ sender: Peer, for target: Peer) {
+        guard target.isOverfull else { return }
+        let turn = Turn()
+        let mayWait = lock.withLock {
+            guard !isOpen, !isAwaited(sender, by: target) else { return false }
+            waits[ObjectIdentifier(sender)] = Wait(target: target, turn: turn)
+            return true
+        }
+        guard mayWait else { return }
+        // Only now: from here on ``wasAsked(_:by:)`` reports what `target` asks.
+        if sender.isAsked(by: target) { pass(turn) } else { target.whenNotOverfull(for: sender) { self.pass(turn) } }
+        lock.withLock {
+            while !isOpen, !turn.hasCome { changed.wait() }
+            waits[ObjectIdentifier(sender)] = nil
+        }
+    }
+
+    /// The peer for whose room the recovery from `sender` waits; nil if it does not wait.
+    func awaited(by sender: Peer) -> Peer? { lock.withLock { waits[ObjectIdentifier(sender)]?.target } }
+
+    /// Called when a process of `requester` begins to wait for an answer of `sender`.
+    func wasAsked(_ sender: Peer, by requester: Peer) {
+        lock.withLock {
+            guard let wait = waits[ObjectIdentifier(sender)], wait.target === requester else { return }
+            wait.turn.hasCome = true
+            changed.broadcast()
+        }
+    }
+
+    /// Lets all recoveries pass from now on.
+    func open() {
+        lock.withLock {
+            isOpen = true
+            changed.broadcast()
+        }
+    }
+
+    /// The peer for whose room a recovery waits, and its place.
+    private struct Wait {
+        let target: Peer
+        let turn: Turn
+    }
+
+    /// A place in front of the gate; guarded by the gate's lock.
+    ///
+    /// It holds no peer, because the peer that has to make room holds it.
+    private final class Turn: @unchecked Sendable {
+        var hasCome = false
+    }
+
+    private func pass(_ turn: Turn) {
+        lock.withLock {
+            turn.hasCome = true
+            changed.broadcast()
+        }
+    }
+
+    /// Whether a recovery waits for room at `sender`, directly or through others, without whose end `target` makes
+    /// none.
+    ///
+    /// With the lock held.
+    private func isAwaited(_ sender: Peer, by target: Peer) -> Bool {
+        var next: Peer? = target
+        while let peer = next {
+            if peer === sender { return true }
+            next = waits[ObjectIdentifier(peer)]?.target
+        }
+        return false
+    }
+}
+
+extension Peer {
+    /// Whether a living process of `requester` waits for an answer of this peer.
+    ///
+    /// Once true, it stays true for the rest of the recovery. So the recovery does not search all waiting events for
+    /// each of its own.
+    fileprivate func isAsked(by requester: Peer) -> Bool {
+        let (link, isKnown) = lock.withLock { (current, requesters.contains(ObjectIdentifier(requester))) }
+        if isKnown { return true }
+        guard link.awaitedEvents.contains(where: { requester.link(toPeerOf: $0) != nil }) else { return false }
+        lock.withLock { if current === link { requesters.insert(ObjectIdentifier(requester)) } }
+        return true
+    }
+}

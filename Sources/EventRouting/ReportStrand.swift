@@ -1,0 +1,244 @@
+package import BridgePlatform
+package import DomainEvents
+import Locks
+
+/// Publishes a bridge's reports about itself on its own thread, one after the other, in the order in which they were
+/// made.
+///
+/// Reports are made where things happen: on the threads of links, on the poller's thread, or by the supervisor between
+/// two of its actions. A plain handler of a report may take as long as it likes, or never return, and must stop none of
+/// these. So it runs here, where it holds up only other reports.
+///
+/// The first report that is wanted starts the thread. The thread ends when there was no report for a while.
+package final class ReportStrand: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    /// How long ``whenPassed(_:)`` and ``passed()`` wait for the handlers of reports at most, in nanoseconds.
+    ///
+    /// The time counts from when the running handlers began. So all calls together wait once for a handler that never
+    /// returns, not each call anew.
+    package static let waitLimit: UInt64 = 5_000_000_000
+
+    /// What a report counts for besides its own bytes.
+    private static let reportBytes = 256
+    /// How many bytes may wait: 65,536 reports, or fewer if workers print much.
+    ///
+    /// A burst of short lines finds room.
+    private static let maximumBytes = 16 << 20
+    /// How long the thread waits for a further report, in nanoseconds.
+    private static let lingering: UInt64 = 1_000_000_000
+    /// How long to wait before another try if a thread could not be started, in nanoseconds.
+    private static let threadPause: UInt64 = 100_000_000
+
+    private struct Entry {
+        /// How much of the room it takes.
+        var bytes = 0
+        let body: @Sendable () -> Void
+    }
+
+    /// Reports of one name that found no room.
+    private struct Overflow {
+        var count = 0
+        let first: EventID
+        var last: EventID
+
+        mutating func add(_ id: EventID) {
+            count += 1
+            last = id
+        }
+    }
+
+    private let publisher: EventPublisher
+    private let poller: Poller
+    private let lock = Lock()
+    private let changed: Condition
+    private var queue: [Entry] = []
+    /// Where the queue begins; entries before it have been delivered.
+    private var first = 0
+    private var bytes = 0
+    private var overflow: [String: Overflow] = [:]
+    private var hasThread = false
+    /// When delivery of the report in hand began, on the monotonic clock; nil between reports.
+    private var deliveringSince: UInt64?
+    /// Whether the thread no longer waits for further reports.
+    private var isEnding = false
+
+    package init(publisher: EventPublisher, poller: Poller) {
+        self.publisher = publisher
+        self.poller = poller
+        changed = Condition(lock: lock)
+    }
+
+    /// Whether a thread delivers reports or waits for them.
+    var isRunning: Bool { lock.withLock { hasThread } }
+
+    // MARK: - Reporting
+
+    /// Publishes a report behind all earlier ones; it gets its identity and its time now.
+    ///
+    /// A report that nothing wants at this moment is left out. A report finds no room if a handler of earlier ones does
+    /// not return. It is then dropped, counted, and announced (`EventsDropped`) behind the reports that found room.
+    /// - Parameters:
+    ///   - cause: the event that the report is about, if the report names it as its cause.
+    ///   - bytes: the size of its variable part, such as a line that a worker has printed.
+    /// - Returns: Whether the report is wanted.
+    @discardableResult
+    package func publish<E: DomainEvent & SelfReport>(
+        _ report: E,
+        causedBy cause: EventContext? = nil,
+        bytes extent: Int = 0
+    ) -> Bool {
+        guard publisher.isReached(by: E.self) else { return false }
+        let context = publisher.makeContext(causedBy: cause)
+        let cost = Self.reportBytes + extent
+        let entry = Entry(bytes: cost) { [publisher] in publisher.publish(report, as: context) }
+        let starts = lock.withLock {
+            if bytes + cost <= Self.maximumBytes {
+                bytes += cost
+                return append(entry)
+            }
+            let isFirst = overflow.isEmpty
+            overflow[E.eventName, default: Overflow(first: context.id, last: context.id)].add(context.id)
+            // Its place is behind what found room; one announcement for all that is dropped until it is reached.
+            return isFirst ? append(Entry { [self] in announceOverflow() }) : false
+        }
+        if starts { startThread() }
+        return true
+    }
+
+    /// Runs `body` behind all earlier reports.
+    ///
+    /// This is for reports that gather by themselves. The caller makes sure that the strand never has more than one of
+    /// a kind.
+    package func perform(_ body: @escaping @Sendable () -> Void) {
+        let starts = lock.withLock { append(Entry(body: body)) }
+        if starts { startThread() }
+    }
+
+    /// - Returns: Whether a thread has to be started.
+    ///
+    /// With the lock held.
+    private func append(_ entry: Entry) -> Bool {
+        queue.append(entry)
+        changed.signal()
+        defer { hasThread = true }
+        return !hasThread
+    }
+
+    private func announceOverflow() {
+        let gathered = lock.withLock {
+            defer { overflow = [:] }
+            return overflow
+        }
+        for (name, dropped) in gathered.sorted(by: { $0.key < $1.key }) {
+            publisher.publish(
+                EventsDropped(
+                    event: name,
+                    link: publisher.source.origin,
+                    count: dropped.count,
+                    first: dropped.first.description,
+                    last: dropped.last.description,
+                    reason: "the handlers of the bridge's reports do not keep up"
+                )
+            )
+        }
+    }
+
+    // MARK: - Waiting
+
+    /// Calls `body` once all earlier reports have been delivered: at once if they have been, and after ``waitLimit`` at
+    /// the latest.
+    package func whenPassed(_ body: @escaping @Sendable () -> Void) {
+        let now = MonotonicClock.now()
+        let once = FirstCall(body)
+        let since: UInt64? = lock.withLock {
+            guard first < queue.count || deliveringSince != nil else { return nil }
+            // A report waits or is in hand, so the strand has a thread, or gets one.
+            _ = append(Entry { once.call() })
+            return deliveringSince ?? now
+        }
+        guard let since else { return once.call() }
+        once.cancelLater(poller.schedule(at: since + Self.waitLimit) { once.call() })
+    }
+
+    /// Returns when all earlier reports have been delivered, and after ``waitLimit`` at the latest.
+    package func passed() async {
+        await withCheckedContinuation { continuation in whenPassed { continuation.resume() } }
+    }
+
+    /// Lets the thread end as soon as the strand is empty; a later report starts another thread.
+    func end() {
+        lock.withLock {
+            isEnding = true
+            changed.signal()
+        }
+    }
+
+    // MARK: - The thread
+
+    private func startThread() {
+        do {
+            try PlatformThread.start(name: "reports") { [self] in run() }
+        } catch {
+            // A later try may succeed. Meanwhile no other thread may run the handlers.
+            poller.schedule(after: Self.threadPause) { [weak self] in self?.startThread() }
+        }
+    }
+
+    private func run() {
+        while let body = next() { body() }
+    }
+
+    private func next() -> (@Sendable () -> Void)? {
+        lock.withLock {
+            deliveringSince = nil
+            if first == queue.count {
+                queue.removeAll(keepingCapacity: queue.capacity <= 64)
+                first = 0
+                let deadline = MonotonicClock.now() + Self.lingering
+                while queue.isEmpty, !isEnding, changed.wait(untilNanoseconds: deadline) {}
+            }
+            guard first < queue.count else {
+                hasThread = false
+                return nil
+            }
+            let entry = queue[first]
+            first += 1
+            bytes -= entry.bytes
+            deliveringSince = MonotonicClock.now()
+            // Delivered entries are removed in batches, not one by one.
+            if first >= 256 {
+                queue.removeFirst(first)
+                first = 0
+            }
+            return entry.body
+        }
+    }
+}
+
+/// Calls a body once, at the first of two occasions.
+private final class FirstCall: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = Lock()
+    private var body: (@Sendable () -> Void)?
+    private var timer: Poller.Timer?
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    func call() {
+        let (body, timer) = lock.withLock { (self.body.take(), self.timer.take()) }
+        timer?.cancelWithoutWaiting()
+        body?()
+    }
+
+    /// Cancels the timer when the body is called, or now if it has been.
+    func cancelLater(_ timer: Poller.Timer) {
+        let isOver = lock.withLock {
+            if body != nil { self.timer = timer }
+            return body == nil
+        }
+        if isOver { timer.cancelWithoutWaiting() }
+    }
+}

@@ -1,0 +1,237 @@
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+
+/// An event of the name on its way into several outboxes.
+extension Topic {
+    /// The outcome of an event at the peers that want it.
+    struct Sent {
+        /// The peers that did not take it, and why.
+        var losses: [Loss] = []
+        /// The peers that took it beyond the limit where waiting begins.
+        var crowded: [Peer] = []
+        /// The peers that took it; only if they were asked for receipts.
+        var reached: [String] = []
+        /// Whether no peer wanted it.
+        var isUnwanted = true
+    }
+
+    struct Loss {
+        let peer: Peer
+        let id: EventID
+        let error: DeliveryError
+        /// The event, if it has to become a dead letter.
+        let event: UndeliveredEvent?
+
+        var peerName: String { peer.peerName }
+    }
+
+    /// Puts an event into the outboxes of all peers that want it, or of none.
+    ///
+    /// - Parameters:
+    ///   - ifThereIsRoom: whether no peer gets it if waiting has begun at one.
+    ///   - held: as in ``EventForwarder``.
+    /// - Returns: The reason why no peer has got it. If a publisher waits for receipts, also the reason why a peer that
+    ///   was given up just now will not handle it.
+    func sendToAll(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        receipts: ReceiptLedger?,
+        to targets: [Peer],
+        attached: [Peer],
+        ifThereIsRoom: Bool = false,
+        held: inout [any HeldEvent]?,
+        by router: EventRouter
+    ) -> Forwarded {
+        if receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached) {
+            let sent = alone.send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
+            if let sent { return sent }
+            return sendToThoseWhoStay(
+                payload,
+                context,
+                receipts,
+                attached: attached,
+                ifThereIsRoom: ifThereIsRoom,
+                held: &held,
+                by: router
+            )
+        }
+        let kept: Reserved
+        do throws(DeliveryError) {
+            kept = try reserve(for: payload, at: targets, ifThereIsRoom: ifThereIsRoom)
+        } catch {
+            return .failed(error)
+        }
+        let reservations: [Link.Reservation]
+        switch kept {
+        case .everywhere(let all): reservations = all
+        case .awaitsRoom: return .awaitsRoom
+        case .targetLeft:
+            return sendToThoseWhoStay(
+                payload,
+                context,
+                receipts,
+                attached: attached,
+                ifThereIsRoom: ifThereIsRoom,
+                held: &held,
+                by: router
+            )
+        }
+        if let receipts, !targets.isEmpty { router.receipts.add(receipts) }
+        let sent = send(
+            payload,
+            context: context,
+            wantsReceipt: receipts != nil,
+            to: targets,
+            attached: attached,
+            reservations: reservations,
+            // A worker that was given up between the two has lost it, as it has lost all events in its outbox.
+            announcesLosses: receipts == nil,
+            held: &held,
+            by: router
+        )
+        guard let receipts else { return .taken }
+        for process in sent.reached { receipts.expect(process) }
+        return sent.losses.first.map { .failed($0.error) } ?? .taken
+    }
+
+    /// Sends the event again after a target has left meanwhile; works out the targets anew.
+    private func sendToThoseWhoStay(
+        _ payload: UnsafeRawBufferPointer,
+        _ context: EventContext,
+        _ receipts: ReceiptLedger?,
+        attached: [Peer],
+        ifThereIsRoom: Bool,
+        held: inout [any HeldEvent]?,
+        by router: EventRouter
+    ) -> Forwarded {
+        sendToAll(
+            payload,
+            context: context,
+            receipts: receipts,
+            to: fanout.targets(of: payload, except: nil).filter { !$0.hasLeft(name) },
+            attached: attached,
+            ifThereIsRoom: ifThereIsRoom,
+            held: &held,
+            by: router
+        )
+    }
+
+    /// The outcome of reserving room for an event.
+    private enum Reserved {
+        case everywhere([Link.Reservation])
+        /// No room was kept: `ifThereIsRoom` is set, and waiting has begun at one target.
+        case awaitsRoom
+        /// No room was kept: such events no longer go to one of the targets.
+        case targetLeft
+    }
+
+    /// Reserves room at all targets, or at none.
+    private func reserve(
+        for payload: UnsafeRawBufferPointer,
+        at targets: [Peer],
+        ifThereIsRoom: Bool
+    ) throws(DeliveryError) -> Reserved {
+        var kept: [Link.Reservation] = []
+        kept.reserveCapacity(targets.count)
+        defer { if kept.count < targets.count { for reservation in kept { reservation.cancel() } } }
+        for target in targets {
+            switch try target.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom) {
+            case .reserved(let reservation): kept.append(reservation)
+            case .refused(.left): return .targetLeft
+            case .refused: return .awaitsRoom
+            }
+        }
+        return .everywhere(kept)
+    }
+
+    /// Puts an event into every outbox, and then writes it if it is not held, so that no peer sees an effect before its
+    /// cause.
+    ///
+    /// - Parameters:
+    ///   - origin: the peer that sent the event; it does not get its own events back.
+    ///   - attached: the attached peers that also get it, as far as they keep up.
+    ///   - reservations: the room that was kept at each target; empty if none was.
+    ///   - announcesLosses: whether to announce the peers that did not take it; otherwise the caller does.
+    ///   - held: as in ``EventForwarder``.
+    func send(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        except origin: Peer? = nil,
+        wantsReceipt: Bool,
+        to targets: [Peer],
+        attached: [Peer],
+        reservations: [Link.Reservation] = [],
+        announcesLosses: Bool = true,
+        held: inout [any HeldEvent]?,
+        by router: EventRouter
+    ) -> Sent {
+        // With one receiver, and none here, the event cannot overtake itself at another.
+        let isHeld = held != nil || targets.count + attached.count > 1
+        var sent = Sent()
+        var departure = Departure(of: name, context, by: router)
+        var hasTargetLeft = false
+        func enqueue(at target: Peer, isHeld: Bool, _ reservation: Link.Reservation?) {
+            sent.isUnwanted = false
+            do throws(DeliveryError) {
+                let place = try target.enqueue(
+                    context,
+                    name: name,
+                    number: number,
+                    isHeld: isHeld,
+                    wantsReceipt: wantsReceipt,
+                    // An attached peer may come back with a new window as often as it likes. So windows bound only what
+                    // workers send.
+                    isAccepted: origin.map { !$0.isAttached } ?? false,
+                    reservation: reservation,
+                    payload: payload
+                )
+                guard let place else {
+                    hasTargetLeft = true
+                    return
+                }
+                if wantsReceipt, let origin { router.recoveryGate.wasAsked(target, by: origin) }
+                for event in place.evicted { departure.evicted.append((target, event)) }
+                if place.isCrowded { sent.crowded.append(target) }
+                if wantsReceipt { sent.reached.append(target.peerName) }
+                if isHeld {
+                    departure.places.append(place)
+                } else {
+                    place.link.flush(at: context.nanosecondsSinceEpoch)
+                }
+            } catch {
+                let event = router.undeliverable(payload, name: name, context: context, for: target, because: error)
+                sent.losses.append(Loss(peer: target, id: context.id, error: error, event: event))
+            }
+        }
+        for (index, target) in targets.enumerated() where target !== origin {
+            enqueue(at: target, isHeld: isHeld, index < reservations.count ? reservations[index] : nil)
+        }
+        var asked = targets
+        while hasTargetLeft {
+            // Since the targets of the event were found out, other peers have taken the place of one of them. Of a pool
+            // one member was among the targets, and has the event.
+            hasTargetLeft = false
+            let others = fanout.targets(of: payload, except: origin).filter { other in
+                other !== origin && !asked.contains { $0 === other || $0.pool != nil && $0.pool === other.pool }
+            }
+            asked += others
+            for target in others { enqueue(at: target, isHeld: true, nil) }
+        }
+        for receiver in attached where receiver !== origin {
+            sent.isUnwanted = false
+            let place = receiver.offer(context, name: name, number: number, isHeld: isHeld, payload: payload)
+            guard let place else { continue }
+            if isHeld { departure.places.append(place) } else { place.link.flush(at: context.nanosecondsSinceEpoch) }
+        }
+        departure.losses = sent.losses
+        departure.announcesLosses = announcesLosses
+        if held == nil {
+            departure.release()
+            departure.flush()
+        } else {
+            held?.append(departure)
+        }
+        return sent
+    }
+}

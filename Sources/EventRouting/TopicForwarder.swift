@@ -1,0 +1,49 @@
+import DomainEvents
+
+/// Carries the events of one name from the publisher to its router.
+///
+/// The publisher holds it as long as the name is forwarded, and a publishing thread holds it until it is done. It owns
+/// the router, and the router does not own it. So a publishing thread that was delayed still finds the router, even if
+/// the bridge is gone meanwhile. A router that stops takes its forwarders out of the publisher, and is released with
+/// the last such thread.
+final class TopicForwarder: EventForwarder {
+    private let topic: Topic
+    /// The receivers of the events; if they change, the publisher gets another forwarder.
+    private let fanout: Fanout
+    private let router: EventRouter
+
+    init(_ topic: Topic, to fanout: Fanout, of router: EventRouter) {
+        self.topic = topic
+        self.fanout = fanout
+        self.router = router
+    }
+
+    func forward<E: DomainEvent>(
+        _ event: E,
+        context: EventContext,
+        ifFull: FullOutboxAction,
+        receipts: ReceiptLedger?,
+        held: inout [any HeldEvent]?
+    ) -> Forwarded {
+        topic.forward(
+            event,
+            to: fanout,
+            context: context,
+            ifFull: ifFull,
+            receipts: receipts,
+            held: &held,
+            by: router
+        )
+    }
+
+    var hasRoom: Bool { topic.hasRoom }
+
+    func waitForRoom<E: DomainEvent>(for event: E) async throws {
+        do {
+            try await topic.waitForRoom(for: event)
+        } catch let failure as DeliveryError {
+            // The workers stop with the bridge: that they do is not the reason.
+            throw router.refusalOfWaiting(topic.name) ?? failure
+        }
+    }
+}

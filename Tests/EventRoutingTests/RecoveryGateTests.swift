@@ -1,0 +1,223 @@
+import BridgePlatform
+import BridgeProtocol
+import DomainEvents
+import Locks
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import EventRouting
+
+/// Threads that wait at a gate, and how many have passed.
+private final class Passers {
+    private let passed = PassCount()
+    private var threads: [PlatformThread] = []
+
+    private final class PassCount: Sendable {
+        let value = Atomic<Int>(0)
+    }
+
+    var count: Int { passed.value.load(ordering: .acquiring) }
+
+    func start(_ body: @escaping @Sendable () -> Void) throws {
+        let thread = try PlatformThread.startJoinable(name: "recovery") { [passed] in
+            body()
+            passed.value.wrappingAdd(1, ordering: .acquiringAndReleasing)
+        }
+        threads.append(thread)
+    }
+
+    func join() {
+        for thread in threads { thread.join() }
+    }
+}
+
+@Suite("What dead workers have left, and those who have no room for it", .timeLimit(.minutes(1)))
+struct RecoveryGateTests {
+    private let gate = RecoveryGate()
+    private let publisher = EventPublisher()
+    private let poller: Poller
+
+    init() throws {
+        poller = try Poller(name: "gate test")
+    }
+
+    /// A peer that is down, for which so many events are kept, of room for four.
+    private func peer(_ name: String, holding count: Int) throws -> Peer {
+        var limits = LinkLimits()
+        limits.outboxBytes = LinkLimits.minimumCharge
+        limits.outboxHardBytes = 4 * LinkLimits.minimumCharge
+        let peer = Peer(
+            peerName: name,
+            role: .host,
+            ownSource: publisher.source,
+            limits: limits,
+            isRenewed: true,
+            poller: poller
+        )
+        for _ in 0..<count { try put(into: peer) }
+        return peer
+    }
+
+    private func put(into peer: Peer) throws {
+        _ = try peer.enqueue(
+            publisher.makeContext(causedBy: nil),
+            name: "Left",
+            isHeld: false,
+            isAccepted: true,
+            payload: UnsafeRawBufferPointer(start: nil, count: 0)
+        )
+    }
+
+    @Test("pass at once where there is room, up to twice the limit of a peer that is down")
+    func room() throws {
+        let (sender, target) = (try peer("sender", holding: 0), try peer("target", holding: 7))
+        gate.wait(sender, for: target)
+        try put(into: target)
+        #expect(target.isOverfull)
+    }
+
+    @Test("wait for a peer that is down until nothing is taken for it any more")
+    func closed() throws {
+        let (sender, target) = (try peer("sender", holding: 0), try peer("target", holding: 8))
+        let passers = Passers()
+        try passers.start { gate.wait(sender, for: target) }
+        waitUntil { gate.awaited(by: sender) != nil }
+        #expect(passers.count == 0)
+        target.close(because: "it was given up", isGivenUp: true)
+        passers.join()
+        // Nor does anybody who comes later.
+        gate.wait(sender, for: target)
+    }
+
+    @Test("do not wait for a peer that is paused, also if that happens meanwhile")
+    func paused() throws {
+        let (sender, target) = (try peer("sender", holding: 0), try peer("target", holding: 8))
+        let passers = Passers()
+        try passers.start { gate.wait(sender, for: target) }
+        waitUntil { gate.awaited(by: sender) != nil }
+        target.setPaused(true)
+        target.pauseChanged()
+        passers.join()
+        gate.wait(sender, for: target)
+    }
+
+    @Test("do not wait for a peer that is not started before others have ended, also if that happens meanwhile")
+    func notStartedByItself() throws {
+        let (sender, target) = (try peer("sender", holding: 0), try peer("target", holding: 8))
+        let passers = Passers()
+        try passers.start { gate.wait(sender, for: target) }
+        waitUntil { gate.awaited(by: sender) != nil }
+        target.setStartsByItself(false)
+        passers.join()
+        gate.wait(sender, for: target)
+        target.setStartsByItself(true)
+        #expect(target.isOverfull)
+    }
+
+    @Test("do not wait in a circle, of two or of three", arguments: [2, 3])
+    func circle(_ count: Int) throws {
+        let peers = try (0..<count).map { try peer("worker \($0)", holding: 8) }
+        let passers = Passers()
+        for (index, sender) in peers.enumerated() {
+            let target = peers[(index + 1) % count]
+            try passers.start { gate.wait(sender, for: target) }
+        }
+        // Whoever would have closed it.
+        waitUntil { passers.count != 0 }
+        waitUntil { peers.count { gate.awaited(by: $0) != nil } == count - 1 }
+        #expect(passers.count == 1)
+        for peer in peers { peer.close(because: "it was stopped") }
+        passers.join()
+    }
+
+    private static let process = EventSource(origin: "target", incarnation: 7)
+
+    /// A peer whose process lives, and for which so many events are kept, of room for four.
+    private func livingPeer(holding count: Int) throws -> Peer {
+        let peer = try peer("target", holding: count)
+        peer.link.establish(as: Self.process)
+        return peer
+    }
+
+    /// An event whose publisher, of this source, waits to hear of it.
+    private func request(of source: EventSource) -> EventContext {
+        EventContext(id: EventID(source: source, number: 1), nanosecondsSinceEpoch: 1)
+    }
+
+    @Test("do not wait for one that itself waits for an answer of the dead one, for the rest of what that has left")
+    func asked() throws {
+        let (sender, target) = (try peer("sender", holding: 2), try livingPeer(holding: 4))
+        try sender.put(request(of: Self.process), "Asked", wantsReceipt: true)
+        for _ in 1...3 {
+            #expect(target.isOverfull)
+            gate.wait(sender, for: target)
+            try put(into: target)
+        }
+        // The next recovery is another matter: nothing asks any more.
+        _ = sender.incarnationCrashed(sender.link, because: "a crash", suspects: [])
+        #expect(sender.requesters.isEmpty)
+    }
+
+    @Test("wait no more once it does, and not before")
+    func askedMeanwhile() throws {
+        let bench = try RoutingBench()
+        let gate = bench.router.recoveryGate
+        let (sender, target) = (try peer("sender", holding: 0), try livingPeer(holding: 4))
+        bench.router.exchange(adding: [sender, target])
+        // Of a process that is gone nobody waits.
+        try sender.put(request(of: EventSource(origin: "target", incarnation: 6)), "Asked", wantsReceipt: true)
+        // Nor is this a question.
+        try sender.put(request(of: Self.process), "Told")
+        let passers = Passers()
+        try passers.start { gate.wait(sender, for: target) }
+        waitUntil { gate.awaited(by: sender) != nil }
+        let topic = try #require(bench.router.named("Asked"))
+        func send(from origin: Peer, wantsReceipt: Bool) {
+            _ = topic.send(
+                UnsafeRawBufferPointer(start: nil, count: 0),
+                context: request(of: Self.process),
+                except: origin,
+                wantsReceipt: wantsReceipt,
+                to: [sender],
+                attached: [],
+                by: bench.router
+            )
+        }
+        send(from: target, wantsReceipt: false)
+        send(from: try peer("other", holding: 0), wantsReceipt: true)
+        #expect(passers.count == 0 && gate.awaited(by: sender) === target)
+        send(from: target, wantsReceipt: true)
+        passers.join()
+        #expect(target.isOverfull)
+    }
+
+    @Test("wait no more once the gate is open")
+    func opened() throws {
+        let (sender, target) = (try peer("sender", holding: 0), try peer("target", holding: 8))
+        let passers = Passers()
+        try passers.start { gate.wait(sender, for: target) }
+        waitUntil { gate.awaited(by: sender) != nil }
+        gate.open()
+        passers.join()
+        gate.wait(sender, for: target)
+    }
+
+    @Test("keep no peer beyond their wait")
+    func letGoOf() throws {
+        weak var kept: Peer?
+        do {
+            let (sender, target) = (try peer("sender", holding: 0), try peer("target", holding: 8))
+            kept = target
+            let passers = Passers()
+            try passers.start { [gate] in gate.wait(sender, for: target) }
+            waitUntil { gate.awaited(by: sender) != nil }
+            gate.open()
+            passers.join()
+            // As a bridge does with all its workers in the end: what waits for the room of this one is called.
+            target.close(because: "it was stopped")
+        }
+        // The thread has ended, and what it was told to do is let go of with it.
+        waitUntil { kept == nil }
+    }
+}
