@@ -11,21 +11,35 @@ extension CBORError {
 
     /// The ``field`` of the error whose ``sentenceOfValue`` this is; nil for any other text.
     ///
-    /// A refusal brings the sentence alone from another process. A path with a space in it is not found: the words of
-    /// a reason could be taken for it.
+    /// A refusal brings the sentence alone from another process. A path with a space in it is not found, nor is one
+    /// behind the reason of a type's own code: words could be taken for a path.
     package static func field(named sentence: String) -> String? {
-        guard sentence.hasSuffix("."),
+        guard sentence.hasSuffix("."), sentence.utf8.count <= longestSentence,
             let kind = kinds.first(where: { sentence.hasPrefix($0.begin) })
         else { return nil }
         let words = sentence.dropLast()
-        let path = words.ranges(of: " at ").last.map { words[$0.upperBound...] } ?? ""
-        let container = path.contains(" ") || path.hasSuffix("\"") ? "" : String(path)
-        guard let end = kind.nameEnd else { return container.isEmpty ? nil : container }
+        guard let end = kind.nameEnd else {
+            return words.ranges(of: place).last.flatMap { path(String(words[$0.upperBound...])) }
+        }
         let rest = words.dropFirst(kind.begin.count)
-        guard let name = rest.ranges(of: end).last.map({ rest[..<$0.lowerBound] }) else { return nil }
-        if kind.isIndex { return "\(container)[\(name)]" }
-        return container.isEmpty ? String(name) : "\(container).\(name)"
+        guard let name = rest.ranges(of: end).last else { return nil }
+        let field = kind.isIndex ? "[\(rest[..<name.lowerBound])]" : String(rest[..<name.lowerBound])
+        let behind = rest[name.upperBound...]
+        if behind.isEmpty { return field }
+        guard behind.hasPrefix(place), let container = path(String(behind.dropFirst(place.count))) else { return nil }
+        return kind.isIndex ? container + field : "\(container).\(field)"
     }
+
+    /// A path as it was found; nil if its characters could be a reason's.
+    private static func path(_ text: String) -> String? {
+        text.isEmpty || text.contains(" ") || text.hasSuffix("\"") ? nil : text
+    }
+
+    /// What stands between a mistake and its path.
+    private static let place = " at "
+
+    /// A longer sentence is not one of ours, in bytes: what a process says in a refusal has 1,024 characters at most.
+    private static let longestSentence = 4_096
 
     /// How the sentences begin that name a place in a value; with what follows the name of what is missing.
     private static let kinds: [(begin: String, nameEnd: String?, isIndex: Bool)] = [
@@ -35,7 +49,5 @@ extension CBORError {
         ("The number ", nil, false),
         ("A map holds the key ", nil, false),
         ("Found the unknown case \"", nil, false),
-        ("The value was refused: ", nil, false),
-        ("The value cannot be encoded: ", nil, false),
     ]
 }

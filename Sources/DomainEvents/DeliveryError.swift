@@ -73,8 +73,9 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
 
     /// The path of the field that could not be encoded or decoded, such as `items[3].title`.
     ///
-    /// Nil if the failure is about no field in particular. For an event that another process has refused, it is the
-    /// field that the refusal names in the words of this library; a worker in another language words it as it likes.
+    /// Nil if the failure is about no field in particular, or if a type's own code refused the value. For an event that
+    /// another process has refused, it is the field that the refusal names in the words of this library; a worker in
+    /// another language words it as it likes.
     public var field: String? { report.field }
 
     /// A sentence that names the event, the process, what was found and what was allowed.

@@ -64,13 +64,13 @@ extension EventRouter {
         case .pending: return
         case .handled(let handlers): ledger.receive(ProcessReceipt(process: own, handlers: handlers))
         case .unwanted: ledger.receive(ProcessReceipt(process: own, handlers: 0))
-        case .refused(_, let text):
+        case .refused(let reason, let text):
             let failure = DeliveryError(
                 .refused,
                 of: topic.name,
                 id: context.id,
                 "\(topic.name) was refused here: \(text)",
-                field: CBORError.field(named: text)
+                field: reason == .undecodable ? CBORError.field(named: text) : nil
             )
             ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: failure))
         }
@@ -121,14 +121,14 @@ extension EventRouter {
         switch outcome {
         case .handled, .pending: return .success(targets + 1)
         case .unwanted: return .success(targets)
-        case .refused(_, let text):
+        case .refused(let reason, let text):
             return .failure(
                 DeliveryError(
                     .notEncodable,
                     of: name,
                     id: context.id,
                     "\(name) was refused here: \(text)",
-                    field: CBORError.field(named: text)
+                    field: reason == .undecodable ? CBORError.field(named: text) : nil
                 )
             )
         }

@@ -109,8 +109,7 @@ struct ErrorTests {
     private static let mistakes: [CBORError.Code] = [
         .numberOutOfRange(value: "300", type: "UInt8"), .duplicateKey("\"a\""), .missingElement(index: 2),
         .typeMismatch(expected: "a text string", found: "the integer 7"), .missingKey("color"), .unknownCase("c"),
-        .invalidValue("it is too wide"), .valueNotEncodable("it is no number"), .missingKey("look at me"),
-        .unknownCase("look at me"),
+        .missingKey("look at me"), .unknownCase("look at me"),
     ]
 
     @Test("the sentence of an error names the same field as the error", arguments: mistakes)
@@ -119,6 +118,20 @@ struct ErrorTests {
             let error = CBORError(code, offset: 12, path: path)
             #expect(CBORError.field(named: error.sentenceOfValue) == error.field, "\(error.sentenceOfValue)")
         }
+    }
+
+    @Test("no field is named where a path could be taken for a reason's words, or those for a path")
+    func uncertainField() {
+        for code in Self.mistakes {
+            let sentence = CBORError(code, offset: 12, path: "my box").sentenceOfValue
+            #expect(CBORError.field(named: sentence) == nil, "\(sentence)")
+        }
+        for code in [CBORError.Code.invalidValue("it is too wide"), .valueNotEncodable("it is no number")] {
+            let sentence = CBORError(code, offset: 12, path: "box").sentenceOfValue
+            #expect(CBORError.field(named: sentence) == nil, "\(sentence)")
+        }
+        let endless = "Expected \(String(repeating: " at a", count: 100_000))."
+        #expect(CBORError.field(named: endless) == nil)
     }
 
     @Test("the field of an error is that which is wrong, or that which is missing")
