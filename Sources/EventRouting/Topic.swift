@@ -22,7 +22,7 @@ final class Topic: @unchecked Sendable {
     private let lock = Lock()
     @exclusivity(unchecked) private var current: Fanout
     /// The address of `current`, changed with it.
-    private let address: Atomic<UInt>
+    let address: Atomic<UInt>
     /// The ``PayloadCoder`` of the type with this name, owned here; nil until that type is known, and there is at most
     /// one.
     private let coder = Atomic<UnsafeRawPointer?>(nil)
@@ -55,10 +55,15 @@ final class Topic: @unchecked Sendable {
         return .passUnretained(present)
     }
 
-    /// With the lock held.
-    private func put(_ fanout: Fanout) {
+    /// Puts other receivers in the place of the present ones; called under `lock`.
+    ///
+    /// - Returns: The former receivers, to be let go of without the lock. They live until their address is no longer
+    ///   this topic's: other receivers may come to lie there, which a run may hold.
+    func put(_ fanout: Fanout) -> Fanout {
+        let former = current
         current = fanout
         address.store(fanout.address, ordering: .releasing)
+        return former
     }
 
     var targets: [Peer] { fanout.targets }
@@ -71,10 +76,9 @@ final class Topic: @unchecked Sendable {
         let targets = peers.filter { !$0.isAttached }
         let attached = peers.filter(\.isAttached)
         let pooled = PooledTargets(targets, name: name, isSelfReport: isSelfReport, reports: reports)
-        let fanout = lock.withLock {
+        let (fanout, _) = lock.withLock {
             let made = Fanout(targets: targets, attached: attached, pooled: pooled, receiver: current.receiver)
-            put(made)
-            return made
+            return (made, put(made))
         }
         wasTargeted.store(true, ordering: .releasing)
         return fanout
@@ -88,7 +92,7 @@ final class Topic: @unchecked Sendable {
             return withCoder(of: type) { TypedReceiver(channel: channel, coder: $0, publisher: publisher) }
         }
         let receiver = open(channel.eventType)
-        lock.withLock {
+        _ = lock.withLock {
             put(
                 Fanout(
                     targets: current.targets,

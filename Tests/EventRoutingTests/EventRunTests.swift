@@ -1,6 +1,7 @@
 import BridgeProtocol
 import BridgeTransport
 import DomainEvents
+import Synchronization
 import Testing
 
 @testable import EventRouting
@@ -66,5 +67,44 @@ struct EventRunTests {
         bench.router.add(bench.peer("reader", wants: [Self.name]))
         #expect(topic.fanout(in: &run).toOpaque() != address)
         #expect(run.receiversAddress == topic.fanout.address)
+    }
+
+    /// The last address that a topic was seen with.
+    private final class Seen: Sendable {
+        let address = Atomic<UInt>(0)
+    }
+
+    /// A receiver that looks at its topic when it goes.
+    private final class LastLook: EventReceiver {
+        private let topic: Topic
+        private let seen: Seen
+
+        init(at topic: Topic, _ seen: Seen) {
+            self.topic = topic
+            self.seen = seen
+        }
+
+        deinit { seen.address.store(topic.address.load(ordering: .relaxed), ordering: .relaxed) }
+
+        func receive(
+            _ payload: UnsafeRawBufferPointer,
+            context: EventContext,
+            keeping kept: inout KeptSubscribers,
+            strand: (any InlineStrand)?,
+            passOn: (_ held: inout [any HeldEvent]?) -> Bool,
+            completion: (_ handlers: Int) -> any HandlingCompletion
+        ) -> LocalOutcome { .unwanted }
+    }
+
+    @Test("and no topic has the address of receivers that are gone: others may come to lie there")
+    func addressOfTheGone() throws {
+        let topic = try #require(bench.router.named(Self.name))
+        let seen = Seen()
+        _ = topic.put(Fanout(targets: [], attached: [], pooled: nil, receiver: LastLook(at: topic, seen)))
+        let former = topic.fanout.address
+        #expect(seen.address.load(ordering: .relaxed) == 0)
+        _ = topic.put(Fanout(targets: [], attached: [], pooled: nil, receiver: nil))
+        #expect(seen.address.load(ordering: .relaxed) == topic.fanout.address)
+        #expect(topic.fanout.address != former)
     }
 }
