@@ -563,6 +563,7 @@ let package = Package(
                 "BridgeProtocol",
                 "BridgeTransport",
                 "DomainEvents",
+                "EventBridgeTesting",
                 "EventRouting",
                 "Locks",
                 "TestSupport",

@@ -105,26 +105,36 @@ extension EventRouter: InterestObserver {
     }
 
     func updateTargets(of topics: [Topic], changedBy changed: Peer? = nil) {
-        let touched: [Link] = lock.withLock {
-            guard !isStopped else { return [] }
-            for topic in topics {
-                let isSelfReport = selfReports.contains(EventName(topic.name))
-                let known = topic.hasTargets ? topic.fanout : nil
-                let targets = peers.filter {
-                    if let known, let changed, $0 !== changed { return known.goes(to: $0) }
-                    return $0.wants(topic.name, isSelfReport: isSelfReport) && topic.scope.reaches($0)
-                }
-                let fanout = topic.setTargets(targets, isSelfReport: isSelfReport, reports: reports)
-                let isForwarded = !targets.isEmpty || isTapped(topic.name)
-                publisher.setForwarding(
-                    of: topic.name,
-                    by: self,
-                    to: isForwarded ? TopicForwarder(topic, to: fanout, of: self) : nil
-                )
+        tell(lock.withLock { changeTargets(of: topics, changedBy: changed) })
+    }
+
+    /// Works out the targets of these topics; called under `lock`.
+    ///
+    /// - Parameter changed: the only peer whose wishes have changed; nil if those of others may have.
+    /// - Returns: The links that have been told something.
+    func changeTargets(of topics: [Topic], changedBy changed: Peer?) -> [Link] {
+        guard !isStopped else { return [] }
+        for topic in topics {
+            let isSelfReport = selfReports.contains(EventName(topic.name))
+            let known = topic.hasTargets ? topic.fanout : nil
+            let targets = peers.filter {
+                if let known, let changed, $0 !== changed { return known.goes(to: $0) }
+                return $0.wants(topic.name, isSelfReport: isSelfReport) && topic.scope.reaches($0)
             }
-            if let topic = topics.first(where: \.isTrace) { updateTrace(topic) }
-            return updateInterest(in: topics)
+            let fanout = topic.setTargets(targets, isSelfReport: isSelfReport, reports: reports)
+            let isForwarded = !targets.isEmpty || isTapped(topic.name)
+            publisher.setForwarding(
+                of: topic.name,
+                by: self,
+                to: isForwarded ? TopicForwarder(topic, to: fanout, of: self) : nil
+            )
         }
+        if let topic = topics.first(where: \.isTrace) { updateTrace(topic) }
+        return updateInterest(in: topics)
+    }
+
+    /// Has links write what they have been told.
+    func tell(_ touched: [Link]) {
         trace.startTimer()
         for link in touched { link.pump() }
     }

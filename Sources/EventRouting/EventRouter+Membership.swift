@@ -12,13 +12,16 @@ extension EventRouter {
     /// its specification. It still gets events that it asked for besides, such as answers, until its interest is
     /// forgotten.
     package func exchange(adding new: [Peer], leaving gone: [Peer] = []) {
-        lock.withLock {
+        let touched = lock.withLock {
             for peer in gone { peer.isLeaving = true }
             peers += new
             if trace.isOn { for peer in new { peer.setTrace(trace.recorder) } }
             for name in new.flatMap(\.specified) where name != EventName.everything { _ = named(name.text) }
+            // In the same turn of the lock: an update for one of these peers alone would leave the events of the
+            // others without a receiver.
+            return changeTargets(of: names.all, changedBy: nil)
         }
-        updateTargets()
+        tell(touched)
         lock.withLock { for peer in gone { peer.leave(but: selfReports) } }
     }
 
