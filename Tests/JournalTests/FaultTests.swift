@@ -39,10 +39,15 @@ struct FaultTests {
         await (try scratch.open()).close()
     }
 
-    @Test("A directory that others may enter is refused, and one that is made is of this user alone")
+    @Test(
+        "A directory that others may enter is refused, and one that is made is of this user alone",
+        .timeLimit(.minutes(1))
+    )
     func permissions() async throws {
         let scratch = try ScratchJournal()
         let journal = try scratch.open()
+        // Until then a file may lose its name while the names are looked at.
+        await journal.waitForSpare()
         #expect(try scratch.files.status().permissions == 0o700)
         for name in try scratch.files.names() {
             #expect(try scratch.files.open(name).status().permissions == 0o600, "\(name)")
@@ -231,6 +236,8 @@ struct FaultTests {
         let storage = try FaultyStorage(at: scratch.path)
         let (journal, publisher) = try Self.journal(on: storage, .machine(within: .seconds(3_600)))
         try await publisher.deliver(Counted(number: 1), within: .seconds(60))
+        // Otherwise it may be the next segment's synchronization that fails.
+        await journal.waitForSpare()
         storage.failSynchronizations(1)
         for number in 2...3 {
             await #expect { try await publisher.deliver(Counted(number: number), within: .seconds(60)) } throws: {
@@ -283,7 +290,12 @@ struct FaultTests {
             for number in 0..<300 { publisher.publish(Counted(number: number, text: Self.text)) }
             await journal.close()
             let name = SegmentCatalog.fileName(of: 2)
-            if isRemoved { try scratch.files.remove(name) } else { try scratch.overwrite(name, at: 16, with: [0xEE]) }
+            let identity = try scratch.bytes(of: name)[16]
+            if isRemoved {
+                try scratch.files.remove(name)
+            } else {
+                try scratch.overwrite(name, at: 16, with: [~identity])
+            }
             let again = try scratch.open()
             #expect(again.recovery.lastPosition == 300)
             let (found, missing) = try await again.numbers()

@@ -1,5 +1,6 @@
 import BridgePlatform
 import DomainEvents
+import Locks
 
 @testable import Journal
 
@@ -76,6 +77,11 @@ struct Colored: DomainEvent, Hashable {
 }
 
 extension EventJournal {
+    /// Returns when the segment that follows is made, and the journal's thread has nothing more to do by itself.
+    func waitForSpare() async {
+        while core.lock.withLock({ core.spare == nil }) { await Task.yield() }
+    }
+
     /// The numbers of all events that are there, and how many are told to be missing.
     func numbers(after position: UInt64 = 0) async throws -> (found: [Int], missing: UInt64) {
         var found: [Int] = []
