@@ -40,14 +40,24 @@ package final class StorageDirectory: Sendable {
     package init(at path: String, makes: Bool) throws(SystemError) {
         // A NUL would end the name early for the kernel, and another directory would be opened.
         guard !path.utf8.contains(0) else { throw SystemError(code: EINVAL, operation: "opening the directory") }
-        if makes, mkdir(path, 0o700) == 0 {
-            // The umask may have taken the owner's own permissions away.
-            try SystemError.check("setting the permissions of \(path)") { chmod(path, 0o700) }
-        }
+        let isNew = makes && mkdir(path, 0o700) == 0
+        // The umask may have taken the owner's own permissions away.
+        if isNew { try SystemError.check("setting the permissions of \(path)") { chmod(path, 0o700) } }
         let number = try SystemError.check("opening the directory \(path)") {
             openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         }
         descriptor = FileDescriptor(owning: number)
+        // Otherwise a power cut may take the directory, with all files that were synchronized in it.
+        if isNew { try synchronizeParent() }
+    }
+
+    private func synchronizeParent() throws(SystemError) {
+        let parent = FileDescriptor(
+            owning: try SystemError.check("opening the directory above the new one") {
+                openat(descriptor.rawValue, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            }
+        )
+        try SystemError.check("synchronizing the directory above the new one") { fsync(parent.rawValue) }
     }
 
     package var fileSystem: FileSystem { FileSystem(cbp_file_system_of(descriptor.rawValue)) }

@@ -46,6 +46,8 @@ enum cbp_file_system cbp_file_system_of_type(uint64_t type) {
     case 0x7461636F: // ocfs2
     case 0x0BD00BD0: // lustre
     case 0x47504653: // gpfs
+    case 0x19830326: // beegfs
+    case 0xBACBACBC: // folders of a VMware host
     case 0x786F4256: // folders of a VirtualBox host
     case 0x65735546: // fuse: a program that may ask another machine
         return cbp_file_system_remote;

@@ -86,7 +86,8 @@ public final class EventJournal: Sendable {
     /// Records every event of a type that passes a publisher from now on, until the journal is closed.
     ///
     /// The journal is a subscriber of the type: workers send such events, and receipts count it as a handler. If an
-    /// event cannot be recorded, its publisher learns it as of a handler that threw.
+    /// event cannot be recorded, its publisher learns it as of a handler that threw. A type that this journal records
+    /// of the publisher already stays as it is.
     /// - Throws: ``JournalError`` for a type in which publisher and bridge report about themselves.
     public func record<E: DomainEvent>(
         _ type: E.Type,

@@ -1,4 +1,5 @@
 import BridgeProtocol
+import CBOR
 import DomainEvents
 import Locks
 
@@ -9,26 +10,49 @@ final class JournalRecordings: @unchecked Sendable {
     private let lock = Lock()
     private var subscriptions: [Subscription] = []
     private var watches: [NameWatch] = []
+    private var recorded: [Recorded] = []
     private var hasEnded = false
+
+    /// What is recorded already: once more would give each event a second position.
+    private struct Recorded {
+        weak let publisher: EventPublisher?
+        let name: EventName
+    }
 
     init(_ core: JournalCore) {
         self.core = core
     }
 
     func record<E: DomainEvent>(_ type: E.Type, of publisher: EventPublisher, at site: SubscriptionSite) {
+        guard isNew(EventName(E.eventName), of: publisher) else { return }
         keep(publisher.record(type, by: core, at: site))
     }
 
+    /// Notes that events of this name are recorded from now on; false if they are, or nothing is any more.
+    private func isNew(_ name: EventName, of publisher: EventPublisher) -> Bool {
+        lock.withLock {
+            recorded.removeAll { $0.publisher == nil }
+            guard !hasEnded, !recorded.contains(where: { $0.publisher === publisher && $0.name == name }) else {
+                return false
+            }
+            recorded.append(Recorded(publisher: publisher, name: name))
+            return true
+        }
+    }
+
     func record(named names: Set<String>, of publisher: EventPublisher, at site: SubscriptionSite) {
-        let watch = NameWatch(EventName.set(names), publisher: publisher) { [weak self, core] channel, publisher in
-            let subscription = channel.record(by: core, at: site, publisher: publisher)
-            if let self { self.keep(subscription) } else { subscription.cancel() }
+        let watch = NameWatch(EventName.set(names), publisher: publisher) { [weak self] channel, publisher in
+            guard let self, self.isNew(EventName(channel.name), of: publisher) else { return }
+            self.keep(channel.record(by: self.core, at: site, publisher: publisher))
         }
         let isLate = lock.withLock {
             if !hasEnded { watches.append(watch) }
             return hasEnded
         }
-        if !isLate { publisher.addInterestObserver(watch) }
+        guard !isLate else { return }
+        publisher.addInterestObserver(watch)
+        // The end may have come in between, and not have found it there.
+        if lock.withLock({ hasEnded }) { watch.end() }
     }
 
     private func keep(_ subscription: Subscription) {
@@ -85,7 +109,18 @@ private final class NameWatch: InterestObserver, @unchecked Sendable {
 extension JournalCore: EventRecording {
     func encoder<E: DomainEvent>(of type: E.Type) -> @Sendable (E) throws -> [UInt8] {
         let coder = PayloadCoder<E>()
-        return { event in try PayloadEncoder.encode(event, by: coder) }
+        let path = path
+        return { event in
+            do {
+                return try PayloadEncoder.encode(event, by: coder)
+            } catch {
+                let why = (error as? CBORError).map(CBORError.sentence) ?? "\(error)"
+                throw JournalError(
+                    .notRecordable,
+                    "\(E.eventName) is not in the journal \(path), as it cannot be encoded: \(why)"
+                )
+            }
+        }
     }
 
     func record(

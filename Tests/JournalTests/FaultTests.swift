@@ -59,7 +59,10 @@ struct FaultTests {
 
     @Test("J11: file systems of other machines are told from those of this one")
     func fileSystems() {
-        for remote: UInt64 in [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x00C3_6400, 0x6573_5546] {
+        let remotes: [UInt64] = [
+            0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x00C3_6400, 0x6573_5546, 0x1983_0326, 0xBACB_ACBC,
+        ]
+        for remote in remotes {
             #expect(StorageDirectory.FileSystem(ofType: remote) == .remote)
         }
         #expect(StorageDirectory.FileSystem(ofType: 0xEF53) == .inPlace)

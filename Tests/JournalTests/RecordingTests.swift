@@ -117,6 +117,45 @@ struct RecordingTests {
         await journal.close()
     }
 
+    @Test("A type that is recorded twice, or by its name as well, has each event once")
+    func twice() async throws {
+        let scratch = try ScratchJournal()
+        let (publisher, other) = (EventPublisher(), EventPublisher())
+        let journal = try scratch.open()
+        journal.record(named: ["Colored"], of: publisher)
+        for _ in 0..<2 {
+            try journal.record(Counted.self, of: publisher)
+            try journal.record(Colored.self, of: publisher)
+        }
+        journal.record(named: ["Counted", "Colored"], of: publisher)
+        try journal.record(Counted.self, of: other)
+        publisher.publish(Counted(number: 1))
+        publisher.publish(Colored(color: "red"))
+        other.publish(Counted(number: 2))
+        #expect(journal.status.lastPosition == 3)
+        await journal.close()
+    }
+
+    private struct Unencodable: DomainEvent {
+        struct Mistake: Error {}
+        func encode(to encoder: any Encoder) throws { throw Mistake() }
+        init() {}
+        init(from decoder: any Decoder) throws { throw Mistake() }
+    }
+
+    @Test("An event that cannot be encoded is told to its publisher as not recordable", .timeLimit(.minutes(1)))
+    func unencodable() async throws {
+        let scratch = try ScratchJournal()
+        let publisher = EventPublisher()
+        let journal = try scratch.open()
+        try journal.record(Unencodable.self, of: publisher)
+        await #expect { try await publisher.deliver(Unencodable(), within: .seconds(30)) } throws: { error in
+            guard let error = error as? JournalError else { return false }
+            return error.code == .notRecordable && error.description.contains("Unencodable")
+        }
+        await journal.close()
+    }
+
     @Test("An event that does not fit is told to its publisher, and the next one is recorded", .timeLimit(.minutes(1)))
     func tooLarge() async throws {
         let scratch = try ScratchJournal()
