@@ -36,7 +36,9 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     override var hasKeys: Bool { true }
 
     override func key(of event: RawEvent) -> AnyHashable? {
-        AnyHashable(EncodedEvent(Result { try encode(event.copy(as: E.self)) }))
+        let payload = Result { try encode(event.copy(as: E.self)) }
+        if case .success(let bytes) = payload { recorder.makeRoom(for: bytes) }
+        return AnyHashable(EncodedEvent(payload))
     }
 
     override func append(
@@ -106,9 +108,13 @@ package protocol EventRecording: AnyObject, Sendable {
     /// What makes payloads of the events of a type; it is called without any lock held.
     func encoder<E: DomainEvent>(of type: E.Type) -> @Sendable (E) throws -> [UInt8]
 
+    /// Called without any lock before an event with this payload is recorded, to wait for what it will need.
+    func makeRoom(for payload: [UInt8])
+
     /// Takes an event into the record.
     ///
-    /// Called under the locks of strands: it calls nothing out, and waits for the file system alone.
+    /// Called under the locks of strands: it calls nothing out, and waits for the file system alone, if other threads
+    /// have taken what ``makeRoom(for:)`` had waited for.
     /// - Parameter whenSettled: called once, on another thread, when the event is recorded as firmly as was asked for,
     ///   or cannot be; nil if nothing waits for the event.
     /// - Returns: Whether the event is as firmly recorded by now; then `whenSettled` is not called.

@@ -2,6 +2,7 @@ import BridgePlatform
 import DomainEvents
 import JournalFormat
 import Locks
+import Synchronization
 
 /// What takes time: making segments, synchronizing them, removing them, closing them.
 extension JournalCore {
@@ -44,6 +45,7 @@ extension JournalCore {
     }
 
     private func synchronize() {
+        let begin = MonotonicClock.now()
         let (files, mark) = lock.withLock { (unsynchronized + [writer.file], state.accepted) }
         var failure: JournalError?
         do throws(SystemError) {
@@ -51,11 +53,10 @@ extension JournalCore {
         } catch {
             failure = lock.withLock { fail(error) }
         }
-        let now = MonotonicClock.now()
         let settled = lock.withLock {
             if failure == nil {
                 unsynchronized.removeFirst(files.count - 1)
-                state.synchronized(to: mark, at: now)
+                state.synchronized(to: mark, since: begin)
             }
             let count = failure == nil ? waiters.prefix { $0.position <= mark.position }.count : waiters.count
             defer { waiters.removeFirst(count) }
@@ -74,6 +75,7 @@ extension JournalCore {
                 let made = try Self.prepare(number, storage, settings)
                 lock.withLock {
                     spare = made
+                    lacksSpare.store(false, ordering: .relaxed)
                     state.spareMade()
                     spareDecided.broadcast()
                 }
@@ -81,8 +83,9 @@ extension JournalCore {
             } catch {
                 if error.isFullDisk, settings.whenFull == .removeOldest, removeOldest() { continue }
                 let failure = JournalError(error, at: path)
+                let now = MonotonicClock.now()
                 lock.withLock {
-                    state.spareNotMade(failure)
+                    state.spareNotMade(failure, at: now)
                     spareDecided.broadcast()
                 }
                 return
@@ -129,15 +132,20 @@ extension JournalCore {
         }
     }
 
-    /// - Returns: Whether there was one that may go.
+    /// - Returns: Whether one has gone.
     private func removeOldest() -> Bool {
         let segment = lock.withLock { () -> SegmentCatalog.Segment? in
             let canGo = catalog.segments.count > 1 && catalog.segments[0].number < state.safe.number
             return canGo ? catalog.removeOldest() : nil
         }
         guard let segment else { return false }
-        // A file that stays is read as a part of the journal again when it is opened the next time; that is no harm.
-        try? storage.remove(segment.fileName)
+        do throws(SystemError) {
+            try storage.remove(segment.fileName)
+        } catch {
+            // Nothing is won by taking the next one.
+            lock.withLock { catalog.putBack(segment) }
+            return false
+        }
         return true
     }
 

@@ -32,6 +32,8 @@ final class JournalCore: @unchecked Sendable {
     private var readers: [(ticket: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
     private var tickets: UInt64 = 0
     private var cancelled: Set<UInt64> = []
+    /// Whether the segment that follows is not made yet, for recording threads to see without the lock.
+    let lacksSpare = Atomic<Bool>(true)
     /// Whether readers wait, for recording threads to see without the lock.
     private let hasReaders = Atomic<Bool>(false)
 
@@ -91,6 +93,19 @@ final class JournalCore: @unchecked Sendable {
 
     // MARK: - Recording
 
+    /// Waits for the segment that follows if a payload of this length will need it; most likely ``append`` need not.
+    func makeRoom(forPayload byteCount: Int) {
+        guard lacksSpare.load(ordering: .relaxed) else { return }
+        lock.withLock {
+            // The rest of a record is seldom longer.
+            let stride = byteCount + 1_024
+            while case .open = state.phase, spare == nil, state.noRoom == nil, !writer.hasRoom(forStride: stride) {
+                work.signal()
+                spareDecided.wait()
+            }
+        }
+    }
+
     /// Writes an event.
     ///
     /// - Returns: Whether it is as safe as was asked for; otherwise `whenSettled` is called once it is.
@@ -112,7 +127,7 @@ final class JournalCore: @unchecked Sendable {
                 let written = payload.withUnsafeBytes { bytes in
                     Result { () throws(SystemError) in try writer.append(record, bytes) }
                 }
-                if case .failure(let error) = written { throw fail(error) }
+                if case .failure(let error) = written { throw noRoom(error) ?? fail(error) }
                 let isSafe = state.eventWritten(
                     end: writer.offset,
                     isAwaited: whenSettled != nil,
@@ -149,7 +164,7 @@ final class JournalCore: @unchecked Sendable {
         guard let spare else {
             if let noRoom = state.noRoom {
                 // The event that finds no room has the thread look again, for those behind it.
-                state.spareNeeded()
+                state.spareNeeded(at: MonotonicClock.now())
                 work.signal()
                 throw noRoom
             }
@@ -169,14 +184,20 @@ final class JournalCore: @unchecked Sendable {
         do throws(SystemError) {
             try spare.begin(head)
         } catch {
-            throw fail(error)
+            throw noRoom(error) ?? fail(error)
         }
         if state.synchronizes { unsynchronized.append(writer.file) }
         writer = spare
         self.spare = nil
+        lacksSpare.store(true, ordering: .relaxed)
         catalog.append(.init(number: number, head: head, mistake: nil, byteCount: settings.segmentBytes))
         state.segmentBegun(number, offset: spare.offset)
         work.signal()
+    }
+
+    /// What is wrong if the system found no room for what it was to write: nothing else has changed.
+    private func noRoom(_ error: SystemError) -> JournalError? {
+        error.isFullDisk ? JournalError(error, at: path) : nil
     }
 
     /// Closes the journal for good; called with the lock held.

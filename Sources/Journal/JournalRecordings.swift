@@ -123,6 +123,8 @@ extension JournalCore: EventRecording {
         }
     }
 
+    func makeRoom(for payload: [UInt8]) { makeRoom(forPayload: payload.count) }
+
     func record(
         _ payload: [UInt8],
         name: String,

@@ -44,6 +44,11 @@ struct JournalState: Sendable {
     private(set) var hasSpare = false
     /// Why there is no room for it; tried again when an event needs it.
     private(set) var noRoom: JournalError?
+    /// Whether an event has needed it since.
+    private var retries = false
+    /// From when on an event may have it tried again: that writes up to a whole segment, for nothing if it fails.
+    private var mayRetryAt: UInt64 = 0
+    private static let pause: UInt64 = 100_000_000
 
     init(_ durability: JournalDurability, at mark: Mark) {
         self.durability = durability
@@ -89,16 +94,24 @@ struct JournalState: Sendable {
     mutating func spareMade() {
         hasSpare = true
         noRoom = nil
+        retries = false
     }
 
-    mutating func spareNotMade(_ error: JournalError) { noRoom = error }
+    mutating func spareNotMade(_ error: JournalError, at now: UInt64) {
+        noRoom = error
+        retries = false
+        mayRetryAt = now.addingReportingOverflow(Self.pause).partialValue
+    }
 
-    /// An event needs the next segment: what has failed before is tried again.
-    mutating func spareNeeded() { noRoom = nil }
+    /// An event needs the next segment: what has failed is tried again, but not for each event.
+    mutating func spareNeeded(at now: UInt64) {
+        if noRoom != nil, now >= mayRetryAt { retries = true }
+    }
 
-    mutating func synchronized(to mark: Mark, at now: UInt64) {
+    /// - Parameter begin: when the synchronization began; what came since is not safe, and is not older.
+    mutating func synchronized(to mark: Mark, since begin: UInt64) {
         safe = mark
-        unsafeSince = safe.position < accepted.position ? now : nil
+        unsafeSince = safe.position < accepted.position ? begin : nil
     }
 
     mutating func closeRequested() { if case .open = phase { phase = .closing } }
@@ -119,10 +132,17 @@ struct JournalState: Sendable {
         case .open: break
         }
         if awaited > safe.position { return .synchronize }
-        if !hasSpare, noRoom == nil { return .makeSpare }
-        guard case .machine(let limit) = durability, let unsafeSince else { return .wait(until: nil) }
+        let due = synchronizationDue
+        // Before the next segment, which takes longer.
+        if let due, due <= now { return .synchronize }
+        if !hasSpare, noRoom == nil || retries { return .makeSpare }
+        return .wait(until: due)
+    }
+
+    /// When a group has to be synchronized for which no caller waits.
+    private var synchronizationDue: UInt64? {
+        guard case .machine(let limit) = durability, let unsafeSince else { return nil }
         let (due, overflow) = unsafeSince.addingReportingOverflow(limit.nanoseconds)
-        if overflow { return .wait(until: nil) }
-        return due <= now ? .synchronize : .wait(until: due)
+        return overflow ? nil : due
     }
 }

@@ -81,6 +81,9 @@ package struct SegmentCatalog: Sendable {
     /// Takes the oldest segment out.
     mutating func removeOldest() -> Segment { segments.removeFirst() }
 
+    /// Puts a segment back that ``removeOldest()`` took out.
+    mutating func putBack(_ segment: Segment) { segments.insert(segment, at: 0) }
+
     mutating func removeLast() { segments.removeLast() }
 
     /// The journal's identity; nil if there is no head that says it.

@@ -15,6 +15,8 @@ final class SegmentWriter {
     /// Where the next record goes.
     private(set) var offset = SegmentHead.byteCount
     private var seed: UInt32 = 0
+    /// Up to where a write that failed may have left something.
+    private var spoiled = 0
     /// Where a record is put together that the system writes.
     private var scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
 
@@ -70,10 +72,15 @@ final class SegmentWriter {
             // processes only read it, and only with system calls.
             target.baseAddress?.assumingMemoryBound(to: Atomic<UInt32>.self).pointee.store(length, ordering: .releasing)
         } else {
-            let target = room(byteCount)
+            // With zeros over what another record has left that did not find room.
+            let whole = room(max(byteCount, spoiled - offset))
+            let target = UnsafeMutableRawBufferPointer(rebasing: whole[..<byteCount])
             let length = write(target)
             target.storeBytes(of: length, as: UInt32.self)
-            try file.write(UnsafeRawBufferPointer(target), at: offset)
+            for index in byteCount..<whole.count { whole[index] = 0 }
+            spoiled = max(spoiled, offset + byteCount)
+            try file.write(UnsafeRawBufferPointer(whole), at: offset)
+            spoiled = 0
         }
         offset += stride
     }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A journal in trouble")
 struct FaultTests {
-    private static func journal(
+    static func journal(
         on storage: FaultyStorage,
         _ durability: JournalDurability = .process,
         whenFull: JournalFullPolicy = .refuse
@@ -23,7 +23,7 @@ struct FaultTests {
         return (journal, publisher)
     }
 
-    private static let text = String(repeating: "x", count: 1_000)
+    static let text = String(repeating: "x", count: 1_000)
 
     // MARK: - Whose it is
 
@@ -113,11 +113,8 @@ struct FaultTests {
         // The segment that is written, and perhaps one that was made before.
         #expect((50...130).contains(taken))
         storage.setFull(false)
-        var isTaken = false
-        for _ in 0..<1_000 where !isTaken {
-            isTaken = (try? await publisher.deliver(Counted(number: taken), within: .seconds(60))) != nil
-        }
-        #expect(isTaken)
+        // The journal does not try again for each event.
+        while (try? await publisher.deliver(Counted(number: taken), within: .seconds(60))) == nil { await Task.yield() }
         #expect(try await journal.numbers().found == Array(0...taken))
         await journal.close()
     }
@@ -141,6 +138,30 @@ struct FaultTests {
         await journal.close()
     }
 
+    @Test("J6: a segment that cannot be removed is kept, and so are the next ones", .timeLimit(.minutes(2)))
+    func removalFails() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try Self.journal(on: storage, whenFull: .removeOldest)
+        for number in 0..<200 {
+            try await publisher.deliver(Counted(number: number, text: Self.text), within: .seconds(60))
+        }
+        await journal.waitForSpare()
+        storage.failNextRemovals(1)
+        storage.failNextFills(1)
+        var refused = 0
+        for number in 200..<400 {
+            let event = Counted(number: number, text: Self.text)
+            while (try? await publisher.deliver(event, within: .seconds(60))) == nil {
+                refused += 1
+                await Task.yield()
+            }
+        }
+        #expect(refused > 0)
+        #expect(try await journal.numbers() == (Array(0..<400), 0))
+        await journal.close()
+    }
+
     @Test("J6: opening closes the last segment without room, and everything can be read", .timeLimit(.minutes(1)))
     func openingWithoutRoom() async throws {
         let scratch = try ScratchJournal()
@@ -154,6 +175,28 @@ struct FaultTests {
         storage.setFull(true)
         #expect { _ = try Self.journal(on: storage) } throws: { ($0 as? JournalError)?.code == .full }
         #expect(try StoredJournal(at: copy.path).verify { Issue.record("\($0)") } == 1..<11)
+    }
+
+    @Test(
+        "J6: a record that the system writes and finds no room for is refused, and the next one is taken",
+        .timeLimit(.minutes(1))
+    )
+    func noRoomForRecord() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path, writesInPlace: false)
+        let (journal, publisher) = try Self.journal(on: storage)
+        await journal.waitForSpare()
+        publisher.publish(Counted(number: 0))
+        storage.failNextWrites(1)
+        await #expect {
+            try await publisher.deliver(Counted(number: 1, text: Self.text), within: .seconds(60))
+        } throws: { ($0 as? JournalError)?.code == .full }
+        try await publisher.deliver(Counted(number: 2), within: .seconds(60))
+        #expect(try await journal.numbers() == ([0, 2], 0))
+        // What the refused record has left behind is gone.
+        let copy = try scratch.copied()
+        #expect(try StoredJournal(at: copy.path).verify { Issue.record("\($0)") } == 1..<3)
+        await journal.close()
     }
 
     // MARK: - Synchronizing

@@ -15,12 +15,20 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
     private let directory: StorageDirectory
     let writesInPlace: Bool
     let lock = Lock()
-    private(set) var bytesRead = 0
-    private(set) var synchronizations = 0
+    private var readBytes = 0
+    private var synchronizationCount = 0
     private var isFull = false
     private var failsToFill = 0
     private var failsToSynchronize = 0
+    private var failsToWrite = 0
+    private var failsToRemove = 0
     private var gate: Baton?
+    private var fillGate: Baton?
+    private var removedAfterListing: String?
+    private var beforeOpening: (@Sendable () -> Void)?
+    private var beforeReading: (@Sendable () -> Void)?
+    private var synchronizedFiles: Set<String> = []
+    private var written: [String: Int] = [:]
 
     init(at path: String, writesInPlace: Bool = true) throws {
         directory = try StorageDirectory(at: path, makes: true)
@@ -36,22 +44,70 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
     /// The next so many synchronizations fail, and those behind them succeed again.
     func failSynchronizations(_ count: Int) { lock.withLock { failsToSynchronize = count } }
 
+    /// There is no room for the next so many writes, of which each does the first half.
+    func failNextWrites(_ count: Int) { lock.withLock { failsToWrite = count } }
+
+    /// The next so many segments cannot be removed.
+    func failNextRemovals(_ count: Int) { lock.withLock { failsToRemove = count } }
+
+    /// Another process removes this file when the names have been listed.
+    func removeAfterListing(_ name: String) { lock.withLock { removedAfterListing = name } }
+
+    /// Called before the next file is opened.
+    func onNextOpening(_ body: @escaping @Sendable () -> Void) { lock.withLock { beforeOpening = body } }
+
+    /// Called before something is read the next time.
+    func onNextReading(_ body: @escaping @Sendable () -> Void) { lock.withLock { beforeReading = body } }
+
     /// The next synchronization waits for this.
     func holdSynchronization(by baton: Baton) { lock.withLock { gate = baton } }
 
-    func countRead(_ count: Int) { lock.withLock { bytesRead += count } }
+    /// The next file waits for this before it gets its room.
+    func holdFill(by baton: Baton) { lock.withLock { fillGate = baton } }
+
+    var bytesRead: Int { lock.withLock { readBytes } }
+    var synchronizations: Int { lock.withLock { synchronizationCount } }
+    /// The names of the files that were synchronized.
+    var synchronizedNames: Set<String> { lock.withLock { synchronizedFiles } }
+
+    func countRead(_ count: Int) { lock.withLock { readBytes += count } }
 
     func checkRoom() throws(SystemError) {
-        let fails = lock.withLock {
-            defer { if failsToFill > 0 { failsToFill -= 1 } }
-            return isFull || failsToFill > 0
+        let (baton, fails) = lock.withLock {
+            defer {
+                fillGate = nil
+                if failsToFill > 0 { failsToFill -= 1 }
+            }
+            return (fillGate, isFull || failsToFill > 0)
         }
+        baton?.take()
         if fails { throw SystemError(code: ENOSPC, operation: "writing") }
     }
 
-    func willSynchronize() throws(SystemError) {
+    func willRead() {
+        lock.withLock {
+            defer { beforeReading = nil }
+            return beforeReading
+        }?()
+    }
+
+    /// How many bytes were written to a file, but for those in its mapping.
+    func bytesWritten(to name: String) -> Int { lock.withLock { written[name] ?? 0 } }
+
+    /// - Returns: Whether there is room for the write.
+    func willWrite(_ count: Int, to name: String) -> Bool {
+        lock.withLock {
+            written[name, default: 0] += count
+            guard failsToWrite > 0 else { return true }
+            failsToWrite -= 1
+            return false
+        }
+    }
+
+    func willSynchronize(_ name: String) throws(SystemError) {
         let (baton, fails) = lock.withLock {
-            synchronizations += 1
+            synchronizationCount += 1
+            synchronizedFiles.insert(name)
             defer { gate = nil }
             let fails = failsToSynchronize > 0
             if fails { failsToSynchronize -= 1 }
@@ -61,41 +117,68 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
         if fails { throw SystemError(code: EIO, operation: "synchronizing") }
     }
 
-    func names() throws(SystemError) -> [String] { try directory.names() }
+    func names() throws(SystemError) -> [String] {
+        let names = try directory.names()
+        let removed = lock.withLock {
+            defer { removedAfterListing = nil }
+            return removedAfterListing
+        }
+        if let removed { try directory.remove(removed) }
+        return names
+    }
 
     func open(_ name: String, forWriting: Bool) throws(SystemError) -> any JournalFile {
-        FaultyFile(try directory.open(name, forWriting: forWriting), self)
+        lock.withLock {
+            defer { beforeOpening = nil }
+            return beforeOpening
+        }?()
+        return FaultyFile(try directory.open(name, forWriting: forWriting), name, self)
     }
 
     func create(_ name: String) throws(SystemError) -> any JournalFile {
-        FaultyFile(try directory.create(name), self)
+        FaultyFile(try directory.create(name), name, self)
     }
 
     func rename(_ name: String, to other: String) throws(SystemError) { try directory.rename(name, to: other) }
 
-    func remove(_ name: String) throws(SystemError) { try directory.remove(name) }
+    func remove(_ name: String) throws(SystemError) {
+        let fails = lock.withLock {
+            guard failsToRemove > 0, name.hasSuffix(".segment") else { return false }
+            failsToRemove -= 1
+            return true
+        }
+        if fails { throw SystemError(code: EIO, operation: "removing") }
+        try directory.remove(name)
+    }
 
     func synchronize() throws(SystemError) { try directory.synchronize() }
 }
 
 private final class FaultyFile: JournalFile {
     private let file: StorageFile
+    private let name: String
     private let storage: FaultyStorage
 
-    init(_ file: StorageFile, _ storage: FaultyStorage) {
+    init(_ file: StorageFile, _ name: String, _ storage: FaultyStorage) {
         self.file = file
+        self.name = name
         self.storage = storage
     }
 
     func byteCount() throws(SystemError) -> Int { try file.byteCount() }
 
     func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
+        storage.willRead()
         let count = try file.read(at: offset, into: buffer)
         storage.countRead(count)
         return count
     }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {
+        guard storage.willWrite(bytes.count, to: name) else {
+            try file.write(UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)]), at: offset)
+            throw SystemError(code: ENOSPC, operation: "writing")
+        }
         try file.write(bytes, at: offset)
     }
 
@@ -109,7 +192,7 @@ private final class FaultyFile: JournalFile {
     func map(_ byteCount: Int) throws(SystemError) -> MemoryMapping { try file.map(byteCount) }
 
     func synchronize() throws(SystemError) {
-        try storage.willSynchronize()
+        try storage.willSynchronize(name)
         try file.synchronize()
     }
 }

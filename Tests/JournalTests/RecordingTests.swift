@@ -210,6 +210,37 @@ struct RecordingTests {
         await again.close()
     }
 
+    @Test(
+        "A publisher that waits for the next segment keeps other events from no subscriber",
+        .timeLimit(.minutes(1))
+    )
+    func waitingForSegment() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try FaultTests.journal(on: storage)
+        await journal.waitForSpare()
+        let baton = Baton()
+        storage.holdFill(by: baton)
+        let done = DoneFlag()
+        try PlatformThread.start(name: "publisher") {
+            for number in 0..<200 { publisher.publish(Counted(number: number, text: FaultTests.text)) }
+            done.set()
+        }
+        while journal.core.lock.withLock({ journal.core.spare != nil || journal.core.writer.hasRoom(forStride: 3_000) })
+        { await Task.yield() }
+        // Subscribers of so many strands that each lock is taken, and events until the thread waits most likely.
+        let other = EventPublisher()
+        let subscriptions = (0..<64).map { number in
+            other.subscribe(to: Colored.self, on: .queue(DispatchQueue(label: "other \(number)"))) { _ in }
+        }
+        for _ in 0..<500 { other.publish(Colored(color: "red")) }
+        withExtendedLifetime(subscriptions) {}
+        baton.handOver()
+        await done.wait()
+        #expect(try await journal.numbers() == (Array(0..<200), 0))
+        await journal.close()
+    }
+
     @Test("Where the file system does not write in place, records are written by the system", .timeLimit(.minutes(1)))
     func withoutMapping() async throws {
         let scratch = try ScratchJournal()
