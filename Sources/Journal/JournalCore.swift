@@ -231,13 +231,12 @@ final class JournalCore: @unchecked Sendable {
         }
     }
 
-    /// How far readers may read: to what is as safe as was asked for.
-    var horizon: (JournalCursor.Horizon, position: UInt64, isOpen: Bool) {
+    /// How far readers may read, to what is as safe as was asked for, and the state at that moment.
+    var horizon: (JournalCursor.Horizon, JournalState) {
         lock.withLock {
             var visible = catalog
             while let last = visible.segments.last, last.number > state.safe.number { visible.removeLast() }
-            let isOpen = if case .open = state.phase { true } else { false }
-            return (.init(catalog: visible, end: state.safe.offset), state.safe.position, isOpen)
+            return (.init(catalog: visible, end: state.safe.offset), state)
         }
     }
 
@@ -252,8 +251,9 @@ final class JournalCore: @unchecked Sendable {
                 let isReady = lock.withLock {
                     // Before the look: either that sees a new event, or its publisher sees this.
                     hasReaders.store(true, ordering: .sequentiallyConsistent)
-                    let isOpen = if case .open = state.phase { true } else { false }
-                    if !isOpen || state.safe.position > position || cancelled.remove(ticket) != nil { return true }
+                    if !state.goesOn || state.safe.position > position || cancelled.remove(ticket) != nil {
+                        return true
+                    }
                     readers.append((ticket, continuation))
                     return false
                 }

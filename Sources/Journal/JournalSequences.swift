@@ -4,7 +4,8 @@ public import DomainEvents
 
 /// The events of one type in a journal, for `for try await`: first those that are there, then those that come.
 ///
-/// It ends when the journal is closed, when the task is cancelled, and at the newest event if it does not follow.
+/// It ends when the journal is closed, when the task is cancelled, and at the newest event if it does not follow. If a
+/// failure has closed the journal, a reader that follows is told of it behind the last event that is safe.
 public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
     /// Events and the places where some are missing.
     public typealias Element = JournalStep<JournalEntry<E>>
@@ -30,7 +31,7 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
         }
 
         /// The next event, or the place where some are missing; nil at the end.
-        /// - Throws: ``JournalError`` if the journal cannot be read any further.
+        /// - Throws: ``JournalError`` if the journal cannot be read any further, or a failure has closed it.
         public mutating func next() async throws -> Element? {
             switch try await reading.next() {
             case nil: nil
@@ -76,7 +77,7 @@ public struct JournalRecords: AsyncSequence, Sendable {
         }
 
         /// The next event, or the place where some are missing; nil at the end.
-        /// - Throws: ``JournalError`` if the journal cannot be read any further.
+        /// - Throws: ``JournalError`` if the journal cannot be read any further, or a failure has closed it.
         public mutating func next() async throws -> Element? {
             switch try await reading.next() {
             case nil: nil
@@ -107,13 +108,14 @@ final class JournalReading {
     func next() async throws -> StoredStep? {
         while portion.isEmpty {
             if Task.isCancelled { return nil }
-            let (horizon, position, isOpen) = core.horizon
-            if !isChecked, cursor.position > position {
+            let (horizon, state) = core.horizon
+            // What is not safe yet may be waited for; what was never recorded may not.
+            if !isChecked, cursor.position > state.accepted.position {
                 throw JournalError(
                     .positionAhead,
                     """
-                    the journal \(core.path) has come to position \(position), and its reader asks for what follows \
-                    position \(cursor.position): one of the two is older than the other
+                    the journal \(core.path) has come to position \(state.accepted.position), and its reader asks for \
+                    what follows position \(cursor.position): one of the two is older than the other
                     """
                 )
             }
@@ -127,8 +129,12 @@ final class JournalReading {
             portion = try steps.get()[...]
             if !portion.isEmpty { break }
             if cursor.isOutdated { continue }
-            guard follows, isOpen else { return nil }
-            await core.waitForMore(than: position)
+            guard follows else { return nil }
+            switch state.phase {
+            case .open, .closing: await core.waitForMore(than: state.safe.position)
+            case .closed: return nil
+            case .failed(let error): throw error
+            }
         }
         return portion.popFirst()
     }

@@ -56,6 +56,14 @@ struct JournalState: Sendable {
         safe = mark
     }
 
+    /// Whether more events may come, or become safe.
+    var goesOn: Bool {
+        switch phase {
+        case .open, .closing: true
+        case .closed, .failed: false
+        }
+    }
+
     var synchronizes: Bool { if case .machine = durability { true } else { false } }
 
     // MARK: - Inputs

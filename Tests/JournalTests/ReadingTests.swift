@@ -163,6 +163,64 @@ struct ReadingTests {
         await journal.close()
     }
 
+    @Test(
+        "A reader that asks for what follows an event that is not safe yet waits for it, and is not ahead",
+        .timeLimit(.minutes(1))
+    )
+    func behindUnsafe() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try FaultTests.journal(on: storage, .machine(within: .seconds(3_600)))
+        publisher.publish(Counted(number: 1))
+        #expect(try await journal.numbers(after: 1) == ([], 0))
+        publisher.publish(Counted(number: 2))
+        try await journal.synchronize()
+        #expect(try await journal.numbers(after: 1) == ([2], 0))
+        await journal.close()
+    }
+
+    @Test(
+        "A reader that follows gets what was recorded before the journal was closed, and then its end",
+        .timeLimit(.minutes(1))
+    )
+    func closing() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try FaultTests.journal(on: storage, .machine(within: .seconds(3_600)))
+        await journal.waitForSpare()
+        let baton = Baton()
+        storage.holdSynchronization(by: baton)
+        publisher.publish(Counted(number: 1))
+        let closing = Task { await journal.close() }
+        while journal.isOpen { await Task.yield() }
+        // The reader has looked how far it may read, and that was nowhere.
+        storage.onNextOpening { baton.handOver() }
+        var iterator = journal.events(of: Counted.self, after: 0).makeAsyncIterator()
+        guard case .event(let entry) = try await iterator.next() else {
+            Issue.record("no event")
+            return await closing.value
+        }
+        #expect(entry.event.number == 1)
+        #expect(try await iterator.next() == nil)
+        await closing.value
+    }
+
+    @Test("A reader that follows is told of a failure that closed the journal", .timeLimit(.minutes(1)))
+    func failure() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try FaultTests.journal(on: storage, .machine(within: .seconds(3_600)))
+        try await publisher.deliver(Counted(number: 1), within: .seconds(60))
+        await journal.waitForSpare()
+        storage.failSynchronizations(1)
+        var iterator = journal.events(of: Counted.self, after: 0).makeAsyncIterator()
+        #expect(try await iterator.next() != nil)
+        publisher.publish(Counted(number: 2))
+        await #expect(throws: JournalError.self) { try await journal.synchronize() }
+        await #expect { _ = try await iterator.next() } throws: { ($0 as? JournalError)?.code == .system }
+        await journal.close()
+    }
+
     @Test("J15: a reader that retention has overtaken is told how many events are gone", .timeLimit(.minutes(2)))
     func overtaken() async throws {
         let scratch = try ScratchJournal()

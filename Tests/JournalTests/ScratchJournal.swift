@@ -77,6 +77,8 @@ struct Colored: DomainEvent, Hashable {
 }
 
 extension EventJournal {
+    var isOpen: Bool { core.lock.withLock { if case .open = core.state.phase { true } else { false } } }
+
     /// Returns when the segment that follows is made, and the journal's thread has nothing more to do by itself.
     func waitForSpare() async {
         while core.lock.withLock({ core.spare == nil }) { await Task.yield() }
