@@ -31,8 +31,8 @@ public final class EventJournal: Sendable {
 
     /// Opens the journal in a directory, and makes both if they are not there.
     ///
-    /// This reads the heads of all segments and the whole of the last one. Make a journal where a thread may wait for
-    /// the disk.
+    /// This reads the heads of all segments and the whole of the last one. If events are to be safe against a power
+    /// cut, it synchronizes all segments. Make a journal where a thread may wait for the disk.
     /// - Parameters:
     ///   - path: the directory. It is of this user alone, with the permissions 0700, and on a disk of this machine.
     ///   - durability: against what events are safe.

@@ -93,11 +93,17 @@ extension JournalCore {
         }
     }
 
-    /// A file that holds nothing and has room for a segment, under its name.
+    /// A file that has room for a segment, under its name.
+    ///
+    /// - Parameters:
+    ///   - head: what it begins with as soon as it has its name; nil for a file that holds nothing.
+    ///   - isReplacement: whether there is a file of that name, which goes when this one is whole.
     static func prepare(
         _ number: UInt64,
         _ storage: any JournalStorage,
-        _ settings: Settings
+        _ settings: Settings,
+        head: SegmentHead? = nil,
+        isReplacement: Bool = false
     ) throws(SystemError) -> SegmentWriter {
         let name = SegmentCatalog.unfinishedName
         try storage.remove(name)
@@ -105,10 +111,14 @@ extension JournalCore {
             let file = try storage.create(name)
             // Written and not only reserved: what a segment's pages hold later changes nothing in the file system.
             try file.fillWithZeros(settings.segmentBytes)
-            if case .machine = settings.durability { try file.synchronize() }
+            let writer = try SegmentWriter(file, segmentBytes: settings.segmentBytes, isMapped: storage.writesInPlace)
+            if let head { try writer.begin(head) }
+            let synchronizes = if case .machine = settings.durability { true } else { false }
+            // Otherwise a power cut could leave the new name with nothing under it, and the old file would be gone.
+            if synchronizes || isReplacement { try file.synchronize() }
             try storage.rename(name, to: SegmentCatalog.fileName(of: number))
-            if case .machine = settings.durability { try storage.synchronize() }
-            return try SegmentWriter(file, segmentBytes: settings.segmentBytes, isMapped: storage.writesInPlace)
+            if synchronizes { try storage.synchronize() }
+            return writer
         } catch {
             // Its room is what another attempt needs.
             try? storage.remove(name)

@@ -61,25 +61,43 @@ final class JournalCore: @unchecked Sendable {
         spareDecided = Condition(lock: lock)
         var catalog = opening.catalog
         let number = opening.nextNumber
+        let head = SegmentHead(
+            journal: opening.journal,
+            number: number,
+            segmentBytes: settings.segmentBytes,
+            firstPosition: opening.lastPosition + 1,
+            begunAt: WallClock.now(),
+            previousEnd: opening.lastEnd
+        )
         do throws(SystemError) {
-            let writer = try Self.prepare(number, storage, settings)
-            let head = SegmentHead(
-                journal: opening.journal,
-                number: number,
-                segmentBytes: settings.segmentBytes,
-                firstPosition: opening.lastPosition + 1,
-                begunAt: WallClock.now(),
-                previousEnd: opening.lastEnd
-            )
-            try writer.begin(head)
-            catalog.append(.init(number: number, head: head, mistake: nil, byteCount: settings.segmentBytes))
-            self.writer = writer
+            writer = try Self.first(head, &catalog, storage, settings, isReplacement: opening.isReplacement)
         } catch {
             throw JournalError(error, at: path)
         }
+        catalog.append(.init(number: number, reading: .head(head), byteCount: settings.segmentBytes))
         self.catalog = catalog
         let mark = JournalState.Mark(number: number, offset: writer.offset, position: opening.lastPosition)
         state = JournalState(settings.durability, at: mark)
+    }
+
+    /// Makes the segment with which an opened journal goes on; the oldest ones go if they may and have to.
+    private static func first(
+        _ head: SegmentHead,
+        _ catalog: inout SegmentCatalog,
+        _ storage: any JournalStorage,
+        _ settings: Settings,
+        isReplacement: Bool
+    ) throws(SystemError) -> SegmentWriter {
+        while true {
+            do throws(SystemError) {
+                return try prepare(head.number, storage, settings, head: head, isReplacement: isReplacement)
+            } catch {
+                guard error.isFullDisk, settings.whenFull == .removeOldest, catalog.segments.count > 1 else {
+                    throw error
+                }
+                try storage.remove(catalog.removeOldest().fileName)
+            }
+        }
     }
 
     /// Starts the thread, which lives until the journal is closed.
@@ -190,7 +208,7 @@ final class JournalCore: @unchecked Sendable {
         writer = spare
         self.spare = nil
         lacksSpare.store(true, ordering: .relaxed)
-        catalog.append(.init(number: number, head: head, mistake: nil, byteCount: settings.segmentBytes))
+        catalog.append(.init(number: number, reading: .head(head), byteCount: settings.segmentBytes))
         state.segmentBegun(number, offset: spare.offset)
         work.signal()
     }

@@ -17,21 +17,71 @@ final class JournalCursor: @unchecked Sendable {
     private(set) var position: UInt64
     /// Whether the last reading ended at a file that is no longer there: another look at the catalog is due.
     private(set) var isOutdated = false
+    /// Whether the last reading came to the end; otherwise there is more, even if it found nothing that is wanted.
+    private(set) var isAtEnd = false
+    /// How many bytes the present reading may still go on.
+    private var left = 0
     private var missing: UInt64?
     /// Nil before the end was reached, and while the journal is written.
     private(set) var ending: Ending?
     private var current: Current?
     /// The segment that was read last.
     private var finished: UInt64?
+    /// The position behind the last event that lies before the next segment, as far as files say so.
+    private(set) var reached: UInt64 = 1
     private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
 
     /// A segment that is being read.
     private struct Current {
         let number: UInt64
         let file: any JournalFile
-        var walk: SegmentWalk
+        let segmentBytes: Int
+        private(set) var walk: SegmentWalk
         /// Where the bytes in the buffer lie.
         var window = 0..<0
+        /// The walk behind what was told last.
+        private var told: SegmentWalk
+        private var suspicion: Suspicion?
+
+        /// What is damage, unless the segment was written to while it was read.
+        enum Suspicion: Equatable {
+            case damage(SegmentDamage)
+            case end(SegmentEnd, byteCount: Int)
+        }
+
+        init(_ head: SegmentHead, _ file: any JournalFile) {
+            number = head.number
+            self.file = file
+            segmentBytes = head.segmentBytes
+            walk = SegmentWalk(of: head)
+            told = walk
+        }
+
+        mutating func next(in bytes: UnsafeRawBufferPointer, limit: Int) -> SegmentWalk.Step {
+            walk.next(in: bytes, limit: limit)
+        }
+
+        mutating func wasTold() {
+            told = walk
+            suspicion = nil
+        }
+
+        /// Goes back to what was told last, to read what follows it from the file once more.
+        mutating func goBack() {
+            walk = told
+            window = 0..<0
+        }
+
+        /// Goes back unless what is there was found the last time, too: bytes that were read one after the other are
+        /// not of one moment.
+        ///
+        /// - Returns: Whether it has gone back.
+        mutating func doubts(_ found: Suspicion) -> Bool {
+            if suspicion == found { return false }
+            suspicion = found
+            goBack()
+            return true
+        }
     }
 
     /// How the last segment ends.
@@ -48,8 +98,9 @@ final class JournalCursor: @unchecked Sendable {
     }
 
     private static let windowBytes = 256 << 10
-    /// How much is read before the reader gets it.
+    /// How much is read before the reader gets it, in events and in bytes.
     private static let portion = 256
+    private static let portionBytes = 1 << 20
 
     init(_ storage: any JournalStorage, at path: String, after position: UInt64, filter: RecordFilter) {
         self.storage = storage
@@ -60,13 +111,17 @@ final class JournalCursor: @unchecked Sendable {
 
     deinit { buffer.deallocate() }
 
-    /// Reads on; an empty portion is the end, for now.
+    /// Reads on, a portion; ``isAtEnd`` says whether there is more.
     func read(to horizon: Horizon) throws(JournalError) -> [StoredStep] {
         var steps: [StoredStep] = []
         isOutdated = false
-        while steps.count < Self.portion {
-            guard current != nil || enterNext(horizon, &steps) else { break }
-            guard try walk(horizon, &steps) else { break }
+        isAtEnd = false
+        left = Self.portionBytes
+        while steps.count < Self.portion, left > 0 {
+            guard current != nil || enterNext(horizon, &steps), try walk(horizon, &steps) else {
+                isAtEnd = !isOutdated
+                break
+            }
         }
         return steps
     }
@@ -91,19 +146,20 @@ final class JournalCursor: @unchecked Sendable {
             let name = SegmentCatalog.fileName(of: finished + 1)
             tell(upTo: segment.head?.firstPosition, .unreadable(file: name, why: "there is no such file"), &steps)
         }
-        guard let head = segment.head else {
+        var mistake: JournalGap.Reason?
+        if segment.head == nil { mistake = .unreadable(file: segment.fileName, why: segment.mistake ?? "no head") }
+        guard let head = segment.head ?? catalog.rebuiltHead(ofSegmentAt: index, firstPosition: reached) else {
             let next = catalog.segments[(index + 1)...].lazy.compactMap(\.head).first
-            let reason = JournalGap.Reason.unreadable(file: segment.fileName, why: segment.mistake ?? "no head")
-            tell(upTo: next?.firstPosition, reason, &steps)
+            if let mistake { tell(upTo: next?.firstPosition, mistake, &steps) }
             finished = segment.number
             return true
         }
-        if head.firstPosition > position, head.firstPosition - 1 > position {
+        if mistake == nil, head.firstPosition > position, head.firstPosition - 1 > position {
             tell(upTo: head.firstPosition, isOldest ? .removed : lost(before: segment), &steps)
         }
         do throws(SystemError) {
-            let file = try storage.open(segment.fileName, forWriting: false)
-            current = Current(number: segment.number, file: file, walk: SegmentWalk(of: head))
+            current = Current(head, try storage.open(segment.fileName, forWriting: false))
+            if let mistake { steps.append(.gap(JournalGap(positions: nil, reason: mistake))) }
         } catch {
             // Removed in this moment, as the journal keeps only so much: the next look at the catalog says so.
             if error.isMissingFile, missing != segment.number {
@@ -142,27 +198,67 @@ final class JournalCursor: @unchecked Sendable {
         let segments = horizon.catalog.segments
         let index = segments.firstIndex { $0.number == here.number }
         let isLast = index.map { $0 == segments.count - 1 } ?? false
-        // A file that was removed meanwhile is open still, and was whole.
-        let byteCount = try attempt { () throws(SystemError) in try here.file.byteCount() }
-        var limit = index.flatMap { horizon.catalog.end(ofSegmentAt: $0) } ?? byteCount
-        if isLast, let end = horizon.end { limit = min(end, byteCount) }
-        while steps.count < Self.portion {
+        // Its process may be writing to it, and nothing says how far.
+        let isLiving = isLast && horizon.end == nil
+        var byteCount = try self.byteCount(of: here)
+        while steps.count < Self.portion, left > 0 {
+            let limit = limit(of: here, byteCount, index: index, isLast: isLast, horizon)
             let start = min(max(0, here.walk.offset - here.window.lowerBound), here.window.count)
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[start..<here.window.count])
-            switch here.walk.next(in: bytes, limit: limit) {
-            case .needsBytes(let count): try fill(&here, count, limit)
-            case .record(let record): take(record, &steps)
-            case .damage(let damage): tell(damage, in: here.number, behind: here.walk.position, &steps)
+            let before = here.walk.offset
+            let step = here.next(in: bytes, limit: limit)
+            left -= max(0, here.walk.offset - before)
+            switch step {
+            case .needsBytes(let count):
+                if try fill(&here, count, limit) { continue }
+                // Cut behind its last record by its process, which has closed it, or by the next one.
+                byteCount = try shortened(here, from: byteCount)
+                here.goBack()
+            case .record(let record):
+                take(record, &steps)
+                here.wasTold()
+            case .damage(let damage):
+                if isLiving, here.doubts(.damage(damage)) { continue }
+                tell(damage, in: here.number, behind: here.walk.position, &steps)
+                here.wasTold()
             case .end(let end):
-                if isLast { return noteEnd(end, here, byteCount, segments[segments.count - 1], horizon, &steps) }
-                leave(here, limit: limit, next: index.map { segments[$0 + 1] }, &steps)
-                return true
+                guard isLast else {
+                    leave(here, limit: limit, next: index.map { segments[$0 + 1] }, &steps)
+                    return true
+                }
+                if isLiving, isDamage(end, here, byteCount), here.doubts(.end(end, byteCount: byteCount)) {
+                    byteCount = try self.byteCount(of: here)
+                    continue
+                }
+                if isLiving { noteEnd(end, here, byteCount, &steps) }
+                return false
             }
         }
         return true
     }
 
-    private func fill(_ here: inout Current, _ count: Int, _ limit: Int) throws(JournalError) {
+    private func byteCount(of here: Current) throws(JournalError) -> Int {
+        try attempt { () throws(SystemError) in try here.file.byteCount() }
+    }
+
+    private func shortened(_ here: Current, from byteCount: Int) throws(JournalError) -> Int {
+        let now = try self.byteCount(of: here)
+        if now < byteCount { return now }
+        let name = SegmentCatalog.fileName(of: here.number)
+        throw JournalError(.damaged, "the journal \(path): \(name) has fewer bytes than its file system says")
+    }
+
+    /// How far a segment can be read.
+    private func limit(of here: Current, _ byteCount: Int, index: Int?, isLast: Bool, _ horizon: Horizon) -> Int {
+        let end = isLast ? horizon.end : index.flatMap { horizon.catalog.end(ofSegmentAt: $0) }
+        // A file that was removed meanwhile is open still, and was whole.
+        return min(end ?? byteCount, byteCount, here.segmentBytes)
+    }
+
+    /// Reads bytes from where the walk is.
+    ///
+    /// - Returns: Whether there were at least so many.
+    private func fill(_ here: inout Current, _ count: Int, _ limit: Int) throws(JournalError) -> Bool {
         let wanted = min(max(count, Self.windowBytes), limit - here.walk.offset)
         if buffer.count < wanted {
             buffer.deallocate()
@@ -172,11 +268,9 @@ final class JournalCursor: @unchecked Sendable {
         let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
         let file = here.file
         let read = try attempt { () throws(SystemError) in try file.read(at: offset, into: target) }
-        guard read >= count else {
-            let name = SegmentCatalog.fileName(of: here.number)
-            throw JournalError(.damaged, "the journal \(path): \(name) was cut while it was read")
-        }
+        guard read >= count else { return false }
         here.window = offset..<(offset + read)
+        return true
     }
 
     private func take(_ record: RecordView, _ steps: inout [StoredStep]) {
@@ -215,6 +309,7 @@ final class JournalCursor: @unchecked Sendable {
         _ steps: inout [StoredStep]
     ) {
         finished = here.number
+        reached = here.walk.position
         current = nil
         guard let next, next.number - 1 == here.number, let head = next.head, head.firstPosition > here.walk.position
         else { return }
@@ -229,32 +324,27 @@ final class JournalCursor: @unchecked Sendable {
         )
     }
 
-    /// Tells of an end of the last segment that no writer has left there.
-    ///
-    /// - Returns: False: there is no more, for now.
-    private func noteEnd(
-        _ end: SegmentEnd,
-        _ here: Current,
-        _ byteCount: Int,
-        _ segment: SegmentCatalog.Segment,
-        _ horizon: Horizon,
-        _ steps: inout [StoredStep]
-    ) -> Bool {
-        guard horizon.end == nil, finished != here.number else { return false }
+    /// Whether no writer leaves such an end in the last segment.
+    private func isDamage(_ end: SegmentEnd, _ here: Current, _ byteCount: Int) -> Bool {
+        if case .torn = end { return true }
+        return end != .closed && byteCount < here.segmentBytes
+    }
+
+    /// Notes how the last segment ends, and tells of an end that no writer has left there.
+    private func noteEnd(_ end: SegmentEnd, _ here: Current, _ byteCount: Int, _ steps: inout [StoredStep]) {
         // Once: the next call finds nothing.
+        guard finished != here.number else { return }
         finished = here.number
         ending = Ending(offset: here.walk.offset, end: end)
-        let isShort = end != .closed && byteCount < segment.head?.segmentBytes ?? 0
+        guard isDamage(end, here, byteCount) else { return }
         var broken = 0
         if case .torn(let count) = end { broken = count }
-        guard isShort || broken > 0 else { return false }
         let reason = JournalGap.Reason.damaged(
-            file: segment.fileName,
+            file: SegmentCatalog.fileName(of: here.number),
             offset: here.walk.offset,
             byteCount: broken
         )
         steps.append(.gap(JournalGap(positions: nil, reason: reason)))
-        return false
     }
 
     private func attempt<R>(_ body: () throws(SystemError) -> R) throws(JournalError) -> R {
@@ -263,33 +353,5 @@ final class JournalCursor: @unchecked Sendable {
         } catch {
             throw JournalError(error, at: path)
         }
-    }
-}
-
-/// A query whose names are bytes, so that most records are left out before they are looked at.
-struct RecordFilter: Sendable {
-    private let names: [[UInt8]]
-    private let query: JournalQuery
-    private var wantsNothing = false
-
-    /// For a reader that wants to know where events are missing, and nothing else.
-    static let nothing: RecordFilter = {
-        var filter = RecordFilter(JournalQuery())
-        filter.wantsNothing = true
-        return filter
-    }()
-
-    init(_ query: JournalQuery) {
-        self.query = query
-        names = query.names.map { Array($0.utf8) }
-    }
-
-    func wants(_ record: RecordView) -> Bool {
-        if wantsNothing { return false }
-        if !names.isEmpty, !names.contains(where: { $0.withUnsafeBytes(record.isNamed) }) { return false }
-        if let since = query.since, record.time < since { return false }
-        if let until = query.until, record.time >= until { return false }
-        if let origin = query.origin, record.origin != origin { return false }
-        return true
     }
 }

@@ -8,6 +8,8 @@ struct JournalOpening {
     /// The journal's identity.
     let journal: UInt64
     let nextNumber: UInt64
+    /// Whether the next segment takes the place of one without events, under its number.
+    let isReplacement: Bool
     let lastPosition: UInt64
     /// Where the records of the last segment end; 0 if there is none.
     let lastEnd: Int
@@ -18,7 +20,8 @@ struct JournalOpening {
 
     /// Reads all heads and the last segment, and closes that one: the journal goes on in a new one.
     ///
-    /// It needs no room in the file system.
+    /// It needs no room in the file system. If events are to be safe against a power cut, all files are synchronized,
+    /// and the last one is written once more.
     init(_ storage: any JournalStorage, at path: String, durability: JournalDurability) throws(JournalError) {
         var catalog = try SegmentCatalog(of: storage, at: path)
         do throws(SystemError) {
@@ -30,47 +33,45 @@ struct JournalOpening {
         guard let last = catalog.segments.last else {
             self.catalog = catalog
             journal = Randomness.nextIncarnation()
-            (nextNumber, lastPosition, lastEnd) = (1, 0, 0)
+            (nextNumber, lastPosition, lastEnd, isReplacement) = (1, 0, 0, false)
             recovery = JournalRecovery(lastPosition: 0, wasClosed: true, tornBytes: 0, gaps: [])
             return
         }
-        guard let head = last.head, last.number < Self.highest else {
-            throw JournalError(
-                .damaged,
-                """
-                the journal \(path): \(last.fileName): \(last.mistake ?? "its number leaves no room"); move the file \
-                elsewhere to go on without its events
-                """
-            )
-        }
+        // Where the reading begins: with the last segment, or before it if its own head does not say at which position.
+        guard let head = catalog.segments.lazy.compactMap(\.head).last, last.number < Self.highest, last.isReadable
+        else { throw Self.damaged(last, at: path) }
         let cursor = JournalCursor(storage, at: path, after: head.firstPosition - 1, filter: .nothing)
         var gaps: [JournalGap] = []
-        while true {
-            let steps = try cursor.read(to: .init(catalog: catalog, end: nil))
-            for case .gap(let gap) in steps { gaps.append(gap) }
-            if steps.isEmpty { break }
-        }
+        repeat {
+            for case .gap(let gap) in try cursor.read(to: .init(catalog: catalog, end: nil)) { gaps.append(gap) }
+        } while !cursor.isAtEnd
         guard let ending = cursor.ending, cursor.position < Self.highest else {
             throw JournalError(.damaged, "the journal \(path): \(last.fileName): its positions leave no room")
         }
+        let isEmpty = cursor.position < (last.head?.firstPosition ?? cursor.reached)
+        // Events may have been there, whose positions no later event may get.
+        if isEmpty, case .damaged = last.reading { throw Self.damaged(last, at: path) }
         catalog.removeLast()
         journal = head.journal
         lastPosition = cursor.position
-        if cursor.position == head.firstPosition - 1, ending.end == .closed, gaps.isEmpty {
-            // No event came to it: the next one takes its place, or each start would leave a file behind.
-            do throws(SystemError) {
-                try storage.remove(last.fileName)
-            } catch {
-                throw JournalError(error, at: path)
-            }
+        isReplacement = isEmpty && last.head != nil && gaps.isEmpty
+        if isReplacement {
+            // No event came to it: the next one takes its place, or each start would leave a file behind. Until that is
+            // whole, this one is what says at which position the journal is.
             nextNumber = last.number
             lastEnd = head.previousEnd
         } else {
-            let closed = try Self.close(last, head, ending, cursor.position, storage, path, durability)
+            let closed: SegmentCatalog.Segment
+            do throws(SystemError) {
+                closed = try Self.close(last, ending, cursor.position, storage, durability)
+            } catch {
+                throw JournalError(error, at: path)
+            }
             catalog.append(closed)
             nextNumber = last.number + 1
-            lastEnd = closed.byteCount
+            lastEnd = last.head == nil ? ending.offset : closed.byteCount
         }
+        try Self.synchronize(catalog, storage, path, durability)
         self.catalog = catalog
         var torn = 0
         if case .torn(let count) = ending.end { torn = count }
@@ -86,38 +87,83 @@ struct JournalOpening {
         )
     }
 
+    private static func damaged(_ segment: SegmentCatalog.Segment, at path: String) -> JournalError {
+        JournalError(
+            .damaged,
+            """
+            the journal \(path): \(segment.fileName): \(segment.mistake ?? "its number leaves no room"); move the file \
+            elsewhere to go on without its events
+            """
+        )
+    }
+
     /// Puts the record behind the last event that says that nothing follows, and cuts off the rest.
+    ///
+    /// A segment whose head is gone stays as it is: the next one says where its records end.
     private static func close(
         _ segment: SegmentCatalog.Segment,
-        _ head: SegmentHead,
         _ ending: JournalCursor.Ending,
         _ position: UInt64,
         _ storage: any JournalStorage,
+        _ durability: JournalDurability
+    ) throws(SystemError) -> SegmentCatalog.Segment {
+        guard ending.end != .closed else { return segment }
+        let file = try storage.open(segment.fileName, forWriting: true)
+        if case .machine = durability {
+            try writeBack(file, upTo: ending.offset)
+            try file.synchronize()
+        }
+        guard let head = segment.head else { return segment }
+        var end = ending.offset
+        if end + EndRecord.byteCount <= head.segmentBytes {
+            let record = UnsafeMutableRawBufferPointer.allocate(byteCount: EndRecord.byteCount, alignment: 8)
+            defer { record.deallocate() }
+            let length = EndRecord.write(
+                position: position,
+                time: WallClock.now(),
+                into: record,
+                seed: head.seed,
+                at: end
+            )
+            record.storeBytes(of: length, as: UInt32.self)
+            try file.write(UnsafeRawBufferPointer(record), at: end)
+            end += EndRecord.byteCount
+            try file.truncate(to: end)
+        }
+        return .init(number: segment.number, reading: segment.reading, byteCount: end)
+    }
+
+    /// Writes what a file holds to where it is.
+    ///
+    /// If a synchronization has failed before, the system may take its pages for written: they are what the file holds
+    /// as long as the machine runs, and another synchronization would do nothing.
+    private static func writeBack(_ file: any JournalFile, upTo end: Int) throws(SystemError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+        defer { buffer.deallocate() }
+        var done = 0
+        while done < end {
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, end - done)])
+            let count = try file.read(at: done, into: part)
+            guard count > 0 else { return }
+            try file.write(UnsafeRawBufferPointer(rebasing: part[..<count]), at: done)
+            done += count
+        }
+    }
+
+    /// Makes safe against a power cut what was found, whatever mode it was written in.
+    private static func synchronize(
+        _ catalog: SegmentCatalog,
+        _ storage: any JournalStorage,
         _ path: String,
         _ durability: JournalDurability
-    ) throws(JournalError) -> SegmentCatalog.Segment {
-        var end = ending.offset
+    ) throws(JournalError) {
+        guard case .machine = durability else { return }
         do throws(SystemError) {
-            if ending.end != .closed, end + EndRecord.byteCount <= head.segmentBytes {
-                let file = try storage.open(segment.fileName, forWriting: true)
-                let record = UnsafeMutableRawBufferPointer.allocate(byteCount: EndRecord.byteCount, alignment: 8)
-                defer { record.deallocate() }
-                let length = EndRecord.write(
-                    position: position,
-                    time: WallClock.now(),
-                    into: record,
-                    seed: head.seed,
-                    at: end
-                )
-                record.storeBytes(of: length, as: UInt32.self)
-                try file.write(UnsafeRawBufferPointer(record), at: end)
-                end += EndRecord.byteCount
-                try file.truncate(to: end)
-                if case .machine = durability { try file.synchronize() }
+            for segment in catalog.segments {
+                try storage.open(segment.fileName, forWriting: true).synchronize()
             }
         } catch {
             throw JournalError(error, at: path)
         }
-        return .init(number: segment.number, head: head, mistake: nil, byteCount: max(end, ending.offset))
     }
 }

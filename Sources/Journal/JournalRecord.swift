@@ -50,7 +50,7 @@ public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
         case removed
         /// A part of a file cannot be read.
         case damaged(file: String, offset: Int, byteCount: Int)
-        /// A file is missing, or its head cannot be read.
+        /// A file is missing, or its head cannot be read; without positions if the events were found all the same.
         case unreadable(file: String, why: String)
         /// The event is there, but is none of the type that the reader asked for.
         case undecodable(why: String)

@@ -128,7 +128,7 @@ final class JournalReading {
             }
             portion = try steps.get()[...]
             if !portion.isEmpty { break }
-            if cursor.isOutdated { continue }
+            if !cursor.isAtEnd { continue }
             guard follows else { return nil }
             switch state.phase {
             case .open, .closing: await core.waitForMore(than: state.safe.position)

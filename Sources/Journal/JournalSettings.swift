@@ -37,6 +37,7 @@ public struct JournalRetention: Sendable, Hashable {
 public enum JournalFullPolicy: Sendable, Hashable {
     /// Takes no more events until there is room: `deliver` throws, `publish` is announced as `HandlerFailed`.
     case refuse
-    /// Removes its oldest segment for the new one; a reader that had not come so far is told of the gap.
+    /// Removes its oldest segment for the new one, also when it is opened; a reader that had not come so far is told of
+    /// the gap.
     case removeOldest
 }

@@ -30,6 +30,6 @@ public struct JournalRecovery: Sendable, Hashable {
     /// How many bytes at the end were the beginning of a record that was not finished.
     public let tornBytes: Int
 
-    /// Where events of the last segment are missing.
+    /// Where events of the last segment are missing, or its head is.
     public let gaps: [JournalGap]
 }

@@ -6,11 +6,24 @@ package struct SegmentCatalog: Sendable {
     /// One file.
     package struct Segment: Sendable {
         package let number: UInt64
-        /// Nil if the head cannot be read.
-        package let head: SegmentHead?
-        /// Why the head cannot be read.
-        package let mistake: String?
+        /// What its first bytes say.
+        let reading: SegmentHead.Reading
         package let byteCount: Int
+
+        /// Nil if the head cannot be read.
+        package var head: SegmentHead? { if case .head(let head) = reading { head } else { nil } }
+
+        /// Why the head cannot be read.
+        package var mistake: String? {
+            switch reading {
+            case .head: nil
+            case .unused: "its head is gone"
+            case .damaged(let mistake), .unreadable(let mistake): mistake
+            }
+        }
+
+        /// Whether there may be records that can be read.
+        var isReadable: Bool { if case .unreadable = reading { false } else { true } }
 
         package var fileName: String { SegmentCatalog.fileName(of: number) }
     }
@@ -33,26 +46,68 @@ package struct SegmentCatalog: Sendable {
         do throws(SystemError) {
             for name in try storage.names() {
                 guard let number = Self.number(of: name) else { continue }
-                let file = try storage.open(name, forWriting: false)
-                let byteCount = try file.byteCount()
-                let beginning = UnsafeMutableRawBufferPointer.allocate(byteCount: SegmentHead.byteCount, alignment: 8)
-                defer { beginning.deallocate() }
-                let count = try file.read(at: 0, into: beginning)
-                switch SegmentHead.read(UnsafeRawBufferPointer(rebasing: beginning[..<count])) {
-                case .head(let head) where head.number == number:
-                    append(Segment(number: number, head: head, mistake: nil, byteCount: byteCount))
-                case .head(let head):
+                guard let look = try Self.look(at: name, in: storage) else { continue }
+                switch look.reading {
+                case .unused where look.isZero: unused.append(name)
+                case .head(let head) where head.number != number:
                     let mistake = "its head says that it is segment \(head.number)"
-                    append(Segment(number: number, head: nil, mistake: mistake, byteCount: byteCount))
-                case .unreadable(let mistake):
-                    append(Segment(number: number, head: nil, mistake: mistake, byteCount: byteCount))
-                case .unused: unused.append(name)
+                    append(Segment(number: number, reading: .unreadable(mistake), byteCount: look.byteCount))
+                case .head, .unused, .damaged, .unreadable:
+                    append(Segment(number: number, reading: look.reading, byteCount: look.byteCount))
                 }
             }
         } catch {
             throw JournalError(error, at: path)
         }
         try refuseForeign(path)
+    }
+
+    /// What a look at a file has found.
+    private struct Look: Equatable {
+        let byteCount: Int
+        let reading: SegmentHead.Reading
+        /// Whether nothing lies behind a head that is not there.
+        let isZero: Bool
+
+        init(_ file: any JournalFile) throws(SystemError) {
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+            defer { buffer.deallocate() }
+            byteCount = try file.byteCount()
+            let beginning = UnsafeMutableRawBufferPointer(rebasing: buffer[..<SegmentHead.byteCount])
+            let count = try file.read(at: 0, into: beginning)
+            reading = SegmentHead.read(UnsafeRawBufferPointer(rebasing: beginning[..<count]))
+            var isZero = reading == .unused
+            var offset = count
+            while isZero, offset < byteCount {
+                let read = try file.read(at: offset, into: buffer)
+                isZero = UnsafeRawBufferPointer(rebasing: buffer[..<read]).isZero
+                if read == 0 { break }
+                offset += read
+            }
+            self.isZero = isZero
+        }
+    }
+
+    /// - Returns: Nil if the file is gone: a journal that keeps only so much may have removed it since it was listed.
+    private static func look(at name: String, in storage: any JournalStorage) throws(SystemError) -> Look? {
+        let file: any JournalFile
+        do throws(SystemError) {
+            file = try storage.open(name, forWriting: false)
+        } catch {
+            if error.isMissingFile { return nil }
+            throw error
+        }
+        // Its process may have begun it while it was read: then the next look finds something else.
+        var before: Look?
+        while true {
+            let look = try Look(file)
+            switch look.reading {
+            case .head: return look
+            case .unused, .damaged, .unreadable:
+                if look.isZero || look == before { return look }
+                before = look
+            }
+        }
     }
 
     private func refuseForeign(_ path: String) throws(JournalError) {
@@ -88,6 +143,23 @@ package struct SegmentCatalog: Sendable {
 
     /// The journal's identity; nil if there is no head that says it.
     var journal: UInt64? { segments.lazy.compactMap(\.head).first?.journal }
+
+    /// A head in the place of one that is gone, so that the records behind it can be read.
+    ///
+    /// - Parameter firstPosition: a position that no event of the segment lies before.
+    /// - Returns: Nil if there is nothing to read, or no other head says whose segment it is.
+    func rebuiltHead(ofSegmentAt index: Int, firstPosition: UInt64) -> SegmentHead? {
+        let segment = segments[index]
+        guard segment.isReadable, let journal else { return nil }
+        return SegmentHead(
+            journal: journal,
+            number: segment.number,
+            segmentBytes: min(segment.byteCount, SegmentHead.largestSegment),
+            firstPosition: firstPosition,
+            begunAt: 0,
+            previousEnd: 0
+        )
+    }
 
     /// The position of the oldest event that may be there.
     package var firstPosition: UInt64? { segments.lazy.compactMap(\.head).first?.firstPosition }

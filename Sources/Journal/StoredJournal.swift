@@ -51,7 +51,8 @@ package final class StoredJournal {
     ///
     /// - Returns: The positions that were read.
     package func verify(_ take: (JournalGap) -> Void) throws -> Range<UInt64> {
-        let first = catalog.firstPosition ?? 1
+        // From the beginning also where the oldest head is gone, which is to be told.
+        let first = catalog.segments.first?.head?.firstPosition ?? 1
         let last = try read(after: first - 1, .nothing) { step in
             if case .gap(let gap) = step { take(gap) }
             return true
@@ -75,7 +76,7 @@ package final class StoredJournal {
                     }
                 if !goesOn { return cursor.position }
             }
-            if steps.isEmpty, !cursor.isOutdated { return cursor.position }
+            if cursor.isAtEnd { return cursor.position }
             if cursor.isOutdated { catalog = try SegmentCatalog(of: place.storage, at: place.path) }
         }
     }

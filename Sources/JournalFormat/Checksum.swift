@@ -21,6 +21,16 @@ package enum Checksum {
 }
 
 extension UnsafeRawBufferPointer {
+    /// Whether there are zeros only; a word at a time, as it is asked of whole segments.
+    package var isZero: Bool {
+        var offset = 0
+        while count - offset >= 8 {
+            if number(at: offset, as: UInt64.self) != 0 { return false }
+            offset += 8
+        }
+        return self[offset...].allSatisfy { $0 == 0 }
+    }
+
     /// The number that lies at `offset`, lowest byte first; the bytes are there.
     func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type = Number.self) -> Number {
         Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))

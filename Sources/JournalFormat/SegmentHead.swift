@@ -47,9 +47,11 @@ package struct SegmentHead: Sendable, Hashable {
     /// What the first bytes of a segment say.
     package enum Reading: Sendable, Hashable {
         case head(SegmentHead)
-        /// The segment was made ahead, and nothing was written to it yet.
+        /// The segment was made ahead, and nothing was written to it yet; if something lies behind, the head is gone.
         case unused
-        /// Why it cannot be read, as the end of a sentence.
+        /// The head is damaged, and the records behind it may be there; why, as the end of a sentence.
+        case damaged(String)
+        /// Why the segment cannot be read, as the end of a sentence.
         case unreadable(String)
     }
 
@@ -57,24 +59,20 @@ package struct SegmentHead: Sendable, Hashable {
     package static func read(_ bytes: UnsafeRawBufferPointer) -> Reading {
         guard bytes.count >= byteCount else {
             // A file whose content a power cut has taken, or kept from being written.
-            if bytes.allSatisfy({ $0 == 0 }) { return .unused }
+            if bytes.isZero { return .unused }
             return .unreadable("it has \(bytes.count) bytes, which is less than a head")
         }
         let mark = bytes.number(at: 0, as: UInt64.self)
         // The mark is stored last: without it the segment was not begun, whatever else stands there.
         if mark == 0 { return .unused }
-        guard mark == self.mark else { return .unreadable("it does not begin as a segment does") }
+        guard mark == self.mark else { return .damaged("it does not begin as a segment does") }
         let version = bytes.number(at: 8, as: UInt32.self)
         let checksum = Checksum.crc32c(UnsafeRawBufferPointer(rebasing: bytes[..<(encodedBytes - 4)]))
         let isSound = checksum == bytes.number(at: encodedBytes - 4, as: UInt32.self)
+        guard isSound else { return .damaged("its head is damaged") }
         guard version == Self.version else {
-            return .unreadable(
-                isSound
-                    ? "it has version \(version) of the format; this program reads version \(Self.version)"
-                    : "its head is damaged"
-            )
+            return .unreadable("it has version \(version) of the format; this program reads version \(Self.version)")
         }
-        guard isSound else { return .unreadable("its head is damaged") }
         guard let segmentBytes = Int(exactly: bytes.number(at: 32, as: UInt64.self)),
             (smallestSegment...largestSegment).contains(segmentBytes), segmentBytes % 8 == 0,
             let previousEnd = Int(exactly: bytes.number(at: 56, as: UInt64.self)), previousEnd <= largestSegment,

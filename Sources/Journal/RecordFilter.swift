@@ -1,0 +1,29 @@
+import JournalFormat
+
+/// A query whose names are bytes, so that most records are left out before they are looked at.
+struct RecordFilter: Sendable {
+    private let names: [[UInt8]]
+    private let query: JournalQuery
+    private var wantsNothing = false
+
+    /// For a reader that wants to know where events are missing, and nothing else.
+    static let nothing: RecordFilter = {
+        var filter = RecordFilter(JournalQuery())
+        filter.wantsNothing = true
+        return filter
+    }()
+
+    init(_ query: JournalQuery) {
+        self.query = query
+        names = query.names.map { Array($0.utf8) }
+    }
+
+    func wants(_ record: RecordView) -> Bool {
+        if wantsNothing { return false }
+        if !names.isEmpty, !names.contains(where: { $0.withUnsafeBytes(record.isNamed) }) { return false }
+        if let since = query.since, record.time < since { return false }
+        if let until = query.until, record.time >= until { return false }
+        if let origin = query.origin, record.origin != origin { return false }
+        return true
+    }
+}

@@ -1,0 +1,147 @@
+import BridgePlatform
+import DomainEvents
+import JournalFormat
+import Testing
+
+@testable import Journal
+
+@Suite("A journal that is opened again")
+struct OpeningTests {
+    /// A journal with so many events of a kilobyte in segments of 64 KiB, closed.
+    private static func filled(_ count: Int) async throws -> ScratchJournal {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        for number in 0..<count { publisher.publish(Counted(number: number, text: FaultTests.text)) }
+        await journal.close()
+        return scratch
+    }
+
+    /// A journal that has come to position 10 and keeps no event.
+    private static func emptied() async throws -> ScratchJournal {
+        let scratch = try await filled(10)
+        await (try scratch.open()).close()
+        #expect(try StoredJournal(at: scratch.path).trim(before: .max).count == 1)
+        #expect(try scratch.segments.count == 1)
+        return scratch
+    }
+
+    private static func checkNextPosition(of scratch: ScratchJournal, behind position: UInt64) async throws {
+        let journal = try scratch.open()
+        #expect(journal.recovery.lastPosition == position)
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        publisher.publish(Counted(number: 7))
+        #expect(journal.status.lastPosition == position + 1)
+        #expect(try await journal.numbers(after: position) == ([7], 0))
+        await journal.close()
+    }
+
+    @Test("J25: an opening that found no room leaves the position where it was", .timeLimit(.minutes(1)))
+    func failedOpening() async throws {
+        let scratch = try await Self.emptied()
+        let storage = try FaultyStorage(at: scratch.path)
+        storage.setFull(true)
+        #expect { _ = try FaultTests.journal(on: storage) } throws: { ($0 as? JournalError)?.code == .full }
+        try await Self.checkNextPosition(of: scratch, behind: 10)
+    }
+
+    @Test("J25: starts that are killed before an event leave no files, and the position", .timeLimit(.minutes(1)))
+    func killedStarts() async throws {
+        var left = try await Self.emptied()
+        for _ in 0..<3 {
+            let journal = try left.open()
+            #expect(journal.recovery.lastPosition == 10)
+            await journal.waitForSpare()
+            let copy = try left.copied()
+            await journal.close()
+            left = copy
+        }
+        // The last one, and what was made ahead for it.
+        #expect(try left.segments.count == 2)
+        try await Self.checkNextPosition(of: left, behind: 10)
+    }
+
+    @Test(
+        "J26: a segment whose first bytes are zeros is told and read, and is never removed",
+        .timeLimit(.minutes(1)),
+        arguments: [true, false],
+        [72, 8_192]
+    )
+    func zeroedHead(isLast: Bool, zeros: Int) async throws {
+        let scratch = try await Self.filled(300)
+        let names = try scratch.segments
+        let name = isLast ? names[names.count - 1] : names[2]
+        try scratch.overwrite(name, at: 0, with: [UInt8](repeating: 0, count: zeros))
+        var gaps: [JournalGap] = []
+        #expect(try StoredJournal(at: scratch.path).verify { gaps.append($0) } == 1..<301)
+        #expect(gaps.contains { if case .unreadable(name, _) = $0.reason { true } else { false } })
+        let journal = try scratch.open()
+        #expect(try scratch.segments.contains(name))
+        #expect(journal.recovery.lastPosition == 300)
+        #expect(journal.recovery.gaps.isEmpty != isLast)
+        let (found, missing) = try await journal.numbers()
+        #expect(UInt64(found.count) + missing == 300)
+        // Three records and a part of the fourth lie before byte 8,192.
+        #expect(missing == (zeros == 72 ? 0 : 4))
+        await journal.close()
+        try await Self.checkNextPosition(of: scratch, behind: 300)
+    }
+
+    @Test("J26: a segment whose head is gone is told by verify also as the oldest one", .timeLimit(.minutes(1)))
+    func zeroedOldest() async throws {
+        let scratch = try await Self.filled(300)
+        try scratch.overwrite(SegmentCatalog.fileName(of: 1), at: 0, with: [UInt8](repeating: 0, count: 72))
+        var gaps: [JournalGap] = []
+        #expect(try StoredJournal(at: scratch.path).verify { gaps.append($0) } == 1..<301)
+        #expect(gaps.count == 1)
+    }
+
+    @Test("J26: the only segment without its head is not opened, and not removed", .timeLimit(.minutes(1)))
+    func zeroedOnly() async throws {
+        let scratch = try await Self.filled(10)
+        let name = SegmentCatalog.fileName(of: 1)
+        try scratch.overwrite(name, at: 0, with: [UInt8](repeating: 0, count: 72))
+        let before = try scratch.bytes(of: name)
+        #expect { _ = try scratch.open() } throws: { ($0 as? JournalError)?.code == .damaged }
+        #expect(try scratch.bytes(of: name) == before)
+    }
+
+    @Test(
+        "J19: what a journal finds is called safe against a power cut behind a synchronization of all its files",
+        .timeLimit(.minutes(1))
+    )
+    func synchronizedOpening() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        for number in 0..<300 { publisher.publish(Counted(number: number, text: FaultTests.text)) }
+        await journal.waitForSpare()
+        let copy = try scratch.copied()
+        await journal.close()
+        let names = try copy.segments.dropLast()
+        #expect(names.count > 3)
+        let storage = try FaultyStorage(at: copy.path)
+        let (again, _) = try FaultTests.journal(on: storage, .machine(within: .seconds(3_600)))
+        #expect(again.status.safePosition == 300)
+        #expect(names.allSatisfy(storage.synchronizedNames.contains))
+        // What the system has noted as written is written once more, from the first record of the last file on.
+        #expect(names.last.map { storage.bytesWritten(to: $0) > 1_000 } == true)
+        await again.close()
+    }
+
+    @Test("J6: a journal that may forget its oldest events does so when it is opened", .timeLimit(.minutes(1)))
+    func forgetting() async throws {
+        let scratch = try await Self.filled(300)
+        let storage = try FaultyStorage(at: scratch.path)
+        storage.failNextFills(2)
+        let (journal, publisher) = try FaultTests.journal(on: storage, whenFull: .removeOldest)
+        publisher.publish(Counted(number: 300))
+        let (found, missing) = try await journal.numbers()
+        #expect(missing > 0)
+        #expect(UInt64(found.count) + missing == 301)
+        await journal.close()
+    }
+}
