@@ -66,9 +66,10 @@ package struct SegmentWalk {
     private func look(at rest: UnsafeRawBufferPointer, left: Int) -> Look {
         let length = rest.number(at: RecordLayout.length, as: UInt32.self)
         let byteCount = Int(length & RecordLayout.lengthMask)
+        // No event has the greatest of all numbers, as none could follow it.
         guard length & ~RecordLayout.lengthMask == RecordLayout.lengthMark, byteCount <= left,
             RecordView.isPlausible(rest, byteCount: byteCount),
-            rest.number(at: RecordLayout.position, as: UInt64.self) >= lowestPosition(rest)
+            (lowestPosition(rest)..<UInt64.max).contains(rest.number(at: RecordLayout.position, as: UInt64.self))
         else { return .nothing(isZero: length == 0) }
         guard rest.count >= byteCount else { return .needsBytes(byteCount) }
         let bytes = UnsafeRawBufferPointer(rebasing: rest[..<byteCount])
