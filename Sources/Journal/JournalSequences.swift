@@ -1,6 +1,7 @@
 import BridgeProtocol
 import CBOR
 public import DomainEvents
+import Locks
 
 /// The events of one type in a journal, for `for try await`: first those that are there, then those that come.
 ///
@@ -120,13 +121,7 @@ final class JournalReading {
                 )
             }
             isChecked = true
-            let (core, cursor) = (core, cursor)
-            let steps = await withCheckedContinuation { continuation in
-                StrandExecutor.anywhere.schedule {
-                    continuation.resume(returning: Result { () throws(JournalError) in try cursor.read(to: horizon) })
-                }
-            }
-            portion = try steps.get()[...]
+            portion = try await readPortion(to: horizon)[...]
             if !portion.isEmpty { break }
             if !cursor.isAtEnd { continue }
             guard follows else { return nil }
@@ -138,4 +133,30 @@ final class JournalReading {
         }
         return portion.popFirst()
     }
+
+    /// Reads on another thread, as the file system may take its time.
+    private func readPortion(to horizon: JournalCursor.Horizon) async throws(JournalError) -> [StoredStep] {
+        let (cursor, found) = (cursor, FoundPortion())
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            StrandExecutor.anywhere.schedule {
+                found.put(Result { () throws(JournalError) in try cursor.read(to: horizon) })
+                continuation.resume()
+            }
+        }
+        return try found.take().get()
+    }
+}
+
+/// What one reading has found, on its way from the thread that reads to the task that waits.
+///
+/// The lock orders all that the thread did before what the task does next; the thread sanitizer does not see that a
+/// continuation does.
+private final class FoundPortion: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var result: Result<[StoredStep], JournalError> = .success([])
+
+    func put(_ result: Result<[StoredStep], JournalError>) { lock.withLock { self.result = result } }
+
+    func take() -> Result<[StoredStep], JournalError> { lock.withLock { result } }
 }

@@ -166,9 +166,12 @@ package struct SegmentCatalog: Sendable {
 
     /// Where the reading of what comes behind a position begins.
     func index(behind position: UInt64) -> Int? {
-        // A head's first position is at least 1.
-        let found = segments.lastIndex { segment in segment.head.map { $0.firstPosition - 1 <= position } ?? false }
-        return found ?? segments.indices.first
+        // The optimizer of Swift 6.3.1 does not get through a search by closures here.
+        for index in segments.indices.reversed() {
+            // A head's first position is at least 1.
+            if let head = segments[index].head, head.firstPosition - 1 <= position { return index }
+        }
+        return segments.indices.first
     }
 
     /// Where the records of a segment end; nil if the next segment does not say so.
