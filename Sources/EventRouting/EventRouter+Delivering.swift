@@ -65,13 +65,7 @@ extension EventRouter {
         case .handled(let handlers): ledger.receive(ProcessReceipt(process: own, handlers: handlers))
         case .unwanted: ledger.receive(ProcessReceipt(process: own, handlers: 0))
         case .refused(let reason, let text):
-            let failure = DeliveryError(
-                .refused,
-                of: topic.name,
-                id: context.id,
-                "\(topic.name) was refused here: \(text)",
-                field: reason == .undecodable ? CBORError.field(named: text) : nil
-            )
+            let failure = refusedHere(.refused, topic.name, context, reason, text)
             ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: failure))
         }
     }
@@ -122,16 +116,21 @@ extension EventRouter {
         case .handled, .pending: return .success(targets + 1)
         case .unwanted: return .success(targets)
         case .refused(let reason, let text):
-            return .failure(
-                DeliveryError(
-                    .notEncodable,
-                    of: name,
-                    id: context.id,
-                    "\(name) was refused here: \(text)",
-                    field: reason == .undecodable ? CBORError.field(named: text) : nil
-                )
-            )
+            return .failure(refusedHere(.notEncodable, name, context, reason, text))
         }
+    }
+
+    /// The error of an event that the subscribers here could not take.
+    private func refusedHere(
+        _ code: DeliveryError.Code,
+        _ name: String,
+        _ context: EventContext,
+        _ reason: Refusal.Reason,
+        _ text: String
+    ) -> DeliveryError {
+        // What a type's own code says of a value is not in the words of the codec.
+        let field = reason == .undecodable ? CBORError.field(named: text) : nil
+        return DeliveryError(code, of: name, id: context.id, "\(name) was refused here: \(text)", field: field)
     }
 
     /// The topic of a name that a caller gives instead of a type.

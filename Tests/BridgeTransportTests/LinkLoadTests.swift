@@ -155,7 +155,7 @@ private final class LoadedPair {
 
 /// The receiving half of one side: checks each event, and is slow now and then.
 private final class LoadSide: LinkDelegate, @unchecked Sendable {
-    // Sendable: `result` and `random` belong to whoever is in the strand, so that the thread sanitizer sees a strand
+    // Sendable: `result` and `random` belong to the thread in the strand, so that the thread sanitizer sees a strand
     // with two in it; they are read once `isComplete` is set. The rest is constant.
     struct Result {
         var arrived = 0

@@ -28,8 +28,8 @@ struct LinkStrandTests {
 
 /// Two threads that read in turns as those of a link do, and a third that takes every handler for slow.
 private final class LaneReaders: @unchecked Sendable {
-    // Sendable: `read` belongs to whoever's turn it is, `handled` and `random` to whoever is in the strand, so that the
-    // thread sanitizer sees two at once; both are looked at when all threads have ended.
+    // Sendable: `read` belongs to the thread whose turn it is, `handled` and `random` to the one in the strand, so that
+    // the thread sanitizer sees two at once; both are looked at when all threads have ended.
     private let strand = LinkStrand()
     private let events: UInt64
     private var random: SeededGenerator
