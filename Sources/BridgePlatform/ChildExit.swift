@@ -20,9 +20,12 @@ package enum ExitStatus: Equatable, Hashable, Sendable, CustomStringConvertible 
 package struct ResourceUse: Equatable, Sendable {
     package let userMicroseconds: UInt64
     package let systemMicroseconds: UInt64
-    package let peakResidentBytes: UInt64
 
-    package init(userMicroseconds: UInt64, systemMicroseconds: UInt64, peakResidentBytes: UInt64) {
+    /// Nil if the child never had more than this process had when it started the child: Linux counts from before the
+    /// child's program began, in this process's memory.
+    package let peakResidentBytes: UInt64?
+
+    package init(userMicroseconds: UInt64, systemMicroseconds: UInt64, peakResidentBytes: UInt64?) {
         self.userMicroseconds = userMicroseconds
         self.systemMicroseconds = systemMicroseconds
         self.peakResidentBytes = peakResidentBytes

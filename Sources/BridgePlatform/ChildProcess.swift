@@ -17,6 +17,8 @@ package import Darwin
 package final class ChildProcess: @unchecked Sendable {
     package let processIdentifier: pid_t
     private let killsGroupOnExit: Bool
+    /// What the system may count as the child's, though it was this process's.
+    private let inheritedPeak: Int
     private let lock = Lock()
     /// Readable when the child has exited; `nil` if it was gone, and reaped elsewhere, before we could look.
     private let handle: SharedDescriptor?
@@ -28,6 +30,7 @@ package final class ChildProcess: @unchecked Sendable {
     init(_ process: pid_t, killsGroupOnExit: Bool) throws(SystemError) {
         processIdentifier = process
         self.killsGroupOnExit = killsGroupOnExit
+        inheritedPeak = CurrentProcess.peakLeftToChildren()
         let descriptor = cbp_process_open(process)
         if descriptor >= 0 {
             handle = SharedDescriptor(FileDescriptor(owning: descriptor))
@@ -191,7 +194,9 @@ package final class ChildProcess: @unchecked Sendable {
             // The zombie keeps its number from being given away, so that this can hit no other process.
             if killsGroupOnExit { kill(-processIdentifier, SIGKILL) }
             let last = look(at: handle, reaping: true)
-            exit = last.map { ChildExit($0) } ?? ChildExit(status: .reapedElsewhere, resourceUse: nil)
+            exit =
+                last.map { ChildExit($0, inheritedPeak: inheritedPeak) }
+                ?? ChildExit(status: .reapedElsewhere, resourceUse: nil)
             return exit
         }
     }
@@ -204,15 +209,17 @@ package final class ChildProcess: @unchecked Sendable {
 }
 
 extension ChildExit {
-    fileprivate init(_ exit: cbp_exit) {
+    fileprivate init(_ exit: cbp_exit, inheritedPeak: Int) {
         let dumped = exit.state == cbp_exit_by_signal_with_core
         let isOrdinary = exit.state == cbp_exit_with_code
+        // An eighth more, as Linux counts pages for each processor and adds them up later (percpu_counter).
+        let isOwn = exit.peak_resident_bytes > inheritedPeak + inheritedPeak / 8
         self.init(
             status: isOrdinary ? .exited(code: exit.value) : .signaled(signal: exit.value, coreDumped: dumped),
             resourceUse: ResourceUse(
                 userMicroseconds: exit.user_microseconds,
                 systemMicroseconds: exit.system_microseconds,
-                peakResidentBytes: exit.peak_resident_bytes
+                peakResidentBytes: isOwn ? exit.peak_resident_bytes : nil
             )
         )
     }

@@ -70,6 +70,16 @@ package enum CurrentProcess {
         #endif
     }
 
+    /// The most memory of this process that the system counts as a child's, in bytes: Linux hands down the peak of the
+    /// memory that a child shares with this process until its own program begins (exec_mmap in fs/exec.c).
+    static func peakLeftToChildren() -> Int {
+        #if os(Linux)
+        peakResidentBytes()
+        #else
+        0
+        #endif
+    }
+
     /// How much memory of this process lies in RAM now, in bytes; nil where the system does not say.
     package static func residentBytes() -> Int? { OperatingSystem.residentBytes(of: identifier) }
 

@@ -248,7 +248,7 @@ extension ResourceUsage {
         self.init(
             userTime: .microseconds(Int64(clamping: use.userMicroseconds)),
             systemTime: .microseconds(Int64(clamping: use.systemMicroseconds)),
-            peakMemory: Int(clamping: use.peakResidentBytes)
+            peakMemory: use.peakResidentBytes.map { Int(clamping: $0) }
         )
     }
 }

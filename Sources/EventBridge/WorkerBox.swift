@@ -226,14 +226,7 @@ extension WorkerBox {
     }
 
     /// Why a process in this box ended, with the limit that it was at, if no signal has named a limit.
-    ///
-    /// - Parameter ownPeak: the most memory that this process ever had: the child had this process's memory before its
-    ///   program began.
-    func explanation(
-        of reason: ExitReason,
-        _ usage: ResourceUsage?,
-        ownPeak: Int = CurrentProcess.peakResidentBytes()
-    ) -> ExitReason {
+    func explanation(of reason: ExitReason, _ usage: ResourceUsage?) -> ExitReason {
         guard let usage, reason.exceededLimit == nil, !reason.isNormal else { return reason }
         switch reason {
         case .exited, .signaled: break
@@ -243,7 +236,7 @@ extension WorkerBox {
         if let processorTime, reason.signalName == "SIGKILL", usage.userTime + usage.systemTime >= processorTime {
             return .atLimit(.processorTime, of: processorTime.text, reason)
         }
-        if let memory, usage.peakMemory > ownPeak, usage.peakMemory >= memory / 4 * 3 {
+        if let memory, let peak = usage.peakMemory, peak >= memory / 4 * 3 {
             return .atLimit(.memory, of: Self.text(bytes: memory), reason)
         }
         return reason

@@ -8,12 +8,12 @@ public struct ResourceUsage: Hashable, Sendable, Codable {
 
     /// The most memory that it had in RAM at once, in bytes; memory that it shared with others counts too.
     ///
-    /// Linux counts from before the child's program began, in the process that started it. For a child that stayed
-    /// smaller than that process was, this is the size of that process.
-    public var peakMemory: Int
+    /// Nil where the system does not tell. Linux counts from before the child's program began, in the memory of the
+    /// process that started it, so it tells nothing of a child that stayed smaller than that process was.
+    public var peakMemory: Int?
 
     /// Makes a record.
-    public init(userTime: Duration, systemTime: Duration, peakMemory: Int) {
+    public init(userTime: Duration, systemTime: Duration, peakMemory: Int?) {
         self.userTime = userTime
         self.systemTime = systemTime
         self.peakMemory = peakMemory
@@ -21,15 +21,14 @@ public struct ResourceUsage: Hashable, Sendable, Codable {
 }
 
 extension ResourceUsage: CustomStringConvertible {
-    /// A phrase such as `1.25 s of processor time, at most 14.0 MiB`.
+    /// A phrase such as `1.25 s of processor time, at most 14.0 MiB`, or `0.03 s of processor time`.
     public var description: String {
         let (seconds, attoseconds) = (userTime + systemTime).components
         let hundredths = attoseconds / 10_000_000_000_000_000
+        let time = "\(seconds).\(hundredths < 10 ? "0" : "")\(hundredths) s of processor time"
+        guard let peakMemory else { return time }
         let tenths = (peakMemory % (1 << 20)) * 10 / (1 << 20)
-        return """
-            \(seconds).\(hundredths < 10 ? "0" : "")\(hundredths) s of processor time, \
-            at most \(peakMemory >> 20).\(tenths) MiB
-            """
+        return "\(time), at most \(peakMemory >> 20).\(tenths) MiB"
     }
 }
 

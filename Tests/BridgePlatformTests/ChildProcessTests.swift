@@ -348,11 +348,30 @@ extension PlatformTests {
                             #expect(child.waitForExit().status == .exited(code: code))
                         }
                         #expect(exits.contents.count == 1)
-                        #expect(try #require(exits.contents[0].resourceUse).peakResidentBytes > 0)
+                        #expect(exits.contents[0].resourceUse != nil)
                     }
                 }
             }
         }
+
+        #if os(Linux)
+        @Test("The peak of a child's memory is told if it is the child's own, not what this process had before it")
+        func ownPeak() async {
+            await #expect(processExitsWith: .success) {
+                // Of its own, so that a small child has less than this process.
+                let (size, own) = (2 * CurrentProcess.peakResidentBytes() + (128 << 20), 32 << 20)
+                let block = UnsafeMutableRawPointer.allocate(byteCount: own, alignment: 16)
+                defer { block.deallocate() }
+                block.initializeMemory(as: UInt8.self, repeating: 1, count: own)
+                let small = try ChildProcess.spawn(shell("exit 0")).waitForExit()
+                #expect(try #require(small.resourceUse).peakResidentBytes == nil)
+                // `tail` keeps all of that, as it cannot know where its input ends.
+                let large = try ChildProcess.spawn(shell("head -c \(size) /dev/zero | tail -c \(size) >/dev/null"))
+                let peak = try #require(large.waitForExit().resourceUse?.peakResidentBytes)
+                #expect(peak > size && peak < 4 * size)
+            }
+        }
+        #endif
 
         @Test
         func theSignalArrives() async {

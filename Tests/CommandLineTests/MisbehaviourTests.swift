@@ -20,7 +20,7 @@ struct MisbehaviourCase: Sendable, CustomTestStringConvertible {
 
 @Suite("supervisor run tells in plain sentences what a worker did and what was done about it", .serialized)
 struct MisbehaviourTests {
-    private static let used = "process #; # s of processor time, at most # MiB"
+    private static let used = "process #; # s of processor time#"
     private static let leaves = "worker \"w\" (\(used)) exited with status 0, as it was asked to"
     private static let ready = "worker \"w\" is ready (process #)"
     private static let again = "; it is started again after a pause (attempt 1)"

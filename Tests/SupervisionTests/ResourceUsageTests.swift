@@ -22,6 +22,10 @@ struct ResourceUsageTests {
                 ResourceUsage(userTime: .zero, systemTime: .zero, peakMemory: (1 << 20) - 1),
                 "0.00 s of processor time, at most 0.9 MiB"
             ),
+            (
+                ResourceUsage(userTime: .milliseconds(39), systemTime: .zero, peakMemory: nil),
+                "0.03 s of processor time"
+            ),
         ] as [(ResourceUsage, String)]
     )
     func phrase(usage: ResourceUsage, text: String) {
