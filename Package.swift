@@ -238,6 +238,7 @@ let package = Package(
                 "EventRouting",
                 "JSONText",
                 "Journal",
+                "JournalFormat",
                 "Locks",
                 "Supervision",
                 "SupervisorConfiguration",

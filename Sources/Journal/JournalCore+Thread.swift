@@ -132,7 +132,7 @@ extension JournalCore {
         while true {
             let isDue = lock.withLock {
                 guard catalog.segments.count > 2 else { return false }
-                let bytes = catalog.segments.reduce(settings.segmentBytes) { $0 + $1.byteCount }
+                let bytes = catalog.byteCount(with: settings.segmentBytes)
                 if let limit = settings.retention.bytes, bytes > limit { return true }
                 // All events of a segment are older than the next one's beginning.
                 guard let age, let next = catalog.segments[1].head, now >= next.begunAt else { return false }
@@ -160,10 +160,12 @@ extension JournalCore {
     }
 
     private func writeEnd() {
-        let (writer, position) = lock.withLock { (self.writer, state.accepted.position) }
+        let (writer, position, synchronizes) = lock.withLock {
+            (self.writer, state.accepted.position, state.synchronizes)
+        }
         do throws(SystemError) {
             try writer.end(position: position, time: WallClock.now())
-            if state.synchronizes { try writer.file.synchronize() }
+            if synchronizes { try writer.file.synchronize() }
         } catch {
             _ = lock.withLock { fail(error) }
         }

@@ -313,7 +313,7 @@ final class JournalCore: @unchecked Sendable {
                 safePosition: state.safe.position,
                 unsafeFor: state.unsafeSince.map { .nanoseconds(Int64(clamping: now < $0 ? 0 : now - $0)) },
                 segments: catalog.segments.count,
-                bytes: catalog.segments.reduce(0) { $0 + $1.byteCount } + (spare == nil ? 0 : settings.segmentBytes)
+                bytes: catalog.byteCount(with: spare == nil ? 0 : settings.segmentBytes)
             )
         }
     }

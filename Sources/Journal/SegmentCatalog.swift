@@ -66,7 +66,7 @@ package struct SegmentCatalog: Sendable {
     private struct Look: Equatable {
         let byteCount: Int
         let reading: SegmentHead.Reading
-        /// Whether nothing lies behind a head that is not there.
+        /// Whether nothing lies behind a head that is not there, in a file that may be a segment.
         let isZero: Bool
 
         init(_ file: any JournalFile) throws(SystemError) {
@@ -76,7 +76,7 @@ package struct SegmentCatalog: Sendable {
             let beginning = UnsafeMutableRawBufferPointer(rebasing: buffer[..<SegmentHead.byteCount])
             let count = try file.read(at: 0, into: beginning)
             reading = SegmentHead.read(UnsafeRawBufferPointer(rebasing: beginning[..<count]))
-            var isZero = reading == .unused
+            var isZero = reading == .unused && byteCount <= SegmentHead.largestSegment
             var offset = count
             while isZero, offset < byteCount {
                 let read = try file.read(at: offset, into: buffer)
@@ -160,6 +160,9 @@ package struct SegmentCatalog: Sendable {
             previousEnd: 0
         )
     }
+
+    /// The bytes of all segments' files and of others beside them.
+    func byteCount(with others: Int) -> Int { segments.reduce(others) { $0.saturatingSum($1.byteCount) } }
 
     /// The position of the oldest event that may be there.
     package var firstPosition: UInt64? { segments.lazy.compactMap(\.head).first?.firstPosition }

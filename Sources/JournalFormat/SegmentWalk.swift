@@ -87,7 +87,7 @@ package struct SegmentWalk {
         let missing = record.position - expected
         if unreadableSince != nil || missing > 0 {
             let begin = unreadableSince ?? offset
-            let first = record.isEnd ? saturatingSuccessor(of: record.position) : record.position
+            let first = record.isEnd ? record.position.saturatingSum(1) : record.position
             defer {
                 unreadableSince = nil
                 position = first
@@ -105,13 +105,8 @@ package struct SegmentWalk {
             isOver = true
             return .end(.closed)
         }
-        position = saturatingSuccessor(of: record.position)
+        position = record.position.saturatingSum(1)
         return .record(record)
-    }
-
-    private func saturatingSuccessor(of number: UInt64) -> UInt64 {
-        let (sum, overflow) = number.addingReportingOverflow(1)
-        return overflow ? .max : sum
     }
 
     private mutating func end(limit: Int) -> Step {

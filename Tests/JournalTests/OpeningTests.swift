@@ -108,6 +108,20 @@ struct OpeningTests {
         #expect(try scratch.bytes(of: name) == before)
     }
 
+    @Test("J26: a file that is longer than any segment is told at once, and not removed", .timeLimit(.minutes(1)))
+    func endlessFile() async throws {
+        let scratch = try await Self.filled(300)
+        let (name, length) = (SegmentCatalog.fileName(of: 1_000), 1 << 40)
+        try scratch.makeSparse(name, length)
+        let catalog = try SegmentCatalog(of: FaultyStorage(at: scratch.path), at: scratch.path)
+        #expect(catalog.unused.isEmpty && catalog.segments.last?.byteCount == length)
+        #expect(catalog.byteCount(with: .max - length) == .max)
+        let journal = try scratch.open()
+        #expect(journal.recovery.lastPosition == 300)
+        await journal.close()
+        #expect(try scratch.segments.contains(name))
+    }
+
     @Test(
         "J19: what a journal finds is called safe against a power cut behind a synchronization of all its files",
         .timeLimit(.minutes(1))

@@ -62,6 +62,12 @@ final class ScratchJournal: Sendable {
         return copy
     }
 
+    /// Makes a file of so many zeros, which take no room on the disk.
+    func makeSparse(_ name: String, _ length: Int) throws {
+        _ = try files.create(name)
+        try SystemError.check("making a sparse file") { truncate("\(path)/\(name)", off_t(length)) }
+    }
+
     func overwrite(_ name: String, at offset: Int, with bytes: [UInt8]) throws {
         try bytes.withUnsafeBytes { try files.open(name, forWriting: true).write($0, at: offset) }
     }

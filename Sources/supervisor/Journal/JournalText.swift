@@ -4,6 +4,7 @@ import CBOR
 import DomainEvents
 import JSONText
 import Journal
+import JournalFormat
 
 /// The printed form of a journal's files, events and gaps.
 enum JournalText {
@@ -44,7 +45,7 @@ enum JournalText {
     }
 
     static func trimmed(_ segments: [ListedSegment], isJSON: Bool) -> String {
-        let bytes = segments.reduce(0) { $0 + $1.byteCount }
+        let bytes = segments.reduce(0) { $0.saturatingSum($1.byteCount) }
         if isJSON {
             var line = JSONLine()
             line.add("removed", .array(segments.map { .text($0.file) }))
@@ -100,10 +101,7 @@ enum JournalText {
     // MARK: - Verdicts
 
     static func verdict(_ verdict: Verdict, isJSON: Bool) -> String {
-        let missing = verdict.gaps.reduce(UInt64(0)) { sum, gap in
-            let (next, overflow) = sum.addingReportingOverflow(gap.count)
-            return overflow ? .max : next
-        }
+        let missing = verdict.gaps.reduce(UInt64(0)) { $0.saturatingSum($1.count) }
         let count = verdict.positions.upperBound - verdict.positions.lowerBound
         let found = count >= missing ? count - missing : 0
         if isJSON {
