@@ -25,8 +25,12 @@ enum FloodWorker {
         let lanes = Int64(part.lanes)
         if part.threads == 1 {
             Task.detached {
-                for id in stride(from: Int64(part.worker), to: count, by: Int64.Stride(lanes)) {
-                    try await publisher.send(Event(id))
+                do {
+                    for id in stride(from: Int64(part.worker), to: count, by: Int64.Stride(lanes)) {
+                        try await publisher.send(Event(id))
+                    }
+                } catch {
+                    Report.fail("\(error)")
                 }
             }
             return
