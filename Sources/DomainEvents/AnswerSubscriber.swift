@@ -1,7 +1,7 @@
 import Locks
 
-/// Takes the answers to one request on the thread that brings them, ahead of all handlers; so a handler, too, can wait
-/// for an answer.
+/// Takes the answers to one request on the thread that publishes or receives them, ahead of the inline handlers; so a
+/// handler, too, can wait for an answer.
 final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private var arrived: [(event: Answer, isCaused: Bool)] = []
@@ -39,10 +39,10 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         return [.wake, .settled]
     }
 
-    /// How many events came without a cause that would have been the answer, as a phrase; nil if none did.
+    /// A phrase that says how many events matched the answer but had no cause; nil if none did.
     ///
-    /// One of them may have been meant as the answer: the handler may have published it in a task or on a thread that
-    /// it made.
+    /// One of them may have been meant as the answer: a handler may have published it in a task or on a thread that it
+    /// made.
     var uncaused: String? {
         let count = lock.withLock { uncausedCount }
         return count == 0 ? nil : "\(count) \(Answer.eventName) came that nothing had caused"

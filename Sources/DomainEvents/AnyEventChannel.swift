@@ -1,12 +1,12 @@
 import Locks
 public import Synchronization
 
-/// The subscribers of one event type, and its ways out of the process, within one publisher.
+/// The events of one type at one publisher: their subscribers, and the forwarders that carry them to other processes.
 ///
 /// A publishing thread reads `current` without a lock and without counting a reference; it writes the list that it uses
 /// into its ``DeliverySlot``. A change puts a new list in the place of the old one, and keeps the old one until no slot
-/// names it. A thread that uses a replaced list looks again when it leaves it. So a removed handler's captures are
-/// released as soon as no call uses them.
+/// names it. A thread that leaves a replaced list releases the lists that no slot names any more. So a removed
+/// handler's captures are released as soon as no call uses them.
 @usableFromInline
 package class AnyEventChannel: @unchecked Sendable {
     // Sendable: `current` is atomic, `subscribers` and `retired` are guarded by `lock`; a list itself never changes.
@@ -22,10 +22,10 @@ package class AnyEventChannel: @unchecked Sendable {
     private var subscribers: SubscriberList
     private var retired: [SubscriberList] = []
 
-    /// An event published inside a handler needs a place to wait; places are used again.
+    /// Places in which events that handlers publish wait for their turn; they are used again.
     let spares = DeferredPublishPool()
 
-    /// Whether handlers are not called; for publishers that tests use instead of real ones.
+    /// Whether no handler is called; for publishers that tests use instead of real ones.
     private let isMuted: Bool
 
     init(name: String, eventType: any DomainEvent.Type, forwarders: [any EventForwarder], isMuted: Bool) {
@@ -50,8 +50,8 @@ package class AnyEventChannel: @unchecked Sendable {
     /// its memory.
     func callInline(_ event: RawEvent, at destinations: Destinations, on thread: DeliveryThread) {}
 
-    /// Tells consumers of sequences that events of this channel were lost on the way from another process, at the place
-    /// of the loss.
+    /// Tells consumers of sequences, at the place of the loss, that events of this channel were lost on the way from
+    /// another process.
     ///
     /// The loss keeps its order among the events that the calling thread hands over.
     package func eventsWereMissed(_ count: Int) {
@@ -101,7 +101,7 @@ package class AnyEventChannel: @unchecked Sendable {
 
     /// The present subscribers, which `kept` holds for the caller; nil if nothing gets the events.
     func currentSubscribers(in kept: inout KeptSubscribers) -> Unmanaged<SubscriberList>? {
-        // No other subscribers have the address of those that are held.
+        // As long as a list is held, no other list has its address.
         if let subscribers = kept.subscribers, subscribers.address == current.load(ordering: .sequentiallyConsistent) {
             return .passUnretained(subscribers)
         }

@@ -13,7 +13,7 @@ final class ArrivalFlag: Sendable {
         self.isWaiting.store(isWaiting, ordering: .relaxed)
     }
 
-    /// Looks for a moment whether events come; if so, the consumer looks again with the lock.
+    /// Watches for a moment whether events come; if it returns true, the consumer takes the lock and looks again.
     func comeSoon() -> Bool {
         if let thread = Simulation.thread {
             thread.yield()

@@ -1,7 +1,7 @@
 /// The events that wait for one strand, task or consumer: of any type, oldest first, in memory that is used again.
 ///
-/// Its owner's lock guards it, so it releases no event: a deinit that runs with an event may publish or cancel. The
-/// owner empties the backlog before it releases it.
+/// Its owner's lock guards it. So the backlog releases no event: an event's deinit may publish or cancel. The owner
+/// empties the backlog before releasing it.
 struct Backlog: ~Copyable {
     private(set) var first: DeliveryPlace?
     private(set) var last: DeliveryPlace?
@@ -62,7 +62,7 @@ struct Backlog: ~Copyable {
         return place
     }
 
-    /// Notes at the end that events were missed.
+    /// Appends a gap for missed events, or adds them to the gap at the end.
     ///
     /// - Parameter droppedOnTheWay: how many of them never arrived.
     mutating func appendMissed(_ count: UInt64 = 1, droppedOnTheWay: UInt64 = 0) {
@@ -73,7 +73,7 @@ struct Backlog: ~Copyable {
         }
     }
 
-    /// Takes the oldest event out and notes at its place that it was missed.
+    /// Takes the oldest event out and leaves a gap in its place, or adds it to the gap before it.
     mutating func missOldest() -> DeliveryPlace? {
         guard let first else { return nil }
         if first.isGap {
@@ -122,7 +122,7 @@ struct Backlog: ~Copyable {
 
     // MARK: - Out
 
-    /// Takes the oldest events out: several, or one that has to be taken alone; ``giveBack(_:)`` has to follow.
+    /// Takes out the oldest events, or one that has to be taken alone; ``giveBack(_:)`` has to follow.
     mutating func take(atMost limit: Int) -> DeliveryBatch {
         guard let first else { return DeliveryBatch() }
         var last = first
@@ -165,7 +165,7 @@ struct Backlog: ~Copyable {
         var next = batch.first
         for left in stride(from: batch.count, to: 0, by: -1) {
             guard let place = next else { return }
-            // The place after the last one belongs to others.
+            // The place after the last one is not part of the batch.
             if left > 1 { next = place.pointee.next }
             giveBack(place)
         }
@@ -206,7 +206,7 @@ struct Backlog: ~Copyable {
         if first == nil { arrivals.set(false) }
     }
 
-    /// Lets the neighbours of a place, or the ends of the list, point elsewhere.
+    /// Makes the neighbours of a place, or the ends of the list, point to other places.
     private mutating func relink(around place: DeliveryPlace, next: DeliveryPlace?, previous: DeliveryPlace?) {
         if let before = place.pointee.previous { before.pointee.next = next } else { first = next }
         if let after = place.pointee.next { after.pointee.previous = previous } else { last = previous }

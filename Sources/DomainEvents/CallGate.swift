@@ -95,8 +95,8 @@ package final class CallGate: @unchecked Sendable {
     func waitUntilIdle() async {
         await withCheckedContinuation { continuation in
             lock.withLock { waiters.append(continuation) }
-            // This comes before the look at the calls: either that look sees that a call has left, or the call sees
-            // this.
+            // The bit is set before the calls are looked at: either that look sees that a call has left, or the call
+            // sees the bit.
             state.bitwiseOr(Self.awaitedBit, ordering: .sequentiallyConsistent)
             wakeWaiters()
         }

@@ -1,7 +1,7 @@
-/// There is no room for another dead letter; a process that could not handle an event gets no further one until there
+/// There is no room for another dead letter; a process that could not handle an event gets no further event until there
 /// is room.
 ///
-/// The bridge announces this once for each such process, and again after there was room.
+/// The bridge announces this once for each such process until there is room again.
 public struct DeadLettersFull: DomainEvent, SelfReport {
     /// The worker that gets no events for now.
     public let worker: String

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// An event that a handler published, with the subscribers of that moment; the inline handlers get it after the event
+/// An event that a handler published, with its subscribers at that moment; the inline handlers get it after the event
 /// in hand has reached all its subscribers.
 final class DeferredPublish {
     private let event: RawEvent
@@ -32,7 +32,7 @@ final class DeferredPublish {
     }
 }
 
-/// Used places for events that handlers publish: `publish` inside a handler takes one of them instead of new memory.
+/// Unused places for events that handlers publish: `publish` inside a handler takes one of them instead of new memory.
 ///
 /// The pool is a list without a lock. ``take(_:context:destinations:)`` takes the whole list, keeps its first place and
 /// puts the rest back. So no thread acts on a head that another thread has taken and put back meanwhile.
@@ -49,7 +49,7 @@ final class DeferredPublishPool: Sendable {
     private func takeAll() -> DeferredPublish? {
         let address = head.exchange(0, ordering: .acquiringAndReleasing)
         guard let pointer = UnsafeRawPointer(bitPattern: address) else { return nil }
-        // `put` has stored it, with one reference.
+        // `put` has stored the address, with one reference.
         return Unmanaged<DeferredPublish>.fromOpaque(pointer).takeRetainedValue()
     }
 

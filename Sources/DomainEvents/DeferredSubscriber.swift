@@ -57,7 +57,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         key: AnyHashable?
     ) -> AppendOutcome { [] }
 
-    /// Notes that events of its type were lost on their way here; only a consumer of a sequence has a place for that.
+    /// Tells the subscriber that events of its type were lost on their way here; only a sequence's buffer notes that.
     ///
     /// Called with `lock` held.
     func appendMissed(_ count: Int) -> AppendOutcome { [] }
@@ -94,7 +94,7 @@ extension [DeferredSubscriber] {
     ///
     /// - Parameters:
     ///   - keys: nil if no subscriber has keys.
-    ///   - wasAppended: called between the two.
+    ///   - wasAppended: called when every subscriber has the event, before any is woken.
     func post(
         _ event: RawEvent,
         _ stamp: EventStamp,

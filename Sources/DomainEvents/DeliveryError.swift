@@ -27,8 +27,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case eventTooLarge
     }
 
-    /// The content of an error: an object, because each event that is passed on returns an optional error, which is
-    /// mostly nil.
+    /// The content of an error, as an object: passing on an event returns an optional error, which should be small.
     private final class Report: Sendable {
         let code: Code
         let event: String
@@ -74,8 +73,8 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The path of the field that could not be encoded or decoded, such as `items[3].title`.
     ///
     /// Nil if the failure is about no field in particular, or if a type's own code refused the value. For an event that
-    /// another process has refused, it is the field that the refusal names in the words of this library; a worker in
-    /// another language words it as it likes.
+    /// another process has refused, the field is read from the refusal's sentence; a worker in another language may
+    /// word that sentence differently.
     public var field: String? { report.field }
 
     /// A sentence that names the event, the process, what was found and what was allowed.
@@ -96,7 +95,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         report = Report(code, of: event, id: id, at: worker, description, field, progress)
     }
 
-    /// The same error for the event with this identity, unless it has one.
+    /// The same error with this identity, unless the error has one already.
     package func identified(by id: EventID) -> DeliveryError {
         guard self.id == nil else { return self }
         return DeliveryError(code, of: event, id: id, at: worker, description, field: field, progress: progress)

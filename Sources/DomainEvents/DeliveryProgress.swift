@@ -1,4 +1,4 @@
-/// How far an event has got whose publisher waits for receipts.
+/// How far an event has got, for a publisher that waits for receipts.
 package struct DeliveryProgress: Sendable, Hashable {
     /// The other processes that have handled it, in order.
     package let handled: [String]

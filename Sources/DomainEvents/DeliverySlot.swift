@@ -4,14 +4,14 @@ public import Synchronization
 /// What one thread is doing with subscribers at this moment, for other threads to read.
 ///
 /// A publishing thread counts no references and takes no lock: it writes down here what it uses. A thread that removes
-/// a subscriber looks here whether another thread still uses it (hazard pointers; M. Michael, "Hazard Pointers: Safe
-/// Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot has cache lines of its own, and only
-/// its own thread writes to it.
+/// a subscriber checks here whether another thread still uses its list (hazard pointers; M. Michael, "Hazard Pointers:
+/// Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot has cache lines of its own, and
+/// only its own thread writes to it.
 @usableFromInline
 struct DeliverySlot: ~Copyable {
     /// The list whose inline handlers the thread calls; 0 for none.
     ///
-    /// They are not released meanwhile.
+    /// The handlers are not released meanwhile.
     @usableFromInline let subscribers = Atomic<UInt>(0)
     /// The list to which the thread is taking a reference; 0 for none.
     let borrowed = Atomic<UInt>(0)

@@ -22,7 +22,7 @@ package struct StrandExecutor: Sendable {
     }
 
     static func queue(_ queue: DispatchQueue) -> StrandExecutor {
-        // `DispatchQueue.main` is another object each time; a mark on the queue behind it tells it.
+        // `DispatchQueue.main` is a new object each time; a mark on the queue behind it identifies it.
         if queue.getSpecific(key: mainQueue.mark) != nil { return .main }
         return StrandExecutor(queue) { work in
             if let thread = Simulation.thread { return thread.perform(on: queue, work) }
@@ -59,9 +59,9 @@ final class DeliveryStrand: @unchecked Sendable {
     private let arrivals = ArrivalFlag()
     private var backlog: Backlog
     private var isScheduled = false
-    /// Whether events that were taken out of the strand may name any of its subscribers.
+    /// Whether a batch of events is out of the strand; these events may name any subscriber.
     private var isBatchOut = false
-    /// Subscribers that were removed meanwhile; they live until those events are handled.
+    /// Subscribers that were removed while a batch was out; they live until its events are handled.
     private var departed: [StrandSubscriber] = []
 
     /// After this many events the strand gives the queue back, so that others get their turn.
@@ -111,7 +111,7 @@ final class DeliveryStrand: @unchecked Sendable {
             var left = batch
             while let place = left.takeNext() {
                 handled += 1
-                // The event names its owner; the owner's channel or `departed` holds it.
+                // The event does not hold its owner; the owner's channel or `departed` does.
                 place.pointee.owner?._withUnsafeGuaranteedRef { owner in
                     unsafeDowncast(owner, to: StrandSubscriber.self).handle(place, on: thread)
                 }
@@ -119,8 +119,8 @@ final class DeliveryStrand: @unchecked Sendable {
         }
     }
 
-    /// - Returns: Whether there are events; otherwise the next event, or those that are left, schedule the strand
-    ///   again.
+    /// - Returns: Whether there are events. If not, the strand is scheduled again: now if events are left, else by the
+    ///   next event.
     private func takeNext(_ batch: inout DeliveryBatch, _ handled: Int) -> Bool {
         let isOver = handled >= Self.burst
         // A burst is under way, so the next event is near.

@@ -2,7 +2,7 @@ public import Locks
 
 /// What the calling thread is delivering: the event in hand, and the events that its handlers published meanwhile.
 ///
-/// Each thread has one object, in thread-specific storage; no other thread touches it, except its slot.
+/// Each thread has one such object, in thread-specific storage. Other threads touch nothing of it but its slot.
 @usableFromInline
 package final class DeliveryThread {
     @inlinable package var isDelivering: Bool {
@@ -16,15 +16,15 @@ package final class DeliveryThread {
         set { slot.pointee.publisher = newValue }
     }
 
-    // One thread reads and sets it, always as a whole. So the exclusivity check could find nothing, and it costs as
-    // much as the rest of a delivery's set-up.
+    // One thread reads and sets the context, always as a whole. So the exclusivity check could find nothing, and would
+    // cost as much as the rest of a delivery's set-up.
     @exclusivity(unchecked) @usableFromInline var context: EventContext?
 
-    /// The context of the event in hand, if the caller that delivers it has it in its own memory: most handlers do not
-    /// ask, and a copy counts references.
+    /// The context of the event in hand, if it lies in the memory of the caller that delivers the event; a copy, which
+    /// counts references, is made only if a handler asks for the context.
     @exclusivity(unchecked) private var borrowed: UnsafePointer<EventContext>?
 
-    /// The event in hand, if it comes from a strand; gives its context if a handler asks.
+    /// The event in hand, if it comes from a strand; its context is made if a handler asks for it.
     @exclusivity(unchecked) private var place: DeliveryPlace?
 
     /// Whether a caller or a process waits for the handlers of the event in hand, and gets their errors.
@@ -95,7 +95,7 @@ package final class DeliveryThread {
         repeat {
             swap(&round, &deferred)
             for delivery in round { delivery.run(on: self) }
-            // Not in `deferred` itself: releasing a delivery may run a deinit that publishes, and so adds to
+            // `deferred` is not emptied in place: releasing a delivery may run a deinit that publishes, which adds to
             // `deferred`.
             round.removeAll(keepingCapacity: round.capacity <= 1024)
         } while !deferred.isEmpty
@@ -117,8 +117,8 @@ package final class DeliveryThread {
     /// Runs a handler outside any `publish`, on a queue or for an event from elsewhere, with its event's context; the
     /// events that it publishes are delivered after it has returned.
     ///
-    /// Nested in another delivery (a queue that runs its block on the publishing thread), it restores that delivery's
-    /// state.
+    /// If another delivery is under way (a queue runs its block on the publishing thread), that delivery's state is
+    /// restored.
     func run<Failure: Error>(context: EventContext, _ body: () throws(Failure) -> Void) throws(Failure) {
         let outer = (isDelivering, publisher, self.context)
         isDelivering = true
@@ -157,7 +157,7 @@ package final class DeliveryThread {
             failure = nil
             body(self)
             thrown = failure
-            // This comes before the handlers' own events are delivered: no caller waits for those.
+            // Restored before the handlers' own events are delivered: no caller waits for those.
             (collectsFailures, failure) = outer
         }
         return thrown

@@ -5,7 +5,7 @@ struct Destination {
     let publisher: EventPublisher
 }
 
-/// All publishers that an event passes: nearly always one, which takes no memory.
+/// All publishers that an event passes: nearly always one, which needs no allocation.
 struct Destinations {
     let first: Destination
     var others: [Destination] = []
@@ -25,7 +25,6 @@ struct Destinations {
     /// together, last.
     var partsOfDelivery: Int { count(\.deferred.count) + 1 }
 
-    /// The ways out of the process.
     var forwarders: [any EventForwarder] {
         others.isEmpty ? first.subscribers.forwarders : all.flatMap(\.subscribers.forwarders)
     }
@@ -54,8 +53,8 @@ struct Destinations {
     }
 }
 
-/// The strands that want one event, with the keys that user code has made for it; it makes none while outboxes hold the
-/// event.
+/// The strands that want one event, with the event's keys: user code makes these, so it runs before any outbox holds
+/// the event.
 struct DestinationStrands {
     private let subscribers: [DeferredSubscriber]
     private let event: RawEvent
@@ -71,7 +70,7 @@ struct DestinationStrands {
 
     /// Puts the event into all strands in one step, then wakes those that need it.
     ///
-    /// - Parameter wasAppended: called between the two.
+    /// - Parameter wasAppended: called when every strand has the event, before any is woken.
     func post(_ context: EventContext, _ tracker: HandlingTracker?, wasAppended: () -> Void) {
         subscribers.post(event, .full(context), tracker, lockMask: lockMask, keys: keys, wasAppended: wasAppended)
     }

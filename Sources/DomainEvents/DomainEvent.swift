@@ -12,14 +12,14 @@ public protocol DomainEvent: Codable, Sendable {
     /// The name under which the event travels between processes.
     ///
     /// The default is the type's own name. Pin it in a test: if you rename the type, you rename the event for every
-    /// peer. If two types in a process have one name, the first use of the second is a precondition failure that names
-    /// both.
+    /// peer. If two types in a process have one name, the first use of the second ends the process with a message that
+    /// names both.
     static var eventName: String { get }
 
     /// Checks the event's invariants after it was decoded from another process.
     ///
-    /// The bridge calls this on each event that it decodes. If this throws, the bridge refuses the event, naming it to
-    /// its sender, and no handler gets it. The default accepts everything.
+    /// The bridge calls this on each event that it decodes. If this throws, no handler gets the event: the bridge
+    /// refuses it and tells the sender why. The default accepts everything.
     func validate() throws
 }
 

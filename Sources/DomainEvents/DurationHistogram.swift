@@ -3,12 +3,12 @@
 /// Each doubling from a microsecond to 73 minutes has sixteen buckets, so the width of a bucket is at most a sixteenth
 /// of the durations in it. All histograms have the same buckets, so those of several processes or times can be added
 /// up. Durations of less than 1,024 ns lie in the first bucket, those of more than 73 minutes in the last. Recording
-/// changes the value in place; only the first time takes memory.
+/// changes the value in place; only the first recording allocates memory.
 public struct DurationHistogram: Sendable, Hashable {
     /// A range of durations, and how many lie in it.
     public struct Bucket: Sendable, Hashable {
-        /// The longest duration that belongs here, to the nanosecond; the last bucket of all has the longer ones as
-        /// well.
+        /// The longest duration that belongs here, to the nanosecond; the last of all buckets also takes every longer
+        /// one.
         public let upperBound: Duration
         /// How many durations lie in this bucket, without those in the buckets before.
         public let count: UInt64
@@ -64,9 +64,9 @@ public struct DurationHistogram: Sendable, Hashable {
     /// How many durations lie in buckets that end at `limit` or before, as a cumulative bucket of Prometheus counts
     /// them.
     ///
-    /// It is exact if `limit` is a ``Bucket/upperBound``. Otherwise it leaves out the bucket around the limit, so a
-    /// duration beyond the limit never counts. A duration that is shorter than the limit by a sixteenth or more always
-    /// counts.
+    /// It is exact if `limit` is the ``Bucket/upperBound`` of any bucket but the last. Otherwise it leaves out the
+    /// bucket around the limit, so a duration beyond the limit never counts. Between the first and the last bucket, a
+    /// duration that is shorter than the limit by a sixteenth or more always counts.
     public func count(upTo limit: Duration) -> UInt64 {
         guard limit >= .zero else { return 0 }
         let bound = limit.nanoseconds
@@ -99,7 +99,7 @@ public struct DurationHistogram: Sendable, Hashable {
         if counts.isEmpty { counts = Array(repeating: 0, count: Self.bucketCount) }
     }
 
-    /// A sum that is too large for the number stays at the largest one: 584 years.
+    /// A sum beyond the largest number stays at that number: 584 years.
     private static func sum(_ left: UInt64, _ right: UInt64) -> UInt64 {
         let (sum, isOverflown) = left.addingReportingOverflow(right)
         return isOverflown ? .max : sum
@@ -109,7 +109,7 @@ public struct DurationHistogram: Sendable, Hashable {
 
     /// All durations shorter than two to the power of this, in nanoseconds, lie in one bucket.
     private static let leastPower = 10
-    /// All durations of two to the power of this or longer lie in one bucket, too.
+    /// All durations of two to the power of this or longer lie in the last bucket.
     private static let mostPower = 42
     /// Each doubling has two to the power of this buckets.
     private static let divisionPower = 4

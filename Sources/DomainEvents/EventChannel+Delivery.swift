@@ -3,8 +3,8 @@ extension EventChannel {
 
     /// Publishes through all outboxes, strands and handlers, here and at the publishers that are linked to this one.
     ///
-    /// - Parameter ifFull: unless it is `drop`, the subscribers here get the event only if every outbox has taken
-    ///   it.
+    /// - Parameter ifFull: with `drop` the subscribers here get the event in any case, otherwise only if every outbox
+    ///   has taken it.
     func publish(
         _ event: E,
         context: EventContext,
@@ -53,8 +53,8 @@ extension EventChannel {
         return Destinations(first: first, others: destinations)
     }
 
-    /// Puts the event into every outbox, then into every strand here, and only then lets it leave; so no subscriber in
-    /// a strand sees an effect before its cause, however soon another subscriber answers.
+    /// Puts the event into every outbox, then into every strand here, and only then lets it leave the outboxes; so no
+    /// subscriber in a strand sees an effect before its cause, however soon another subscriber answers.
     ///
     /// Without strands the event leaves at once: an inline handler may take any time, or wait for an answer.
     ///
@@ -149,8 +149,8 @@ extension EventChannel {
     /// Queues and tasks get the event first. Then the inline handlers run: on the calling thread, or behind earlier
     /// ones in their strand. `completion` is called only if a handler is left to wait for.
     /// - Parameters:
-    ///   - read: returns the event; called if there are subscribers, and before any outbox holds the event.
-    ///   - kept: the subscribers of the event before; those of this one are left there.
+    ///   - read: returns the event; called if there are subscribers, and never while an outbox holds the event back.
+    ///   - kept: the subscribers of the previous event; this call leaves this event's subscribers there.
     ///   - strand: where the inline handlers of events from the same link run; nil for the calling thread.
     ///   - passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns whether the
     ///     subscribers here get it too. Called once, whatever becomes of the event here.
@@ -199,7 +199,7 @@ extension EventChannel {
         if subscribers.isInlineOnly {
             guard passOn(&atOnce) else { return .unwanted }
             let event = try read()
-            // The common case counts no references. Counting those to a publisher is slow, as it has weak ones too.
+            // The common case counts no references. Counting those to a publisher is slow, as it has weak ones, too.
             if strand?.enter() ?? true {
                 let failure = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
                     thread.collectFailures(context: context) { thread in
@@ -225,7 +225,7 @@ extension EventChannel {
             from: Destination(channel: self, subscribers: subscribers, publisher: publisher)
         )
         let handlers = destinations.count { $0.inlineCount + $0.deferred.count }
-        // The router passes the event on to the processes of this publisher.
+        // The router itself passes the event on to the peers of this publisher.
         let forwarders = destinations.others.flatMap(\.subscribers.forwarders)
         var tracker: HandlingTracker?
         let isForAll = handOut(event, context: context, to: destinations, isHeld: !forwarders.isEmpty) { held in

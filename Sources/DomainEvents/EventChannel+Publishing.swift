@@ -3,12 +3,11 @@ public import Synchronization
 extension EventChannel {
     // MARK: - Handlers on this thread, and nothing else
 
-    /// Publishes an event; in the common case, handlers on this thread, it makes a context only if one of them asks for
-    /// it.
+    /// Publishes an event; if it has only handlers on this thread, its context is made only if a handler asks for it.
     @inlinable
     func publish(_ event: E, from publisher: EventPublisher) {
         let address = current.load(ordering: .relaxed)
-        // Nothing gets the events: a subscription that this thread knows of would have been stored before.
+        // Nothing gets the events: this thread would see every subscription that it can know of.
         if address == 0 { return }
         DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
             if thread.isDelivering { return publishFully(event, from: publisher, causedBy: nil) }
@@ -38,7 +37,7 @@ extension EventChannel {
                 call(subscribers, event, on: thread, from: publisher)
                 leave(address, slot)
                 thread.finish()
-                // The thread has pointed to the publisher without holding it.
+                // The thread's object pointed to the publisher without holding it.
                 withExtendedLifetime(publisher) {}
             } else if subscribers.isLocal {
                 thread.isDelivering = true
@@ -48,7 +47,7 @@ extension EventChannel {
                 thread.finish()
                 withExtendedLifetime(publisher) {}
             } else {
-                // Counted while the slot still names them.
+                // The reference is counted while the slot still names the list.
                 let subscribers = Unmanaged<SubscriberList>.fromOpaque(pointer).takeUnretainedValue()
                 leave(address, slot)
                 publishFully(event, to: subscribers, from: publisher, causedBy: nil)
@@ -92,7 +91,7 @@ extension EventChannel {
         subscribers.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) }
     }
 
-    /// Tells the tasks that wait for this gate's calls that one has returned; the slot no longer names it.
+    /// Tells the tasks that wait for this gate's calls that one has returned; the slot no longer names the gate.
     @inlinable
     func wakeWaiters(of gate: CallGate) {
         if gate.state.load(ordering: .sequentiallyConsistent) & CallGate.awaitedBit != 0 { gate.wakeWaiters() }

@@ -1,4 +1,4 @@
-/// An object that takes events: held weakly, subscribed once, without a token to keep.
+/// An object that takes events: held weakly, subscribed once, without a ``Subscription`` to keep.
 ///
 /// ```swift
 /// final class Tracking: EventConsumer {
@@ -7,7 +7,7 @@
 /// publisher.subscribe(tracking)
 /// ```
 ///
-/// The publisher calls it where it delivers by default: on the publishing thread, unless
+/// The publisher calls the object where it delivers by default: on the publishing thread, unless
 /// ``EventPublisher/init(deliveringOn:)-(QueueDelivery)`` was used.
 public protocol EventConsumer<Event>: AnyObject, Sendable {
     /// The events that it takes.
@@ -20,7 +20,7 @@ public protocol EventConsumer<Event>: AnyObject, Sendable {
     func consume(_ event: Event) throws
 }
 
-/// An object on the main actor that takes events: held weakly, subscribed once, without a token to keep.
+/// An object on the main actor that takes events: held weakly, subscribed once, without a ``Subscription`` to keep.
 @MainActor
 public protocol MainActorEventConsumer<Event>: AnyObject, Sendable {
     /// The events that it takes.
@@ -30,7 +30,7 @@ public protocol MainActorEventConsumer<Event>: AnyObject, Sendable {
     func consume(_ event: Event) throws
 }
 
-/// An actor that takes events: held weakly, subscribed once, without a token to keep.
+/// An actor that takes events: held weakly, subscribed once, without a ``Subscription`` to keep.
 public protocol EventConsumingActor<Event>: Actor {
     /// The events that it takes.
     associatedtype Event: DomainEvent
@@ -42,7 +42,7 @@ public protocol EventConsumingActor<Event>: Actor {
 extension EventPublisher {
     /// Subscribes an object until it dies or `unsubscribe(_:)` is called; a second call does nothing.
     ///
-    /// The publisher holds the object weakly. Its death ends the subscription, at the latest with the next event.
+    /// The object is held weakly. Its death ends the subscription, at the latest with the next event.
     public func subscribe<C: EventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {
             subscribe(to: C.Event.self, file: file, line: line) { [weak consumer, weak self] event in
@@ -96,7 +96,7 @@ extension EventConsumingActor {
     }
 }
 
-/// The objects that are subscribed without a token.
+/// The objects that are subscribed without a ``Subscription`` to keep.
 struct ConsumerTable {
     private struct Entry {
         weak var consumer: AnyObject?

@@ -1,8 +1,8 @@
 /// What is known about the event being handled, beside its content.
 ///
 /// Read it inside a handler with ``current``, or get it together with the event. An event published inside a handler
-/// has the handled event as its cause by itself. Code that the handler starts on another thread, on a queue or in a
-/// detached task passes the cause on with `publish(_:causedBy:)`.
+/// gets the handled event as its cause without further code. Code that the handler starts on another thread, on a queue
+/// or in a detached task passes the cause on with `publish(_:causedBy:)`.
 public struct EventContext: Sendable {
     /// The event's identity, the same for every subscriber and every redelivery.
     public let id: EventID

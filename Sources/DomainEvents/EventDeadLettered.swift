@@ -23,8 +23,8 @@ public struct EventDeadLettered: DomainEvent, SelfReport {
     /// What led to the dead letter.
     public let cause: Cause
 
-    /// The reasons in words: for `crashes` one for each crash, oldest first; otherwise the reasons of earlier crashes
-    /// come first.
+    /// The reasons in words, oldest first: one for each crash, and behind them the reason of a cause other than
+    /// `crashes`.
     public let reasons: [String]
 
     /// How often the event was delivered to the process.

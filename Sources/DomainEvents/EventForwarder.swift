@@ -1,6 +1,6 @@
 /// Carries a publisher's events to other processes; the interface between a publisher and a bridge.
 ///
-/// The publisher calls these without any lock held.
+/// The publisher calls all members without any lock held.
 @usableFromInline
 package protocol EventForwarder: AnyObject, Sendable {
     /// Puts the event into every outbox that wants it, then writes what can be written; never waits.
@@ -10,7 +10,7 @@ package protocol EventForwarder: AnyObject, Sendable {
     ///   - receipts: the ledger that waits for the receipts of all processes; it learns which processes get the event,
     ///     and then their receipts.
     ///   - held: nil if the event is to leave at once. Otherwise the forwarder adds the held event here, and it stays
-    ///     in the outboxes until the caller releases it. The caller does so soon, as nothing behind it leaves either.
+    ///     in the outboxes until the caller releases it. The caller releases it soon, as later events wait behind it.
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
@@ -39,10 +39,11 @@ package protocol HeldEvent {
 /// What becomes of an event if some outbox has no room for it.
 @usableFromInline
 package enum FullOutboxAction: Sendable {
-    /// Outboxes take it up to the hard limit; beyond that the peers with room get it, and the loss is announced, as
-    /// nothing else reports it.
+    /// Outboxes take it up to the hard limit; beyond that only the peers with room get it. The bridge announces the
+    /// loss, as the caller gets no error.
     case drop
-    /// Outboxes take it up to the hard limit; beyond that no subscriber gets it, and the caller gets the error.
+    /// Outboxes take it up to the hard limit; beyond that no subscriber here and no peer of that forwarder gets it, and
+    /// the caller gets the error.
     case fail
     /// If the caller has to wait for room, no subscriber gets it.
     case wait
@@ -87,8 +88,8 @@ package protocol EventObserver: Sendable {
     func observe<E: DomainEvent>(_ event: E)
 }
 
-/// Marks the events in which publisher and bridge report about themselves; they cross a link only if a peer wants them
-/// by name.
+/// Marks the events that publisher and bridge publish about themselves; they cross a link only if a peer wants them by
+/// name.
 package protocol SelfReport: DomainEvent {}
 
 /// What became of an event that came from another process.

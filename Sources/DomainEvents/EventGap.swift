@@ -45,7 +45,7 @@ public enum EventOrGap<E: DomainEvent>: Sendable {
     case gap(EventGap)
 }
 
-/// An event together with its context, for loops: a loop is no handler, so ``EventContext/current`` does not tell it.
+/// An event together with its context, for loops: a loop is no handler, so ``EventContext/current`` does not know it.
 public struct Delivery<E: DomainEvent>: Sendable {
     /// The event.
     public let event: E

@@ -20,7 +20,7 @@ public protocol LaidOutEvent: DomainEvent {
     static var layout: EventLayout<Self> { get }
 }
 
-/// The fields of an event and its initializer, with which it is written and read without `Codable`'s containers.
+/// The fields of an event and its initializer; the bridge uses them in place of `Codable`'s containers.
 ///
 /// The fields are those of the type's `Codable` form, with the same names and in the same order. A field that is nil is
 /// left out, as with `Codable`. The given initializer makes the events, so its checks hold: an event for which it
@@ -34,10 +34,10 @@ public struct EventLayout<Event>: Sendable {
     package let argumentBytes: Int
     package let argumentAlignment: Int
 
-    /// Makes an event of its arguments; takes them out of their memory, also when it throws.
+    /// Makes an event of the arguments; moves them out of their memory, even if it throws.
     package let make: @Sendable (_ arguments: UnsafeMutableRawPointer) throws -> Event
 
-    /// Makes a layout of any number of fields; up to eight have quicker initializers.
+    /// Makes a layout of any number of fields; for up to eight there are quicker initializers.
     ///
     /// Two fields of one name are a precondition failure.
     ///
@@ -103,7 +103,7 @@ package struct LaidOutField: Sendable {
     package let type: any (Codable & Sendable).Type
 }
 
-/// Where the arguments of an initializer lie: one after the other, each where its type may lie.
+/// Where the arguments of an initializer lie: one after the other, each aligned for its type.
 @usableFromInline
 package struct ArgumentPlace {
     @usableFromInline package var end = 0

@@ -30,9 +30,9 @@ extension EventPublisher {
         return transaction.hold(publish) ? context.id : nil
     }
 
-    /// Separate from ``send(_:)``, so that `send` takes no memory for what it mostly does not need.
+    /// Separate from ``send(_:)``, so that `send` takes no memory for a wait that it rarely needs.
     private func sendWhenRoom<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
-        // The event gets its context after the wait, as its time is that of its publication.
+        // The event gets its context after the wait, because the context has the time of publication.
         let reserved = try await reserveRoom(for: event, in: channel) { makeContext(causedBy: nil).id }
         defer { for room in reserved { room.giveBack() } }
         let context = makeContext(causedBy: EventContext.current)
@@ -71,7 +71,7 @@ extension EventPublisher {
             try refuseAfterShutdown(channel.name, context)
             return context.id
         }
-        // A handler never waits for room: it has to return, as that is what makes room.
+        // A handler never waits for room: room comes only when handlers return.
         var ifFull = FullOutboxAction.fail
         if cause == nil, !DeliveryThread.unmanaged._withUnsafeGuaranteedRef({ $0.isDelivering }) {
             guard subscribers.deferred.isEmpty, subscribers.links.isEmpty else { return nil }
@@ -96,7 +96,7 @@ extension EventPublisher {
         in channel: EventChannel<E>,
         id: () -> EventID
     ) async throws -> [Room] {
-        // A handler never waits for room: it has to return, as that is what makes room.
+        // A handler never waits for room: room comes only when handlers return.
         if DeliveryThread.current.isDelivering || EventContext.handledByTask != nil { return [] }
         guard let subscribers = channel.currentSubscribers() else { return [] }
         for forwarder in subscribers.forwarders where !forwarder.hasRoom {
@@ -131,8 +131,8 @@ extension EventPublisher {
     ///   - clock: measures that time.
     /// - Throws: The first error of a handler here. ``DeliveryError`` if a handler elsewhere threw, nothing subscribes
     ///   to the event, an outbox does not take it, or a process that should get it is unavailable. ``DeliveryError``
-    ///   that names the handlers if they are not done in time. `CancellationError` if the task is cancelled. In the
-    ///   last two cases the event may have been delivered; if it has not left by then, it never will.
+    ///   that names the handlers if they are not done in time. `CancellationError` if the task is cancelled. After a
+    ///   timeout or a cancellation the event may have been delivered; if it has not left by then, it never will.
     /// - Returns: The event's identity, and how many handlers it had in each process.
     @discardableResult
     public func deliver<E: DomainEvent>(
@@ -204,8 +204,8 @@ extension EventPublisher {
     ///   - answer: the type of the answer.
     ///   - limit: how long this waits in all.
     ///   - clock: measures that time.
-    ///   - matches: tells which of the caused events is the answer; for enum events. It is asked of events without a
-    ///     cause as well: the error for a request that is not answered in time counts those that it takes.
+    ///   - matches: tells which of the caused events is the answer, for enum events. It is called for events without a
+    ///     cause as well: the error of a request that times out counts those that match.
     /// - Throws: ``DeliveryError`` if nothing subscribes to the event, an outbox does not take it, a process refuses it
     ///   or is unavailable, or there is no answer in time. The error of a handler of the event here, if there is no
     ///   answer by then. `CancellationError` if the task is cancelled.
@@ -230,8 +230,8 @@ extension EventPublisher {
         )
     }
 
-    /// Publishes an event and returns the first event of another type that it causes, or throws the first one of a
-    /// third type.
+    /// Publishes an event and returns the first event of type `answer` that it causes; throws if it causes an event of
+    /// type `failure` first.
     ///
     /// Like ``request(_:awaiting:within:clock:where:)``.
     /// - Throws: ``RequestFailed`` with the event of type `failure`; otherwise as for the request without one.

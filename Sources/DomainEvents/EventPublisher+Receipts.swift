@@ -1,4 +1,4 @@
-/// Waits for the receipts of all processes for an event.
+/// Waits until every process that got an event has sent its receipt.
 extension EventPublisher {
     /// Calls `handOut` to hand out an event of any form, and returns when every process that got it has sent its
     /// receipt.
@@ -56,8 +56,8 @@ extension EventPublisher {
             ?? DeliveryError(.noSubscriber, of: name, id: context.id, "nothing subscribes to \(name)")
     }
 
-    /// The error for an event without a subscriber in this process, if the bridge that might have carried it has ended,
-    /// or this process has left it.
+    /// The error for an event without a subscriber in this process, if the bridge that carried this publisher's events
+    /// has shut down, or this process has left it.
     ///
     /// - Returns: Nil if there is a bridge, or never was one.
     func refusalAfterShutdown(of name: String, _ context: EventContext) -> DeliveryError? {

@@ -83,8 +83,8 @@ extension EventPublisher {
     /// The events of one type as an asynchronous sequence, for any number of consumers; each consumer sees every event.
     ///
     /// The first iterator is subscribed from the moment this returns, each further one from when it is made.
-    /// `buffering` says what happens when a consumer is slow. A consumer that misses events gets ``EventsMissed``
-    /// thrown.
+    /// `buffering` says what happens when a consumer is slow. A consumer that misses events gets the error
+    /// ``EventsMissed``.
     public func events<E: DomainEvent>(
         of type: E.Type,
         buffering: EventBuffering<E> = .waiting(),
@@ -106,7 +106,7 @@ extension EventPublisher {
         EventAndGapSequence(consumers(buffering, file, line))
     }
 
-    /// The events of one type with their contexts, for loops, which have no handler's scope.
+    /// The events of one type with their contexts, for loops, where ``EventContext/current`` does not know the event.
     ///
     /// Otherwise like ``events(of:buffering:file:line:)``.
     public func deliveries<E: DomainEvent>(

@@ -15,8 +15,8 @@ public import Synchronization
 ///   thread get its events after the event in hand has reached all its subscribers, and before the outermost `publish`
 ///   returns.
 /// - A subscriber on a queue, in a task or of a sequence gets a cause before its effect, even if another process
-///   published the effect. A handler on the publishing thread may get the effect first, if it comes over a link while
-///   another thread still has the cause in hand.
+///   published the effect. A handler on the publishing thread may get the effect first, if the effect comes over a link
+///   while another thread still has the cause in hand.
 /// - `publish` never waits for a subscriber and holds no lock while a handler runs.
 /// - An event goes to the handlers that are subscribed when `publish` is called. A handler that is subscribed during
 ///   the call gets the next event.
@@ -32,7 +32,7 @@ public final class EventPublisher: @unchecked Sendable {
     package let source: EventSource
     /// Counts events, on cache lines of its own.
     private let offered: UnsafeMutablePointer<Atomic<UInt64>>
-    /// Where a synchronous handler runs that was subscribed without `on:`; nil for the publishing thread.
+    /// Where synchronous handlers run that were subscribed without `on:`; nil for the publishing thread.
     let defaultExecutor: StrandExecutor?
     /// Whether handlers are never called.
     private let isMuted: Bool
@@ -111,9 +111,9 @@ public final class EventPublisher: @unchecked Sendable {
     /// Publishes an event: puts it into every outbox and every strand here that wants it, lets it leave the outboxes,
     /// then calls the handlers on this thread.
     ///
-    /// It never waits and never throws. If an outbox is at its hard limit, it drops the event for that link, counts it
-    /// and announces it; use ``send(_:)`` to wait for room instead. Handlers on the publishing thread take no memory. A
-    /// queue takes one block when it goes from idle to busy, and an asynchronous handler one task.
+    /// It never waits and never throws. If an outbox is at its hard limit, the bridge drops the event for that link,
+    /// counts it and announces the loss; ``send(_:)`` waits for room instead. Handlers on the publishing thread cost no
+    /// allocation. A queue takes one block when it goes from idle to busy, and an asynchronous handler one task.
     @inlinable
     public func publish<E: DomainEvent>(_ event: E) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: nil) }
@@ -132,7 +132,7 @@ public final class EventPublisher: @unchecked Sendable {
         channel(of: E.self).publishFully(event, from: self, causedBy: cause)
     }
 
-    /// Publishes an event with its own place in a distributed trace, instead of that of the event being handled.
+    /// Publishes an event with its own place in a distributed trace, instead of the place of the event being handled.
     ///
     /// The events that its handlers publish, here and in other processes, carry the same `traceparent`.
     public func publish<E: DomainEvent>(_ event: E, traceparent: Traceparent) {
@@ -167,7 +167,8 @@ public final class EventPublisher: @unchecked Sendable {
         error: any Error,
         site: SubscriptionSite
     ) {
-        // A report never causes another one: otherwise a handler that throws on every event would never end.
+        // A report never causes another one: otherwise a handler that throws on every event would cause endless
+        // reports.
         guard !(type is any SelfReport.Type) else { return }
         let failure = HandlerFailed(
             event: type.eventName,
@@ -180,7 +181,7 @@ public final class EventPublisher: @unchecked Sendable {
 
     /// - Parameters:
     ///   - isRoot: whether the event begins a new chain of causes.
-    ///   - traceparent: used instead of that of the causing event.
+    ///   - traceparent: used instead of the causing event's.
     package func makeContext(
         causedBy cause: EventContext?,
         isRoot: Bool = false,
@@ -246,7 +247,7 @@ public final class EventPublisher: @unchecked Sendable {
         return channel
     }
 
-    /// The one strand of everything that is delivered on this queue.
+    /// The one strand of all deliveries on this queue.
     func strand(on executor: StrandExecutor) -> DeliveryStrand {
         lock.withLock {
             if let strand = strands[executor.identity]?.strand { return strand }
@@ -257,7 +258,7 @@ public final class EventPublisher: @unchecked Sendable {
         }
     }
 
-    // MARK: - Objects without a token
+    // MARK: - Objects without a subscription to keep
 
     /// Subscribes an object that is not subscribed yet.
     func keep(_ consumer: AnyObject, _ subscribe: () -> Subscription?) {
@@ -314,12 +315,12 @@ public final class EventPublisher: @unchecked Sendable {
         hasHadBridge.load(ordering: .relaxed) && lock.withLock { !observers.contains { $0.isBridge } }
     }
 
-    /// Sends every event of this name that is published after the return to `forwarder`, which replaces the owner's
-    /// earlier one.
+    /// Makes `forwarder` the owner's forwarder of this name, in place of an earlier one, for every event that is
+    /// published after this has returned.
     ///
     /// A `publish` that is under way may still use the earlier forwarder, and keeps it alive until it returns.
     ///
-    /// - Parameter forwarder: nil if the owner's forwarder gets events of this name no more.
+    /// - Parameter forwarder: nil if the owner no longer forwards events of this name.
     package func setForwarding(of name: String, by owner: AnyObject, to forwarder: (any EventForwarder)?) {
         let unused = lock.withLock {
             var list = forwarders[EventName(name)] ?? []
@@ -329,7 +330,7 @@ public final class EventPublisher: @unchecked Sendable {
             // Inside the lock: two changes must reach the channel in the order in which they reached the table.
             return channelsByName[EventName(name)]?.setForwarders(list.map(\.forwarder))
         }
-        // May hold the last reference to a handler that was removed meanwhile, so it is released without the lock.
+        // A replaced list may hold the last reference to a removed handler, so it is released without the lock.
         withExtendedLifetime(unused) {}
     }
 }

@@ -4,7 +4,7 @@ import Locks
 ///
 /// The sequence subscribes for its first iterator before `events(of:)` returns. It ends at once when the task is
 /// cancelled or the iterator is released. When the publisher is released, it ends after the buffered events. If a
-/// consumer's buffer runs over, the consumer gets ``EventsMissed`` at the place of the missed events; it may go on
+/// consumer's buffer overflows, the consumer gets ``EventsMissed`` at the place of the missed events; it may go on
 /// after that.
 public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
     /// The events.

@@ -12,13 +12,13 @@ public struct EventsDropped: DomainEvent, SelfReport {
     /// How many events were dropped.
     public let count: Int
 
-    /// The identity of the first of them.
+    /// The identity of the event that was dropped first.
     public let first: String
 
-    /// The identity of the last of them, by when they were dropped.
+    /// The identity of the event that was dropped last.
     public let last: String
 
-    /// Why the first of them was dropped, in words.
+    /// Why that first event was dropped, in words.
     public let reason: String
 
     /// Makes the event.

@@ -1,5 +1,5 @@
-/// How events passed through one process, as far as it knows; each process with a bridge publishes this about itself
-/// while there is a subscriber.
+/// How events passed through one process, as far as that process knows; each process with a bridge publishes this about
+/// itself while there is a subscriber.
 ///
 /// A process gathers spans for 20 ms. No event waits for its spans: spans beyond 2,000 in that time, and spans that
 /// find no room on their way, are left out and counted. Events of this name leave no spans themselves.
@@ -16,7 +16,7 @@ public struct EventsTraced: DomainEvent, SelfReport {
     /// The threads that are named in ``spans``.
     public let threads: [TracedThread]
 
-    /// How many spans were left out since the last of these events of this process.
+    /// How many spans were left out since the process's previous event of this type.
     public let dropped: UInt64
 
     /// Makes the event.
@@ -31,8 +31,8 @@ public struct EventsTraced: DomainEvent, SelfReport {
     /// No event of this type has more spans than this.
     package static let maximumSpans = 1_000
 
-    /// Refuses an event with too many spans, or with times that do not exist; no process publishes one that keeps to
-    /// the rules.
+    /// Refuses an event with too many spans or threads, or with a span that ends beyond the largest time; no process
+    /// that keeps to the rules publishes one.
     public func validate() throws {
         guard spans.count <= Self.maximumSpans, threads.count <= Self.maximumSpans else {
             throw TraceError(description: "it has more than \(Self.maximumSpans) spans or threads")
@@ -62,11 +62,11 @@ public struct TracedThread: Codable, Sendable, Hashable {
 public struct TracedSpan: Codable, Sendable, Hashable {
     /// The parts of an event's way through a process.
     public enum Stage: String, Codable, Sendable, Hashable, CaseIterable {
-        /// From the call that publishes the event until it lies in the outboxes of all other processes that want it;
-        /// idle links have it written by then.
+        /// From the call that publishes the event until it lies in the outboxes of all other processes that want it; on
+        /// an idle link it is written by then.
         case publish
-        /// From the outbox of a peer until the event leaves for that peer; waiting in the queue before the outbox
-        /// counts.
+        /// From entering the outbox of a peer until the event leaves for that peer; waiting in the queue before the
+        /// outbox counts, too.
         case outbox
         /// From leaving for a peer until the sender knows that the peer has settled the event: there and back, and the
         /// handling between.

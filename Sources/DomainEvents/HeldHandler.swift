@@ -3,8 +3,8 @@ import Synchronization
 /// A subscriber's handler; it is released when its gate is closed and no call runs.
 ///
 /// A call that has entered the gate uses the handler without a lock. After the gate is closed, the closing thread and
-/// each call that leaves the gate, or is turned away, look at it. They release the handler if no call is at the gate
-/// any more.
+/// each call that leaves the gate, or is turned away, look whether a call is still at the gate. If none is, they
+/// release the handler.
 final class HeldHandler<Handler: Sendable>: Sendable {
     private final class Box: Sendable {
         let handler: Handler
@@ -24,10 +24,10 @@ final class HeldHandler<Handler: Sendable>: Sendable {
 
     deinit { letGo() }
 
-    /// The handler, and ``leave()`` has to follow; nil if the gate is closed.
+    /// Enters the gate and returns the handler, and ``leave()`` has to follow; nil if the gate is closed.
     func enter() -> Handler? {
         guard gate.enter() else {
-            // The closing thread may have seen this call at the gate, and left the release to it.
+            // The closing thread may have seen this call at the gate, and left the release to this call.
             letGoIfUnused()
             return nil
         }

@@ -1,7 +1,7 @@
-/// The subscribers of the event before, for a thread that has more events of the same type to hand over.
+/// The subscribers of the previous event, for a thread that hands over more events of the same type.
 ///
-/// Whether they are still the present ones is one comparison, and no reference is counted for it. They keep what they
-/// refer to alive: let go of them before a wait that has nothing to do with handlers.
+/// One comparison tells whether they are still current, without counting a reference. They keep their handlers alive:
+/// release them before a wait that has nothing to do with handlers.
 package struct KeptSubscribers {
     var subscribers: SubscriberList?
 

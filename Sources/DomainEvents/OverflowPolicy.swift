@@ -18,9 +18,9 @@ public enum OverflowPolicy: Sendable, Hashable {
     /// Of the events with the same value in the encoded field of this name, only the latest waits, whether or not the
     /// outbox is full.
     ///
-    /// It waits at its own place, behind the events that were published before it. The event that it replaces is
-    /// counted as coalesced. That one is neither announced nor a gap, as a program that chooses this policy does not
-    /// need it. An event without such a field is never coalesced. If there is no room for another value of the field,
-    /// this acts as ``dropOldest``.
+    /// It waits at its own place, behind the events that were published before it. The replaced event is counted as
+    /// coalesced, and neither announced nor shown as a gap: a program that chooses this policy does not need it. An
+    /// event without such a field is never coalesced. If there is no room for another value of the field, this acts as
+    /// ``dropOldest``.
     case latest(by: String)
 }

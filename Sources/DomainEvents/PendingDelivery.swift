@@ -5,7 +5,7 @@ struct PendingDelivery {
     var next: UnsafeMutablePointer<PendingDelivery>?
     var previous: UnsafeMutablePointer<PendingDelivery>?
     let chunk: UnsafeMutablePointer<BacklogChunk>
-    /// The subscriber that gets the event, which lives as long as this waits; nil for a gap, where events were missed.
+    /// The subscriber that gets the event, and lives at least until then; nil for a gap, where events were missed.
     var owner: Unmanaged<DeferredSubscriber>?
     /// Waits until the event has been handled.
     var tracker: HandlingTracker?
@@ -33,7 +33,6 @@ struct PendingDelivery {
 typealias DeliveryPlace = UnsafeMutablePointer<PendingDelivery>
 
 extension DeliveryPlace {
-    /// Where the event lies.
     var event: RawEvent { RawEvent(UnsafeMutableRawPointer(self) + MemoryLayout<PendingDelivery>.stride) }
 
     var isGap: Bool { pointee.owner == nil }

@@ -18,12 +18,10 @@ struct RawEvent: @unchecked Sendable {
         address = UnsafeMutableRawPointer(mutating: event)
     }
 
-    /// A copy of the event.
     func copy<E: DomainEvent>(as type: E.Type) -> E {
         address.assumingMemoryBound(to: type).pointee
     }
 
-    /// Moves the event out of this memory.
     @inlinable
     func move<E: DomainEvent>(as type: E.Type) -> E {
         address.assumingMemoryBound(to: type).move()
@@ -33,7 +31,7 @@ struct RawEvent: @unchecked Sendable {
 extension DomainEvent {
     /// How many bytes an event takes: its stride, as a copy may write that many bytes.
     static var rawSize: Int {
-        // Swift aligns no type to more than that, and the memory for events relies on it.
+        // Swift aligns no type to more than 16 bytes, and the memory for events relies on it.
         precondition(MemoryLayout<Self>.alignment <= 16, "\(eventName) is aligned to more than 16 bytes")
         return MemoryLayout<Self>.stride
     }

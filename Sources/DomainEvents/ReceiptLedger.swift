@@ -23,10 +23,9 @@ package struct ProcessReceipt: Sendable {
 package final class ReceiptLedger: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// The event's name.
     package let name: String
 
-    /// The event.
+    /// The event's identity.
     package let id: EventID
 
     private let lock = Lock()
@@ -34,8 +33,8 @@ package final class ReceiptLedger: @unchecked Sendable {
     private var received: [String: Int] = [:]
     private var firstFailure: (any Error)?
     private var forget: [@Sendable () -> Void] = []
-    /// The caller's closures; nil once it waits no longer, so that a handler that never returns keeps nothing of its
-    /// caller.
+    /// The caller's closures; nil once the caller waits no longer, so that a handler that never returns keeps nothing
+    /// of the caller alive.
     private var waiter: Waiter?
 
     private struct Waiter: Sendable {
@@ -110,7 +109,7 @@ package final class ReceiptLedger: @unchecked Sendable {
             return (self.forget, self.waiter)
         }
         for body in forget { body() }
-        // May hold the last reference to an object of its caller, so it is released without the lock.
+        // The closures may hold the last reference to an object of the caller, so they are released without the lock.
         withExtendedLifetime(waiter) {}
     }
 }

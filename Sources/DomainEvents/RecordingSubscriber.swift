@@ -1,10 +1,10 @@
 import Locks
 
-/// Takes the events of one type for a recorder on the thread that brings them, before any subscriber can get them.
+/// Has events of one type recorded before a subscriber can get them, on the thread that publishes or receives them.
 ///
-/// A strand's events are handed over under the strand's lock, all strands in one step, and leave for other processes
-/// only behind that. So what the recorder has taken in that step is older than every effect of the event. The event is
-/// encoded before, without a lock: what a strand does with a key is what is needed here.
+/// A thread puts an event into all strands in one step, under their locks, and only then lets it leave for other
+/// processes. The recorder takes the event in that step, so its record is older than every effect of the event. The
+/// event is encoded before that step, without a lock, where other subscribers make their keys.
 final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let name: String
@@ -63,7 +63,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
         }
     }
 
-    /// What tells a tracker that the event is recorded, or why it is not.
+    /// Makes the closure that tells a tracker that the event is recorded, or why it is not.
     private func report(to tracker: HandlingTracker) -> @Sendable ((any Error)?) -> Void {
         let site = site
         return { error in tracker.handlerReturned(at: site, failure: error.map { ThrownError($0, at: site) }) }
@@ -90,7 +90,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     }
 }
 
-/// An event as its recorder keeps it, for as long as it is being published; a key that no other event has.
+/// An encoded event on its way to its recorder, as a key that equals no other event's.
 private final class EncodedEvent: Hashable, Sendable {
     let payload: Result<[UInt8], any Error>
 
@@ -105,20 +105,20 @@ private final class EncodedEvent: Hashable, Sendable {
 
 /// Keeps events where they outlive the process.
 package protocol EventRecording: AnyObject, Sendable {
-    /// What makes payloads of the events of a type; it is called without any lock held.
+    /// Returns the closure that encodes events of a type; the closure is called without any lock held.
     func encoder<E: DomainEvent>(of type: E.Type) -> @Sendable (E) throws -> [UInt8]
 
-    /// Called without any lock before an event with this payload is recorded, to wait for what it will need.
+    /// Called without any lock before an event with this payload is recorded; waits for the room that the record needs.
     func makeRoom(for payload: [UInt8])
 
     /// Takes an event into the record.
     ///
-    /// Called under the locks of strands: it calls nothing out, and waits for the file system alone, if other threads
-    /// have taken what ``makeRoom(for:)`` had waited for.
-    /// - Parameter whenSettled: called once, on another thread, when the event is recorded as firmly as was asked for,
-    ///   or cannot be; nil if nothing waits for the event.
-    /// - Returns: Whether the event is as firmly recorded by now; then `whenSettled` is not called.
-    /// - Throws: Why the event is not recorded; its publisher is told as of a handler that threw.
+    /// Called under the locks of strands, so it calls no other code. It waits for nothing but the file system, and only
+    /// if other threads have taken the room that ``makeRoom(for:)`` waited for.
+    /// - Parameter whenSettled: called once, on another thread, when the event is safe or cannot become so; nil if
+    ///   nothing waits for the event.
+    /// - Returns: Whether the event is safe already; then `whenSettled` is not called.
+    /// - Throws: Why the event is not recorded; its publisher learns of it as if a handler had thrown.
     func record(
         _ payload: [UInt8],
         name: String,
@@ -131,7 +131,7 @@ package protocol EventRecording: AnyObject, Sendable {
 }
 
 extension EventPublisher {
-    /// Records each event of a type before a subscriber gets it, those of other processes included.
+    /// Records each event of a type, also from another process, before a subscriber gets it.
     ///
     /// The recorder is a subscriber: events of the type are wanted here, and it counts as one of their handlers.
     package func record<E: DomainEvent>(

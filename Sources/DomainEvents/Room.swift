@@ -17,7 +17,7 @@ final class Room: @unchecked Sendable {
     private let left: UnsafeMutablePointer<Atomic<Int>>
     /// The value of `left` that a publisher saw last.
     private var knownLeft = 0
-    /// Places of senders that were resumed and whose event does not lie here yet.
+    /// Places that are kept for senders whose event does not lie here yet.
     private var promised = 0
     /// Whether no sender has to wait, because the consumer takes no events.
     private var isOpen: Bool
@@ -72,7 +72,7 @@ final class Room: @unchecked Sendable {
         return entered - knownLeft >= count
     }
 
-    // MARK: - Those who wait
+    // MARK: - Waiting senders
 
     /// Lets senders pass without a wait from now on; called with the lock held.
     ///
@@ -108,8 +108,8 @@ final class Room: @unchecked Sendable {
 
     /// Returns when there is a place, which the caller keeps until ``giveBack()``.
     ///
-    /// Without that, many senders could be resumed for one place and fill many. And a sender that was resumed and did
-    /// not come would leave the others waiting for ever.
+    /// If places were not kept, many senders could be resumed for one place. And a sender that was resumed and did not
+    /// come would leave the others waiting for ever.
     /// - Throws: `CancellationError` if the task is cancelled first.
     func reserve() async throws {
         let ticket = lock.withLock {
@@ -149,8 +149,8 @@ final class Room: @unchecked Sendable {
             return (.success(()), [])
         }
         waiters.append((ticket, continuation))
-        // This comes before another look at the room: either that look sees an event that leaves now, or its consumer
-        // sees this.
+        // The flag is set before another look at the room: either that look sees an event that leaves now, or the
+        // consumer that takes it sees the flag.
         isAwaited.store(true, ordering: .sequentiallyConsistent)
         return (nil, admit())
     }

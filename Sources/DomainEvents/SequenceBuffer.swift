@@ -38,16 +38,16 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     private var woken: CheckedContinuation<Void, Never>?
 
     // The consumer's own properties.
-    /// Events that it has taken out, and handles without the lock.
+    /// Events that the consumer has taken out, and handles without the lock.
     private var batch = DeliveryBatch()
     private var left = DeliveryBatch()
-    /// Whether the event in hand does not count in the room.
+    /// Whether the event in hand was handed to a sleeping consumer, and so does not count in the room.
     private var isHandedOver = false
-    /// The place of the event that it has got.
+    /// The place of the event that the consumer has got.
     private var current: DeliveryPlace?
     /// Whether a tracker waits until the consumer is done with that event.
     private var isWaitedFor = false
-    /// How many events it has taken since it slept.
+    /// How many events the consumer has taken since it slept.
     private var taken = 0
 
     /// How many events are taken out of the backlog at once.

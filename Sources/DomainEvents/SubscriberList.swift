@@ -73,7 +73,7 @@ final class SubscriberList: @unchecked Sendable {
     @usableFromInline
     func post(_ event: RawEvent, from publisher: EventPublisher, on thread: DeliveryThread) {
         let stamp = publisher.stamp(causedBy: EventContext.handledByTask)
-        // The strands get this context first, so the handlers here must see the same one.
+        // The strands get this stamp first, so the inline handlers must see the same context.
         if inlineCount > 0 { thread.context = stamp.context(of: publisher.source) }
         deferred.post(event, stamp, nil, lockMask: lockMask, keys: hasKeys ? deferred.keys(of: event) : nil)
     }

@@ -30,10 +30,10 @@ public final class Subscription: Sendable, Hashable {
     /// It waits for a call that is just beginning, a matter of a few instructions. It never waits for a call that runs,
     /// so the handler itself may call it. If it is called where the handler runs (its serial queue, its actor, its
     /// publishing thread), the handler does not run afterwards. The handler's captures are released as soon as no call
-    /// runs; where another process sends many events at once, with the next of them or when all that have come are
-    /// handled. Further calls do nothing.
+    /// runs. If a link is handing over a series of events, that happens with its next event or after the last one.
+    /// Further calls do nothing.
     public func cancel() {
-        // Another thread may have closed it just now: also after this call returns, no call of the handler begins.
+        // Another thread may have closed the gate just now: after this call, too, no call of the handler begins.
         guard gate.close() else { return gate.waitUntilEntered() }
         end()
     }

@@ -1,11 +1,11 @@
 /// Where in a distributed trace an event belongs: the W3C Trace Context header field `traceparent`.
 ///
-/// The publisher carries it and never makes one: an event published inside a handler gets that of the handled event by
-/// itself, in every process. A program that records spans publishes with the identifier of its own span:
+/// The publisher carries it and never makes one: in every process, an event published inside a handler gets the handled
+/// event's. A program that records spans publishes with the identifier of its own span:
 /// ``EventPublisher/publish(_:traceparent:)``.
 ///
-/// The form is that of <https://www.w3.org/TR/trace-context-1/#traceparent-header>: version, trace, parent and flags,
-/// in lower-case hexadecimal. For a later version, the four parts known today are kept, as that document asks.
+/// The form follows <https://www.w3.org/TR/trace-context-1/#traceparent-header>: version, trace, parent and flags, in
+/// lower-case hexadecimal. For a later version, the four parts known today are kept, as that document asks.
 public struct Traceparent: Hashable, Sendable, LosslessStringConvertible {
     /// The upper half of the trace's identifier.
     private let traceHigh: UInt64

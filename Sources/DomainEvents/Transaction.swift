@@ -59,7 +59,7 @@ final class Transaction: @unchecked Sendable {
     /// Takes what is held, for the caller to publish; if nothing is held, ends the transaction and returns nil.
     ///
     /// Until then the transaction also holds events of tasks that outlived its body: else their next event would
-    /// overtake their earlier ones. There is a limit, for a task that publishes faster than the caller does.
+    /// overtake their earlier ones. ``lateLimit`` bounds them, as a task may publish faster than the caller.
     func takeHeld() -> [() -> Void]? {
         lock.withLock {
             late = late ?? 0

@@ -26,7 +26,7 @@ import Synchronization
 /// - Nothing goes round in circles: no publisher and no center gets an event twice, even through several adapters and
 ///   centers. Give a publisher and a center one adapter: two of them post everything twice.
 ///
-/// It ends when it is released or cancelled. All members may be used from any thread.
+/// The adapter ends when it is released or cancelled. All members may be used from any thread.
 public final class NotificationAdapter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let publisher: EventPublisher
@@ -54,8 +54,8 @@ public final class NotificationAdapter: @unchecked Sendable {
     ///   - center: where notifications are posted.
     ///   - queue: where notifications are posted from; nil for a queue of the adapter's own. With `.queue(.main)`
     ///     observers run on the main thread, as those of an application expect.
-    ///   - onError: called, where the failure was, for each notification that did not become an event and each event
-    ///     that could not be posted.
+    ///   - onError: called, on the thread of the failure, for each notification that did not become an event and each
+    ///     event that could not be posted.
     public init(
         _ publisher: EventPublisher,
         center: NotificationCenter = .default,
@@ -164,7 +164,7 @@ public final class NotificationAdapter: @unchecked Sendable {
         from name: Notification.Name
     ) -> @Sendable (Notification) -> Void {
         let (here, there) = (NotificationStations.number(of: publisher), NotificationStations.number(of: center))
-        // The center keeps the closures that it calls; an unreleased adapter must not keep its publisher for ever.
+        // The center keeps this closure, and must not keep the publisher alive through it.
         return { [weak publisher, isOpen, onError] notification in
             guard isOpen.value, let publisher else { return }
             let posted = notification.object as? PostedEvent
@@ -200,7 +200,7 @@ public final class NotificationAdapter: @unchecked Sendable {
     }
 }
 
-/// Whether an adapter still carries anything; observers that are called during its end look at it.
+/// Whether an adapter still carries anything; an observer that is called while the adapter ends checks this.
 private final class OpenState: Sendable {
     private let isClosed = Atomic<Bool>(false)
     private let numbers = Atomic<UInt64>(0)

@@ -39,7 +39,7 @@ struct NotificationRoute: Sendable, Equatable {
         return NotificationRoute(stations: stations + [station])
     }
 
-    /// The origin that spells the route, for the cause of the event that a notification on it becomes.
+    /// The origin that spells the route; it goes into the cause of the event that the notification becomes.
     var origin: String {
         Self.prefix + stations.map { String($0, radix: 16) }.joined(separator: String(Self.separator))
     }

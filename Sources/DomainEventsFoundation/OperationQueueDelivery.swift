@@ -2,7 +2,7 @@ public import DomainEvents
 public import Foundation
 
 extension QueueDelivery {
-    /// The given operation queue, for code that has its queues from Foundation.
+    /// The given operation queue, for code that uses Foundation's queues.
     ///
     /// As on a dispatch queue, the events of one publisher form one strand: they run one at a time and in order,
     /// whatever the queue's `maxConcurrentOperationCount`. Publishing never waits for the queue. While the queue is

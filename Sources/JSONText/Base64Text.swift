@@ -2,7 +2,7 @@
 enum Base64Text {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    /// How many characters so many bytes become, with the padding.
+    /// How many characters `count` bytes become, with the padding.
     static func byteCount(of count: Int) -> Int { (count + 2) / 3 * 4 }
 
     /// Appends the text in quotation marks.

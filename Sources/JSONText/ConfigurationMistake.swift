@@ -1,6 +1,6 @@
 /// One thing that is wrong in a configuration: where it stands, and a sentence that says what was found and expected.
 package struct ConfigurationMistake: Sendable, Hashable, CustomStringConvertible {
-    /// The way from the root, such as `workers[1].restart`; empty for the root itself.
+    /// The path from the root, such as `workers[1].restart`; empty for the root itself.
     package let path: String
     package let line: Int
     package let column: Int

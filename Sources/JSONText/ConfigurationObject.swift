@@ -38,14 +38,13 @@ package struct ConfigurationObject {
         return found
     }
 
-    /// The value of the key, if it is there.
     package func optional(_ key: String) -> ConfigurationValue? { values[key] }
 
     /// Reports a mistake at the object as a whole.
     package func report(_ message: String) { value.report(message) }
 }
 
-/// How the way to a value is written.
+/// How the path to a value is written.
 enum ConfigurationPath {
     /// `a.b`, or `a["b c"]` where the key is not a plain word.
     static func appending(_ key: String, to path: String) -> String {

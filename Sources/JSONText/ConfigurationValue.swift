@@ -1,6 +1,6 @@
 /// A value of a configuration with its path, read as what it is expected to be.
 ///
-/// Each reading returns nil after it has reported the mistake, and the walk goes on with the next value.
+/// A method that finds a mistake reports it and returns nil, and the caller goes on with the next value.
 package struct ConfigurationValue {
     package let node: JSONNode
     package let path: String
@@ -89,7 +89,7 @@ package struct ConfigurationValue {
         }
     }
 
-    /// An array of non-empty strings, none of them twice; the others are reported and left out.
+    /// Non-empty strings, none twice: others are reported and left out; a name with a `mistake` is reported and kept.
     package func uniqueNames(example: String, mistake: (String) -> String? = { _ in nil }) -> [String]? {
         guard let elements = elements(of: "strings such as [\(JSONEscaping.quoted(example))]") else { return nil }
         var firstLines: [String: Int] = [:]

@@ -1,7 +1,7 @@
 /// Writes text as JSON strings.
 ///
-/// DEL and the C1 controls are escaped as well, beyond what JSON demands. The lines are shown on terminals, and
-/// terminals obey some of these controls.
+/// DEL and the C1 controls are escaped as well, beyond what JSON demands. Terminals show the text, and obey some of
+/// these controls.
 package enum JSONEscaping {
     /// The text as a JSON string, with its quotes.
     package static func quoted(_ text: String) -> String {
@@ -54,7 +54,7 @@ package enum JSONEscaping {
         }
     }
 
-    /// The length of the escape of one byte, such as `\u0001`.
+    /// The length of the longest escape, such as `\u0001`.
     package static let longestEscape = 6
 
     private static func appendEscape(of byte: UInt8, to output: inout [UInt8]) {

@@ -2,8 +2,6 @@ package import CBOR
 
 /// A value that was read from a JSON text, with the place where it stands.
 package struct JSONNode: Sendable, Hashable {
-    /// The value itself.
-    ///
     /// Integers keep CBOR's whole range, -2^64 to 2^64 - 1, exactly; only what was written with a fraction or an
     /// exponent is a `number`.
     package enum Value: Sendable, Hashable {

@@ -1,4 +1,4 @@
-/// How a reading says what it found.
+/// How the parser says what it found.
 extension JSONParser {
     /// A word longer than this is cut in a message.
     private static let longestWord = 32

@@ -163,7 +163,7 @@ struct JSONParser {
         return try readIdentifier()
     }
 
-    /// Reads what follows a value: false for a comma, which goes on; true for the closing bracket, which ends the
+    /// Reads what follows a value; returns false for a comma, and true for the closing bracket, which ends the
     /// container.
     private mutating func readSeparator(
         closing: UInt8,

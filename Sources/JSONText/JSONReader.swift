@@ -18,7 +18,7 @@ package struct JSONReader: Sendable {
 
     /// The deepest nesting that can be asked for, the same as the wire protocol's.
     ///
-    /// The reader recurses once a level; so many levels fit the 512 KiB of stack that some threads have, even in a
+    /// The reader recurses once for each level. 64 levels fit the 512 KiB of stack that some threads have, even in a
     /// debug build.
     package static let greatestDepth = 64
 

@@ -2,21 +2,21 @@ package import CBOR
 
 /// Writes CBOR values as JSON text.
 ///
-/// What JSON can say is said exactly; the rest becomes what `Codable` readers of JSON expect:
+/// What JSON can express is written exactly; the rest becomes what `Codable` readers of JSON expect:
 ///
 /// | CBOR | JSON |
 /// | --- | --- |
 /// | integers | all 64 bits and the sign |
-/// | doubles | the shortest digits that read back as the same double, with `.0` or an exponent, so that they read back as one |
+/// | doubles | the shortest digits that read back as the same double, with `.0` or an exponent, so that they do not read as an integer |
 /// | NaN and the infinities | the strings `"NaN"`, `"Infinity"`, `"-Infinity"` |
 /// | byte strings | base64 text |
 /// | tags 1 and 1001, date | RFC 3339 text in UTC, with as many decimals as it takes, nine at most |
 /// | tags 2 and 3, big integer | decimal digits up to 512 bits, else the base64 text of its bytes |
 /// | tag 4, decimal | a number with the same digits |
 /// | tag 37, UUID | its text in upper case, as `Foundation.UUID` writes it |
-/// | tag 32, URL, and any other tag | what is tagged |
+/// | tag 32, URL, and any other tag | the tagged value alone |
 /// | undefined and unassigned simple values | `null` |
-/// | keys that are not text | the text that they become, or else their JSON |
+/// | keys that are not text | their JSON if it is a string, else a string that contains their JSON |
 /// | arrays, maps and tagged values as keys inside such a key | the base64 text of their CBOR |
 ///
 /// The text has no line break unless it is `pretty`. The writer recurses once a level; the decoders that made the
@@ -43,9 +43,9 @@ package struct JSONWriter: Sendable {
         write(value, to: &output, indentation: 0)
     }
 
-    /// How many bytes of JSON all texts and byte strings of the value take, without what is between them.
+    /// How many bytes of JSON the texts and byte strings of the value take, without what is between them.
     ///
-    /// The number of values bounds the rest. Only their bytes bound the texts: a control character takes six.
+    /// The number of values bounds the rest, but not the texts: a control character takes six bytes.
     package static func bytesOfText(in value: CBORValue) -> Int {
         switch value {
         case .text(let text): JSONEscaping.byteCount(of: text)
@@ -138,7 +138,7 @@ package struct JSONWriter: Sendable {
             return
         case .array, .map, .tagged:
             if isKey {
-                // The key is nested no deeper than a decoder allows, and what a decoder has read can be written.
+                // This does not throw: a decoder has read the key, so the key is not nested too deep to be written.
                 Base64Text.append((try? key.encoded()) ?? [], to: &output)
                 return
             }

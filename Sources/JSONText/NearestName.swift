@@ -4,14 +4,14 @@ package enum NearestName {
     /// long.
     private static let longestWord = 64
 
-    /// ` did you mean "permanent"?` after a semicolon, or nothing.
+    /// `; did you mean "permanent"?`, or an empty text if no name is near.
     package static func question(for word: String, among names: [String]) -> String {
         suggestion(for: word, among: names).map { "; did you mean \(JSONEscaping.quoted($0))?" } ?? ""
     }
 
     /// The nearest name, if it is near.
     ///
-    /// A third of its letters may be wrong, swapped, missing or too many. Case makes no difference.
+    /// One letter, or a third of the longer word, may be wrong, swapped, missing or too many. Case makes no difference.
     package static func suggestion(for word: String, among names: [String]) -> String? {
         guard word.utf8.count <= longestWord else { return nil }
         let written = Array(word.lowercased().unicodeScalars)

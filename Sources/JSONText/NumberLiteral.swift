@@ -1,5 +1,5 @@
-/// A decimal number while it is read digit by digit: its integer as long as 64 bits hold it, and as many of its digits
-/// as decide which double is nearest.
+/// A decimal number while it is read digit by digit: its integer, as long as 64 bits hold it, and the digits that
+/// decide which double is nearest.
 ///
 /// A number of any length takes the same memory and one step a digit.
 struct NumberLiteral {
@@ -44,7 +44,7 @@ struct NumberLiteral {
         exponent = exponent * 10 + (isNegative ? -Int(digit) : Int(digit))
     }
 
-    /// True if the digit takes a place among the kept digits, so that the next digit stands one place lower.
+    /// Takes the next digit; returns false if the deciding digits are there already, so that this one is not kept.
     private mutating func appendSignificant(_ digit: UInt8) -> Bool {
         if digits.isEmpty, digit == 0 {
             // A leading zero is no digit of the number; after the point it still shifts what follows.

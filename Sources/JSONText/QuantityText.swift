@@ -9,7 +9,7 @@ struct QuantityText {
     private(set) var decimals = 0
     let unit: String
 
-    /// Nil if there are no digits, or more than 64 bits hold.
+    /// Nil if there are no digits, if 64 bits do not hold them, or if the text is too long.
     init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.longest else { return nil }

@@ -36,7 +36,6 @@ package struct TraceEntry {
         return [called, order]
     }
 
-    /// The entry that gives a thread its name.
     package static func name(ofThread thread: UInt64, of process: Int32, _ name: String) -> TraceEntry {
         var called = TraceEntry("thread_name", "M", process: process)
         called.thread = thread
@@ -69,7 +68,7 @@ package struct TraceEntry {
         text.append(UInt8(ascii: "}"))
     }
 
-    /// The number that a peer gives for a thread may be one that no thread can have.
+    /// Clamped, as a peer may give a number that no thread can have.
     private var tid: UInt32 { thread.map { UInt32(clamping: $0) } ?? UInt32(clamping: process) }
 
     private static func microseconds(_ nanoseconds: UInt64) -> String {

@@ -1,12 +1,12 @@
-// The C library has another name on each system, and locks lie below the module that hides such things.
+// The C library has another name on each system; `BridgePlatform`, which hides that elsewhere, imports this module.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
 import Darwin
 #endif
 
-/// What a thread waits for until another thread hands it over; no simulation sees this wait, as simulations are made of
-/// it.
+/// A thread waits for the baton until another thread hands it over; no simulation controls this wait, as simulations
+/// are built on it.
 ///
 /// `@unchecked Sendable` is sound: `isHere` is touched under the mutex only.
 package final class Baton: @unchecked Sendable {

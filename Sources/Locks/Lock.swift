@@ -1,6 +1,6 @@
 public import CLocks
 
-// The C library has another name on each system, and locks lie below the module that hides such things.
+// The C library has another name on each system; `BridgePlatform`, which hides that elsewhere, imports this module.
 #if canImport(Glibc)
 public import Glibc
 #elseif canImport(Darwin)
@@ -77,7 +77,7 @@ package final class Lock: @unchecked Sendable {
 
     // MARK: - What simulations are made of
 
-    /// Waits for the lock without the simulation that the thread may belong to.
+    /// Waits for the lock without asking the simulation that the thread may belong to.
     @inlinable
     package func lockReally() {
         let result = pthread_mutex_lock(mutex)

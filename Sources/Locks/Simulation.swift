@@ -4,7 +4,7 @@ public import CLocks
 /// system.
 ///
 /// Exactly one thread of a simulation runs at a time. A call may let other threads run first; it returns when it is
-/// this thread's turn again. The thread itself makes each call.
+/// this thread's turn again. Only the thread itself calls these members.
 @usableFromInline
 package protocol SimulatedThread: AnyObject, Sendable {
     /// Takes the lock.
@@ -58,8 +58,8 @@ package protocol SimulatedThread: AnyObject, Sendable {
 
 /// Tells threads that belong to a simulation from all other threads.
 ///
-/// A thread belongs to at most one simulation; a process may have any number. A process without a simulation pays a
-/// comparison for each look.
+/// A thread belongs to at most one simulation; a process may have any number. A process without a simulation pays one
+/// comparison for each check.
 @usableFromInline
 package enum Simulation {
     @usableFromInline static let slot = ThreadSpecific<Membership>()
@@ -103,8 +103,8 @@ package enum Simulation {
 
     /// Runs `body`, and in a simulation no other thread meanwhile.
     ///
-    /// For what a task's cancellation calls: Swift's runtime then holds a lock of its own. The cancelled task would
-    /// wait for that lock outside the simulation, while this thread waits for its turn.
+    /// For code that a task's cancellation calls: Swift's runtime then holds a lock of its own. The cancelled task
+    /// would wait for that lock outside the simulation, while this thread waits for its turn.
     package static func undivided(_ body: () -> Void) {
         if let thread { thread.undivided(body) } else { body() }
     }

@@ -1,4 +1,4 @@
-// The C library has another name on each system, and locks lie below the module that hides such things.
+// The C library has another name on each system; `BridgePlatform`, which hides that elsewhere, imports this module.
 #if canImport(Glibc)
 public import Glibc
 #elseif canImport(Darwin)
