@@ -1,6 +1,6 @@
 /// Decides what a client does about the link to its host: when it tries again, what it announces, and when it gives up.
 ///
-/// Pure: it takes what has happened, with the time, and gives what is to be done.
+/// Pure: takes what has happened, with the time, and returns what is to be done.
 struct AttachmentStateMachine: Sendable {
     enum Phase: Sendable, Hashable {
         /// The first attempt: the caller is told how it ends.
@@ -34,7 +34,7 @@ struct AttachmentStateMachine: Sendable {
     static let firstPause: UInt64 = 50_000_000
     static let longestPause: UInt64 = 5_000_000_000
 
-    /// - Parameter jitter: 0 to 1. It shortens a pause by up to half, so that the clients of a host do not all come at
+    /// - Parameter jitter: 0 to 1; shortens a pause by up to half, so that the clients of a host do not all come at
     ///   once.
     mutating func handle(_ input: Input, at now: UInt64, jitter: Double) -> [Action] {
         switch (input, phase) {

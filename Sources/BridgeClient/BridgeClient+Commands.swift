@@ -1,18 +1,18 @@
 public import BridgeControl
 import DomainEvents
 
-/// What a client can ask of the host itself: its status, and that it starts, stops, restarts and signals workers.
+/// What a client can ask of the host itself: its status, and to start, stop, restart and signal workers.
 ///
 /// A host answers only the clients that are attached to it, and its own process. Each command is done once or not at
-/// all: if the link ends while a command is on its way, the host does not do it when it arrives over the next link. A
-/// caller that is told that the link has ended therefore asks for the status.
+/// all: if the link ends while a command is on its way, the host does not carry it out when it arrives over the next
+/// link. A caller that gets `linkEnded` can ask for the status to learn whether the command was done.
 extension BridgeClient {
-    /// How the host and its workers are.
+    /// The status of the host and its workers.
     ///
     /// ```swift
     /// for worker in try await client.status().workers { print(worker.name, worker.state, worker.restarts) }
     /// ```
-    /// - Parameter limit: how long it waits for the answer.
+    /// - Parameter limit: how long this waits for the answer.
     /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled.
     public func status(within limit: Duration = .seconds(10)) async throws -> BridgeReport {
         try await ask(BridgeStatusRequested(), awaiting: BridgeStatusReported.self, within: limit).report
@@ -23,7 +23,7 @@ extension BridgeClient {
     ///
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
-    ///   - limit: how long this waits until it is ready; the command is not taken back after that.
+    ///   - limit: how long this waits until the worker is ready; the command is not taken back after that.
     /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if it was given up
     ///   or stopped before it was ready. `CancellationError` if the task is cancelled, which takes nothing back.
     public func restart(_ worker: String, within limit: Duration = .seconds(600)) async throws {
@@ -35,7 +35,7 @@ extension BridgeClient {
     ///
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
-    ///   - limit: how long this waits until it is ready; the command is not taken back after that.
+    ///   - limit: how long this waits until the worker is ready; the command is not taken back after that.
     /// - Returns: A sentence if the worker ran already; nil if it was started.
     /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if it was given up
     ///   or stopped before it was ready. `CancellationError` if the task is cancelled, which takes nothing back.
@@ -49,7 +49,7 @@ extension BridgeClient {
     /// A process that ends by the signal is started again as after a crash, and the crash counts.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
-    ///   - signal: the number of a signal that has a name, as the host's system has it.
+    ///   - signal: the number of a signal that has a name, on the host's system.
     ///   - limit: how long this waits for the answer.
     /// - Returns: A sentence that says to which process the signal went.
     /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker or signal, or if the
@@ -68,7 +68,7 @@ extension BridgeClient {
     /// `BridgeHost.stop(_:)` says what becomes of its events meanwhile.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
-    ///   - limit: how long this waits until it is down; the command is not taken back after that.
+    ///   - limit: how long this waits until the worker is down; the command is not taken back after that.
     /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if it was started
     ///   again meanwhile. `CancellationError` if the task is cancelled, which takes nothing back.
     public func stop(_ worker: String, within limit: Duration = .seconds(600)) async throws {
@@ -78,10 +78,9 @@ extension BridgeClient {
     /// Asks the program that has the host to stop everything and to end, and returns when the host has ended.
     ///
     /// `supervisor run` does so; another program does so if it subscribes to `BridgeStopRequested`. Afterwards the
-    /// client is no longer attached, and attaches again if another host comes; close the client if it is not to attach
-    /// again.
+    /// client is no longer attached, and attaches again when another host comes, unless the client is closed.
     /// - Parameter limit: how long this waits in all; the command is not taken back after that.
-    /// - Throws: ``BridgeClientError``: `refused` if the program does not do that. `CancellationError` if the task is
+    /// - Throws: ``BridgeClientError``: `refused` if the program does not subscribe. `CancellationError` if the task is
     ///   cancelled, which takes nothing back.
     public func stopHost(within limit: Duration = .seconds(600)) async throws {
         enum Step {
@@ -112,8 +111,8 @@ extension BridgeClient {
             while let step = try await group.next() {
                 switch step {
                 case .taken?: isTaken = true
-                // The host's goodbye may come before the receipt. Any other end says nothing of a command that was not
-                // acknowledged.
+                // The host's goodbye may come before the receipt. Any other end does not tell whether a command without
+                // a receipt was taken.
                 case .ended(let ended)? where isTaken || ended.isOrderly: return
                 case .ended(let ended)?: throw ended.error
                 case nil: throw CancellationError()
@@ -122,19 +121,19 @@ extension BridgeClient {
         }
     }
 
-    /// Asks the program that has the host to read its configuration again, and returns when the workers go by it.
+    /// Asks the program that has the host to read its configuration again, and returns when the workers run by it.
     ///
     /// `supervisor run` does so; another program does so if it subscribes to `ConfigurationReloadRequested` and
     /// answers.
     /// - Parameter limit: how long this waits for the answer; the command is not taken back after that.
     /// - Returns: What was done; a configuration that was not taken is no error.
-    /// - Throws: ``BridgeClientError``: `refused` if the program does not do that. `CancellationError` if the task is
+    /// - Throws: ``BridgeClientError``: `refused` if the program does not subscribe. `CancellationError` if the task is
     ///   cancelled, which takes nothing back.
     public func reload(within limit: Duration = .seconds(600)) async throws -> ReloadOutcome {
         try await ask(ConfigurationReloadRequested(), awaiting: ConfigurationReloaded.self, within: limit).outcome
     }
 
-    /// - Returns: What the host has to say of it.
+    /// - Returns: The host's remark about the command; nil for none.
     @discardableResult
     private func command(_ command: some DomainEvent, within limit: Duration) async throws -> String? {
         let answer = try await ask(command, awaiting: CommandAnswered.self, within: limit)
@@ -142,7 +141,7 @@ extension BridgeClient {
         throw BridgeClientError(.refused, "the host at \(core.path) refuses: \(refusal)")
     }
 
-    /// Ends when the link ends: an answer would come over that link, or never.
+    /// Sends a command and returns its answer; throws when the link ends, as the answer comes over that link or never.
     func ask<Command: DomainEvent, Answer: DomainEvent>(
         _ command: Command,
         awaiting answer: Answer.Type,

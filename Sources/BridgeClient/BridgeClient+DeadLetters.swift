@@ -1,6 +1,6 @@
 public import BridgeControl
 
-/// What a client can ask of the dead letters of the host.
+/// What a client can do with the dead letters of the host.
 ///
 /// Each command is done once or not at all, as all commands to a host are.
 extension BridgeClient {
@@ -42,11 +42,11 @@ extension BridgeClient {
 
     /// Has the host offer the event of a dead letter again, to the process that it was for.
     ///
-    /// The letter goes only if that process has taken the event. If the worker refuses the event again later, or
+    /// The letter is gone once that process has accepted the event. If the worker refuses the event again later, or
     /// crashes over it, the event is a dead letter again, under a new number.
     /// - Parameters:
     ///   - letter: the number of the letter.
-    ///   - limit: how long this waits for the answer: handlers of the host may have to return first. The command is not
+    ///   - limit: how long this waits for the answer; handlers of the host may have to return first. The command is not
     ///     taken back after that.
     /// - Returns: What the command came to; a letter that is not there, or was not taken, is no error.
     /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.

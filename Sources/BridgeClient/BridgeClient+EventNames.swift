@@ -1,14 +1,14 @@
 public import BridgeControl
 
-/// What a client can ask of the names of events that a host knows.
+/// What a client can ask about the names of events that a host knows.
 extension BridgeClient {
-    /// A host has room for no more names.
+    /// The most names that a host has room for.
     private static let mostNames = 65_536
 
     /// The events that the host and its workers want or publish, and the processes that do, in the order of the names'
     /// bytes.
     ///
-    /// A name that was never wanted by name, and that no specification lists, is not in the list. The host answers in
+    /// The list has the names that some process has wanted by name, or that a specification lists. The host answers in
     /// pieces: a name that comes or goes meanwhile may be there or not.
     /// - Parameter limit: how long this waits for each answer.
     /// - Throws: ``BridgeClientError``, also if the host lists names out of order; `CancellationError` if the task is

@@ -18,11 +18,11 @@ package import EventRouting
 /// own interest and its own outbox in the host.
 ///
 /// No supervisor watches a client, and nothing waits for it: a client that reads too slowly gets gaps, and a client
-/// that goes away is gone. When the host goes away, the client attaches again as soon as there is a host. ``HostLost``
-/// and ``HostRegained`` on the publisher say so, and what the client may have missed.
+/// that goes away is forgotten. When the host goes away, the client attaches again as soon as there is a host.
+/// ``HostLost`` and ``HostRegained`` on the publisher tell of both, and of what the client may have missed.
 ///
-/// Handlers of events from the host run on the thread that reads the link, unless they were subscribed elsewhere. All
-/// members may be used from any thread.
+/// Handlers of events from the host run on the thread that reads the link, unless they were subscribed elsewhere. Any
+/// thread may use all members.
 public final class BridgeClient: Sendable {
     let core: ClientCore
 
@@ -34,15 +34,15 @@ public final class BridgeClient: Sendable {
         core.abandon()
     }
 
-    /// Connects to the control socket of a host; returns when the host has accepted the client and said which events it
-    /// wants.
+    /// Connects to the control socket of a host; returns when the host has accepted the client and said which events
+    /// the host wants.
     ///
-    /// Before this returns, the client asks the host for all events that were subscribed to before.
+    /// Before this returns, the client asks the host for all events that its publisher had subscribers for at the call.
     /// - Parameters:
-    ///   - path: counts from the working directory if it does not begin with a slash.
+    ///   - path: the socket's path, from the working directory if it does not begin with a slash.
     ///   - publisher: the client carries its events. At most one client at a time uses it.
     ///   - name: what the client calls itself, for people; the host gives it a name of its own.
-    /// - Throws: ``BridgeClientError``. There is no second attempt at the first connection.
+    /// - Throws: ``BridgeClientError``. A first connection that fails is not tried again.
     public static func connect(
         to path: String,
         publisher: EventPublisher,
@@ -56,7 +56,7 @@ public final class BridgeClient: Sendable {
     ///   - watchedNames: further events that the client asks for, reports among them, even without a subscriber here.
     ///   - way: connects to the host; nil for the socket at `path`.
     ///   - tap: sees every event that passes.
-    ///   - gapTap: is told of events that did not come, in their place.
+    ///   - gapTap: is told of events that did not come, at the place where they would have come.
     package static func connect(
         to path: String,
         publisher: EventPublisher,
@@ -96,13 +96,13 @@ public final class BridgeClient: Sendable {
     /// It may change when the client attaches again.
     public var name: String? { core.name }
 
-    /// Whether the host has accepted this client and the link lives.
+    /// Whether the host has accepted this client and the link has not ended.
     public var isAttached: Bool { core.name != nil }
 
     /// The names of all events that the host has asked for by name, for itself and its other peers, in order.
     package var namesWantedByHost: [String] { core.namesWantedByHost }
 
-    /// The identity that an event which was published here has in the host and all others; nil while not attached.
+    /// The identity by which other processes know an event that was published here; nil while not attached.
     package func idElsewhere(of id: EventID) -> EventID? { core.idElsewhere(of: id) }
 
     /// Publishes an event from its encoded form, whose type this process does not know, and waits as
@@ -118,11 +118,11 @@ public final class BridgeClient: Sendable {
         try await core.deliver(name: name, payload: payload, context: context, within: limit)
     }
 
-    /// Lets what is on its way arrive, says goodbye and returns when the link has ended.
+    /// Lets events that are on their way arrive, says goodbye, and returns when the link has ended.
     ///
     /// Afterwards the client carries no events.
     ///
-    /// - Parameter limit: how long this waits at most for what is on its way.
+    /// - Parameter limit: how long this waits at most for events that are on their way.
     public func close(drainingWithin limit: Duration = .seconds(2)) async {
         await core.close(within: limit)
     }

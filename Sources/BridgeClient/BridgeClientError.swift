@@ -11,13 +11,13 @@ public import Foundation
 public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// No process listens at the path, or this user may not go there.
+        /// No process listens at the path, or this user has no access to it.
         case unreachable
-        /// Another user listens there.
+        /// A process of another user listens there.
         case notTrusted
         /// The host does not accept this client: they have no version of the protocol in common.
         case rejected
-        /// So many processes are attached, or about to be, that there is no room for this one; it may try again.
+        /// As many processes as possible are attached, or about to be; this one may try again.
         case crowded
         /// The host said nothing in time.
         case timedOut
@@ -37,10 +37,10 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
     /// What went wrong, in a sentence.
     public let description: String
 
-    /// How the host was, if it has told.
+    /// The host's status, if it has sent that with a rejection.
     ///
-    /// A client can still look at a host with which it has no version of the protocol in common. What this library does
-    /// not know of the report is left out. Only with ``Code/rejected``.
+    /// A client can thus look at a host with which it has no version of the protocol in common. The report leaves out
+    /// what this library does not know. Only with ``Code/rejected``.
     public let report: BridgeReport?
 
     package init(_ code: Code, _ description: String, report: BridgeReport? = nil) {

@@ -9,7 +9,7 @@ import Locks
 
 /// A client's side of its links: connecting, the handshake, signs of life, and attaching again.
 ///
-/// It has one router and one peer for its life, and a link for each connection: what a link had not delivered lies in
+/// It has one router and one peer for its life, and a link for each connection. What a link had not delivered goes into
 /// the next link.
 final class ClientCore: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
@@ -27,25 +27,25 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private var machine = AttachmentStateMachine()
     private var connecting: CheckedContinuation<BridgeClientError?, Never>?
     private var closing: [CheckedContinuation<Void, Never>] = []
-    /// The link that is connected, or is connecting; nil in between.
+    /// The link that is connected or connecting; nil in between.
     private var current: Link?
     /// The stream of the current link: closing it ends the link, and the link then reports its end.
     private var stream: (any ByteStream)?
     private var ownName: String?
     private var hostIncarnation: UInt64 = 0
-    /// The host tells this connection's events by it from those of other connections of the same name.
+    /// Tells the events of this connection from those of other connections of the same name.
     private var ownIncarnation: UInt64 = 0
     private var isRouting = false
     /// Whether the host has said over the current link what it wants.
     private var isAttached = false
     private var lastEvent: EventID?
-    /// Why the current link is at its end, where the link itself cannot tell.
+    /// Why the current link ends, if the link itself does not know.
     private var fault: BridgeClientError?
     /// The callers that wait for the end of the current link.
     private var endWatchers: [UInt64: AsyncStream<EndedLink>.Continuation] = [:]
     private var lastWatcher: UInt64 = 0
 
-    /// Each client reports these about itself, and would take another client's report for its own.
+    /// Each client reports these about itself: another client's report must not be taken for its own.
     private static let ownReports = EventName.set([HostLost.eventName, HostRegained.eventName])
 
     /// How long the host may take to answer a hello.
@@ -90,7 +90,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
     }
 
-    /// The host calls itself by this name, as a publisher without a given name does; receipts must tell the two apart.
+    /// The host's own name, which a publisher without a given name has too; receipts must tell the two apart.
     private static let hostName = "host"
 
     private static func peerName(beside own: String) -> String { own == hostName ? "attached host" : hostName }
@@ -125,7 +125,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         await router.reports.passed()
     }
 
-    /// Brings the end of the present link, and then ends.
+    /// Yields the end of the present link, and then finishes.
     ///
     /// - Throws: If there is no link: a command would then lie in the outbox, and be done when its caller no longer
     ///   expects it.
@@ -148,7 +148,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private func sayGoodbye(over link: Link) {
         handle(.closed)
         link.finish(reason: .shutdown, text: "the client was closed")
-        // A host that reads nothing does not keep the client.
+        // A host that reads nothing must not hold up the client.
         poller.schedule(after: 100_000_000) { [weak self] in self?.endStream(of: link) }
     }
 
@@ -169,7 +169,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         if wasRouting { router.stop() }
     }
 
-    /// The link then ends by itself; closing it would let events slip into the next link while this one is still read.
+    /// The link then ends by itself; closing it would let events into the next link while this one is still read.
     private func endStream(of link: Link) {
         lock.withLock { current === link ? stream : nil }?.close()
     }
@@ -204,7 +204,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             let stream = try way.connect(on: poller)
             let link = peer.link
             let isClosed = lock.withLock {
-                // Closed while the socket was connected.
+                // The client was closed while the socket was being connected.
                 guard machine.phase != .ended else { return true }
                 (current, self.stream, fault) = (link, stream, nil)
                 return false
@@ -216,8 +216,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
                 lock.withLock { (current, self.stream) = (nil, nil) }
                 throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
             }
-            // Sent once there is a thread to read the answer, as the next attempt may use the same link. A host says
-            // nothing before the hello.
+            // Sent once a thread reads the link. Without a thread the next attempt uses the same link, which must then
+            // hold no hello yet. A host sends nothing before the hello.
             link.send(.hello(hello))
             poller.schedule(after: Self.handshakeTime) { [weak self] in self?.handshakeIsOver(link) }
         } catch {
@@ -314,7 +314,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private func welcomed(_ welcome: Welcome, over link: Link) throws {
         guard let name = welcome.name else { throw LinkViolation("the host gave this client no name") }
         let begins: Bool? = lock.withLock {
-            // Closed meanwhile: the router has been stopped, or is no longer needed.
+            // The client was closed meanwhile: the router has been stopped, or is no longer needed.
             guard machine.phase != .ended else { return nil }
             (ownName, hostIncarnation) = (name, welcome.hostIncarnation)
             ownIncarnation = welcome.workerIncarnation
@@ -332,7 +332,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
         router.othersKnowEvents(as: EventSource(origin: name, incarnation: welcome.workerIncarnation))
         if begins { router.add(peer) }
-        // The host is taken to want what it wanted before the link ended, until it says otherwise; that lies in the
+        // Until the host says what it wants, the names that it wanted over the last link count; their events lie in the
         // outbox.
         router.announceInterest(to: peer, over: link, keepsWishes: true)
         if begins { router.start() }
@@ -340,9 +340,9 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     }
 
     private func rejected(_ reject: Reject, over link: Link) {
-        // Too many clients now need not be too many later.
+        // A host that is full now may have room later.
         let code: BridgeClientError.Code = reject.reason == Reject.Reason.limit.rawValue ? .crowded : .rejected
-        // A report that cannot be read is of a protocol version that has changed the report as well.
+        // A report that cannot be read has the form of another protocol version.
         let report = reject.report.flatMap { try? CBORDecoder().decode(BridgeReport.self, from: $0) }
         let sentence = "the host at \(path) does not accept this client: \(reject.text)"
         lock.withLock { fault = BridgeClientError(code, sentence, report: report) }
@@ -362,7 +362,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         router.reports.whenPassed { link.send(.ready) }
     }
 
-    /// From the poller's thread, which no handler can block.
+    /// Runs on the poller's thread, which no handler can block.
     private func beat(every milliseconds: UInt64, over link: Link) {
         guard milliseconds > 0 else { return }
         poller.schedule(after: milliseconds * 1_000_000) { [weak self] in
@@ -375,7 +375,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     // MARK: - The end
 
     func linkEnded(_ link: Link, _ end: LinkEnd) {
-        // First of all: events that come from now on go to the next link, behind what this one has left.
+        // First: events that come from now on go to the next link, behind those that this one has left.
         peer.renew(after: link)
         typealias Ended = (
             fault: BridgeClientError?, waiters: [CheckedContinuation<Void, Never>],

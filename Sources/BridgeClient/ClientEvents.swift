@@ -2,8 +2,8 @@ public import DomainEvents
 
 /// The link of a client to its host has ended.
 ///
-/// The client attaches again by itself, unless ``isFinal`` is true. Until then what it publishes for others waits in
-/// its outbox, up to its limits.
+/// The client attaches again by itself, unless ``isFinal`` is true. Until then events that it publishes for others wait
+/// in its outbox, up to its limits.
 public struct HostLost: DomainEvent, SelfReport {
     /// The host's control socket.
     public let path: String
@@ -15,18 +15,18 @@ public struct HostLost: DomainEvent, SelfReport {
 
 /// A client is attached again, after its link to the host had ended.
 ///
-/// Events that were published in between have not come, and will not: the host did not keep them for this client. How
-/// many there were is not known. A program that shows a state asks for it anew.
+/// Events that were published in between have not come, and will not: the host did not keep them for this client. Their
+/// number is not known. A program that shows a state has to ask for it anew.
 public struct HostRegained: DomainEvent, SelfReport {
     /// The host's control socket.
     public let path: String
     /// The host's name for this client now.
     public let client: String
-    /// Whether the host is the same start as before; if not, its workers have begun anew too.
+    /// Whether the host is the same start as before; if not, its workers are new too.
     public let isSameHost: Bool
     /// For how long there was no link, in milliseconds.
     public let awayMilliseconds: UInt64
-    /// The names of the events that are subscribed to here: the client may have missed some of these events.
+    /// The names that are subscribed to here: the client may have missed events of these names.
     public let mayHaveMissed: [String]
     /// The identity of the last event that had come before, as `EventID.description` spells it; nil if none had.
     public let lastEvent: String?

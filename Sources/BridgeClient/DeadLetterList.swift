@@ -1,18 +1,18 @@
 import BridgeControl
 
-/// Puts the answers of a host to ``DeadLettersRequested`` together to one list.
+/// Puts a host's answers to ``DeadLettersRequested`` together into one list.
 struct DeadLetterList {
-    /// A host can be configured to keep no more letters.
+    /// The most letters that `supervisor` can be configured to keep.
     static let most = 1_000_000
 
     private(set) var letters: [DeadLetterReport] = []
     private(set) var isComplete = false
 
-    /// The number behind which the next answer has to continue.
+    /// The number behind which the next answer must begin.
     var last: UInt64 { letters.last?.letter ?? 0 }
 
-    /// - Returns: Whether the answer continues where the one before ended, within all bounds; otherwise nothing is
-    ///   appended.
+    /// - Returns: Whether the answer begins behind the last number, is in order and within all bounds; otherwise
+    ///   nothing is appended.
     mutating func append(_ answer: DeadLettersReported) -> Bool {
         let numbers = [last] + answer.letters.map(\.letter)
         guard answer.letters.count <= DeadLettersReported.mostLetters,

@@ -8,7 +8,7 @@ package protocol WayToHost: Sendable {
     func connect(on poller: Poller) throws(BridgeClientError) -> any ByteStream
 }
 
-/// The way to a host's control socket: to the right one, and without waiting.
+/// Connects to a host's control socket without waiting, and checks which user serves the socket.
 struct HostSocket: WayToHost {
     let path: String
 
@@ -31,7 +31,7 @@ struct HostSocket: WayToHost {
             }
             throw BridgeClientError(.unreachable, "no host is to be had at \(path): \(error)")
         }
-        // The events are for this user's host, and not for another user that has put a socket there. The superuser can
+        // Only this user's host may get the events, not another user that has put a socket there. The superuser can
         // read them anyway.
         guard user == CurrentProcess.user || user == Self.superuser else {
             throw BridgeClientError(.notTrusted, "the socket \(path) is served by user \(user)")

@@ -1,4 +1,4 @@
-/// How a host and its workers are, at one moment.
+/// The status of a host and its workers, at one moment.
 ///
 /// The host reads the counts one after the other while events pass: sums may be off by what has passed meanwhile.
 public struct BridgeReport: Sendable, Hashable, Codable {
@@ -10,9 +10,9 @@ public struct BridgeReport: Sendable, Hashable, Codable {
     public var protocolVersion: UInt64
     /// The time since its start, in milliseconds, by a clock that stands still while the machine sleeps.
     public var uptimeMilliseconds: UInt64
-    /// Whether the host is at its end and takes nothing new.
+    /// Whether the host is stopping and takes nothing new.
     public var isStopping: Bool
-    /// How much memory of its process lies in RAM, in bytes; nil where that is not known.
+    /// How much memory of the host's process lies in RAM, in bytes; nil where that is not known.
     public var residentBytes: UInt64?
     /// The workers, in the order of their specifications.
     public var workers: [WorkerReport]
@@ -42,7 +42,7 @@ public struct BridgeReport: Sendable, Hashable, Codable {
 }
 
 extension BridgeReport {
-    /// What a command about a worker can name: the workers, and the pools that they belong to.
+    /// The names that a command about a worker can have: those of the workers, and of the pools that they belong to.
     public var workerNames: [String] {
         var names: [String] = []
         var pools: Set<String> = []
@@ -64,9 +64,9 @@ public struct ClientReport: Sendable, Hashable, Codable {
     public var pid: Int32
     /// The number of the client's user; nil from a host that does not say.
     public var user: UInt32?
-    /// How many events wait for it or are on their way.
+    /// How many events wait for the client or are on their way to it.
     public var outboxEvents: Int
-    /// How many events its overflow policy has dropped.
+    /// How many events the client's overflow policy has dropped.
     public var dropped: UInt64
 
     /// Makes a report.

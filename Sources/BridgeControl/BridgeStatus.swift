@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// The sender wants to know how a host and its workers are.
+/// Asks a host for its own status and that of its workers.
 ///
 /// The host answers each with a ``BridgeStatusReported``, which only the sender gets. Ask with `request`, or with
 /// `BridgeClient.status(within:)`.
@@ -11,7 +11,7 @@ public struct BridgeStatusRequested: DomainEvent, SelfReport, Hashable {
 
 /// The answer of a host to a ``BridgeStatusRequested``.
 public struct BridgeStatusReported: DomainEvent, SelfReport, Hashable {
-    /// How the host and its workers are.
+    /// The status of the host and its workers.
     public let report: BridgeReport
 
     /// Makes the answer.

@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// A worker is to finish what it has and to stay down until its restart is requested.
+/// Asks a host to stop a worker, which finishes what it has and stays down until its restart is requested.
 ///
 /// The host answers with a ``CommandAnswered`` when the worker is down.
 public struct WorkerStopRequested: DomainEvent, SelfReport, Hashable {
@@ -13,7 +13,7 @@ public struct WorkerStopRequested: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// A worker that is down is to be started, with its failures forgotten; a running worker is left alone.
+/// Asks a host to start a worker that is down, with its failures forgotten; a running worker is left alone.
 ///
 /// The host answers with a ``CommandAnswered`` when the worker is ready, or has come to rest before it was ready.
 public struct WorkerStartRequested: DomainEvent, SelfReport, Hashable {
@@ -26,14 +26,14 @@ public struct WorkerStartRequested: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// The process of a worker is to be sent a signal.
+/// Asks a host to send a signal to the process of a worker.
 ///
-/// The host answers with a ``CommandAnswered`` when the signal was sent. It does not wait for what the process makes of
-/// it. If the process ends by it, that counts as a crash of the worker.
+/// The host answers with a ``CommandAnswered`` when the signal was sent, and does not wait for its effect. If the
+/// signal ends the process, that counts as a crash of the worker.
 public struct WorkerSignalRequested: DomainEvent, SelfReport, Hashable {
     /// The name of a worker, of a pool, or of one of its members.
     public let worker: String
-    /// The number of the signal, as the host's system has it.
+    /// The number of the signal on the host's system.
     public let signal: Int32
 
     /// Makes the command.
@@ -43,7 +43,7 @@ public struct WorkerSignalRequested: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// A worker is to be started anew, with its failures forgotten; a running worker is stopped first.
+/// Asks a host to start a worker anew, with its failures forgotten; a running worker is stopped first.
 ///
 /// The host answers with a ``CommandAnswered`` when the worker is ready, or has come to rest before it was ready.
 public struct WorkerRestartRequested: DomainEvent, SelfReport, Hashable {
@@ -56,10 +56,10 @@ public struct WorkerRestartRequested: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// The program that has the host is to stop everything and to end.
+/// Asks the program that has the host to stop everything and to end.
 ///
-/// The host itself does nothing about it: the program that contains it subscribes to this event, as `supervisor run`
-/// does. Where nothing subscribes, `deliver` tells the sender so. No event answers it; the end of the link is the
+/// The host itself does nothing about this event: the program that contains it subscribes, as `supervisor run` does.
+/// Where nothing subscribes, `deliver` tells the sender so. No event answers the command; the end of the link is the
 /// answer.
 public struct BridgeStopRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the command.
@@ -72,8 +72,8 @@ public struct BridgeStopRequested: DomainEvent, SelfReport, Hashable {
 public struct CommandAnswered: DomainEvent, SelfReport, Hashable {
     /// Why the command was not done, or has failed, as a sentence; nil if it is done.
     public let refusal: String?
-    /// A sentence about a command that is done: that the worker ran already, or to which process a signal went; nil for
-    /// nothing.
+    /// A sentence about a command that is done, such as that the worker ran already, or to which process a signal went;
+    /// nil for none.
     public let remark: String?
 
     /// Makes the answer.

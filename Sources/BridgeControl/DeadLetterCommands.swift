@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// A host is to list its dead letters.
+/// Asks a host to list its dead letters.
 ///
 /// The host answers with a ``DeadLettersReported`` of the oldest letters behind ``after``.
 public struct DeadLettersRequested: DomainEvent, SelfReport, Hashable {
@@ -26,7 +26,7 @@ public struct DeadLettersReported: DomainEvent, SelfReport, Hashable {
 
     /// Letters without their payloads, in the order of their numbers.
     public let letters: [DeadLetterReport]
-    /// Whether no further letter of those that were asked for comes behind these.
+    /// Whether these are the last of the letters that were asked for.
     public let isComplete: Bool
 
     /// Makes the answer.
@@ -36,7 +36,7 @@ public struct DeadLettersReported: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// A host is to show one dead letter, with its payload.
+/// Asks a host to show one dead letter, with its payload.
 ///
 /// The host answers with a ``DeadLetterReported``.
 public struct DeadLetterRequested: DomainEvent, SelfReport, Hashable {
@@ -60,7 +60,7 @@ public struct DeadLetterReported: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// A host is to offer the event of a dead letter again, to the process that it was for.
+/// Asks a host to offer the event of a dead letter again, to the process that it was for.
 ///
 /// The host answers with a ``DeadLetterSettled``.
 public struct DeadLetterRedeliveryRequested: DomainEvent, SelfReport, Hashable {
@@ -73,7 +73,7 @@ public struct DeadLetterRedeliveryRequested: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// A host is to throw a dead letter away.
+/// Asks a host to throw a dead letter away.
 ///
 /// The host answers with a ``DeadLetterSettled``.
 public struct DeadLetterDiscardRequested: DomainEvent, SelfReport, Hashable {

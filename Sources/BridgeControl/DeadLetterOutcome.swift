@@ -2,14 +2,14 @@
 public struct DeadLetterOutcome: Sendable, Hashable, Codable {
     /// The kinds of outcomes.
     public enum Kind: String, Sendable, Hashable, Codable {
-        /// The process that the event was for has taken it, and has not handled it yet; the letter is gone.
+        /// The process that the event was for has accepted the event, and not handled it yet; the letter is gone.
         case accepted
         /// The handlers of the host have returned; the letter is gone.
         case handled
         /// The letter was thrown away, and its event with it.
         case discarded
-        /// The event was not taken, or was refused again: it is still a dead letter, or is one again under a new
-        /// number.
+        /// The event was not taken, and is still this dead letter; or it was refused again, and is a dead letter under
+        /// a new number.
         case refused
         /// There is no letter of that number.
         case unknown
@@ -19,9 +19,9 @@ public struct DeadLetterOutcome: Sendable, Hashable, Codable {
     public var letter: UInt64
     /// The kind of outcome.
     public var kind: Kind
-    /// The process that the event was for: a worker, or `host`; nil where nothing is known of the letter.
+    /// The process that the event was for: a worker, or `host`; nil if the host knows nothing of the letter.
     public var worker: String?
-    /// Why it was refused, as a sentence; nil if it was not.
+    /// Why the event was refused, as a sentence; nil if it was not.
     public var refusal: String?
 
     /// Makes an outcome.

@@ -2,7 +2,7 @@
 public struct DeadLetterReport: Sendable, Hashable, Codable {
     /// A report has at most this many reasons, the latest ones.
     public static let mostReasons = 16
-    /// A report leaves out a payload of more bytes.
+    /// A report leaves out a payload that has more bytes than this.
     public static let mostPayloadBytes = 64 << 10
 
     /// The number of the letter, by which it is shown, redelivered and discarded; each host numbers its letters anew.
@@ -17,7 +17,7 @@ public struct DeadLetterReport: Sendable, Hashable, Codable {
     ///
     /// A later version may have further ones.
     public var cause: String
-    /// Why, in words, oldest first: the latest ``mostReasons``.
+    /// The reasons in words, oldest first: the latest ``mostReasons``.
     public var reasons: [String]
     /// How often the event was delivered to the process.
     public var attempts: Int

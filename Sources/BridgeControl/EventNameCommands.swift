@@ -1,10 +1,10 @@
 public import DomainEvents
 
-/// A host is to list the names of events that it knows, with the processes that want and publish them.
+/// Asks a host for the names of events that it knows, with the processes that want and publish them.
 ///
 /// The host answers with an ``EventNamesReported`` of the first names behind ``after``.
 public struct EventNamesRequested: DomainEvent, SelfReport, Hashable {
-    /// Only names whose bytes come behind this one's; empty for all.
+    /// Only names that come behind this one in the order of bytes; empty for all.
     public let after: String
 
     /// Makes the question.
@@ -20,7 +20,7 @@ public struct EventNamesReported: DomainEvent, SelfReport, Hashable {
 
     /// The names, in the order of their bytes.
     public let names: [EventNameReport]
-    /// Whether no name comes behind these.
+    /// Whether these are the last names.
     public let isComplete: Bool
 
     /// Makes the answer.

@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// A host is to list the last lines that a worker has printed.
+/// Asks a host for the last lines that a worker has printed.
 ///
 /// The host answers with a ``WorkerOutputReported`` of the oldest lines behind ``after``.
 public struct WorkerOutputRequested: DomainEvent, SelfReport, Hashable {
@@ -23,9 +23,9 @@ public struct WorkerOutputReported: DomainEvent, SelfReport, Hashable {
 
     /// The lines, in the order in which the host has read them.
     public let lines: [OutputLine]
-    /// Whether no line stands behind these yet.
+    /// Whether these are the last lines so far.
     public let isComplete: Bool
-    /// Whether the host had forgotten lines behind ``WorkerOutputRequested/after`` before the question came.
+    /// Whether the host had forgotten lines behind ``WorkerOutputRequested/after`` by then; false if that is 0.
     public let hasMissed: Bool
     /// Why there is no answer, as a sentence; nil if there is one.
     public let refusal: String?

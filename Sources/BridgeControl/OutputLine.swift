@@ -4,7 +4,7 @@ public struct OutputLine: Sendable, Hashable, Codable {
     public var number: UInt64
     /// The name of the worker; in a pool, of the member.
     public var worker: String
-    /// Whether it was printed on standard error.
+    /// Whether the worker printed the line on standard error.
     public var isError: Bool
     /// When the host read it, in nanoseconds since 1970-01-01 00:00 UTC.
     public var nanosecondsSinceEpoch: UInt64

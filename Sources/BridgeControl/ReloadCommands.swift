@@ -1,10 +1,10 @@
 public import DomainEvents
 
-/// The program that has the host is to read its configuration again, and to bring the workers to what it says.
+/// Asks the program that has the host to read its configuration again, and to bring the workers to what it says.
 ///
-/// The host itself knows no configuration. The program that contains it subscribes to this event, as `supervisor run`
-/// does, and answers with a ``ConfigurationReloaded`` that was caused by it. Where no program subscribes, `request`
-/// tells the sender so.
+/// The host itself has no configuration. The program that contains it subscribes to this event, as `supervisor run`
+/// does, and answers with a ``ConfigurationReloaded`` that has this event as its cause. Where no program subscribes,
+/// `request` tells the sender so.
 public struct ConfigurationReloadRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the command.
     public init() {}

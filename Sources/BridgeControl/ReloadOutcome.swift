@@ -2,14 +2,14 @@
 public struct ReloadOutcome: Sendable, Hashable, Codable {
     /// The kinds of outcomes.
     public enum Kind: String, Sendable, Hashable, Codable {
-        /// The workers go by the configuration as it is now.
+        /// The workers run by the new configuration.
         case taken
-        /// The configuration has mistakes, or changes what cannot change; the workers go on with the configuration from
+        /// The configuration has mistakes, or changes what cannot change; the workers run by the configuration from
         /// before.
         case mistaken
-        /// The configuration cannot be read; the workers go on with the configuration from before.
+        /// The configuration cannot be read; the workers run by the configuration from before.
         case unreadable
-        /// The program does not reload now; the workers go on with the configuration from before.
+        /// The program does not reload now; the workers run by the configuration from before.
         case refused
     }
 
@@ -22,11 +22,11 @@ public struct ReloadOutcome: Sendable, Hashable, Codable {
     public var started: [String]
     /// The workers that are gone.
     public var stopped: [String]
-    /// The workers that go by another specification now.
+    /// The workers that run by another specification now.
     public var replaced: [String]
     /// The workers that were left alone.
     public var unchanged: [String]
-    /// What has not come about, if the configuration was taken; otherwise why it was not taken.
+    /// What has failed, if the configuration was taken; otherwise why it was not taken.
     ///
     /// Each sentence names its worker, or the file with line, column or key.
     public var sentences: [String]

@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// How one worker is.
+/// The status of one worker.
 public struct WorkerReport: Sendable, Hashable, Codable {
     /// Its name.
     public var name: String
@@ -17,25 +17,25 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     ///
     /// If the process has ended, it may be `killed by SIGKILL (9); waits for a handler of BoxProvisioned`.
     public var detail: String?
-    /// How often it was started: the number of its present or last start.
+    /// How often the worker was started: the number of its present or last start.
     public var starts: Int
     /// How often it was started again without a request.
     public var restarts: Int
-    /// For how long its process has been there, in milliseconds; nil if there is none.
+    /// How long the worker's process has run, in milliseconds; nil if there is none.
     public var uptimeMilliseconds: UInt64?
-    /// How its last process ended, as a phrase that goes on from the name: `killed by SIGKILL (9)`; nil if none has.
+    /// How its last process ended, as a phrase that follows the name: `killed by SIGKILL (9)`; nil if none has.
     public var lastExit: String?
-    /// How often it has broken the protocol or a limit.
+    /// How often the worker has broken the protocol or a limit.
     public var violations: UInt64
-    /// How much memory of its process lies in RAM, in bytes; nil if there is no process, or that is not known.
+    /// How much memory of the worker's process lies in RAM, in bytes; nil without a process, or if that is not known.
     public var residentBytes: UInt64?
-    /// What the system lacks of its box, each as a sentence; nil if nothing, or from a host that does not say.
+    /// What the system lacks of its box, each as a sentence; nil for nothing, or from a host that does not say.
     public var missingFromBox: [String]?
-    /// How long it takes to settle an event, from a sample; nil from a host that does not say.
+    /// How long the worker takes to settle an event, from a sample; nil from a host that does not say.
     public var settling: DurationHistogram?
-    /// The events to it; those of ``EventTotals/waiting`` lie in its outbox in the host.
+    /// The events to the worker; those of ``EventTotals/waiting`` lie in its outbox in the host.
     public var sent: EventTotals
-    /// The events from it.
+    /// The events from the worker.
     public var received: EventTotals
 
     /// Makes a report.
@@ -107,7 +107,7 @@ public struct EventTotals: Sendable, Hashable, Codable {
     /// All 0.
     public init() {}
 
-    /// Events that were taken and need no attention any more.
+    /// Events that were accepted and no longer wait, whatever became of them.
     public var settled: UInt64 {
         let open = rejected.addingReportingOverflow(waiting)
         return open.overflow || open.partialValue > offered ? 0 : offered - open.partialValue

@@ -68,7 +68,7 @@ public enum BridgeWorker {
 
     private static func takeSession() throws -> ProcessSession {
         let inherited = try InheritedLink.take()
-        // What the program prints is read as it comes, and is not lost if it crashes.
+        // The program's output leaves line by line, so that a crash loses none of it.
         CurrentProcess.printByLine()
         return try ProcessSession(inherited)
     }

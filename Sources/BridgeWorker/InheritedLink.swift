@@ -3,8 +3,8 @@ import BridgePlatform
 /// What the supervisor has put into a worker's environment: the descriptors of link, outbox and shelf, and the worker's
 /// name and cookie.
 ///
-/// The worker reads it once, before anything else runs, and erases it, so that programs which the worker starts do not
-/// take it for theirs.
+/// The worker reads these variables once, before anything else runs, and erases them, so that a program which the
+/// worker starts does not take them for its own.
 struct InheritedLink: ~Copyable {
     enum Variable {
         static let descriptor = "EVENT_BRIDGE_FD"
@@ -58,8 +58,8 @@ struct InheritedLink: ~Copyable {
         )
     }
 
-    /// A worker can do without it: then what it has published and not sent dies with it, and large events come over the
-    /// link.
+    /// Nil if there is none: then what the worker has published and not sent dies with it, and large events come over
+    /// the link.
     private static func takeMemory(_ variable: String) -> MemoryFile? {
         guard let number = CurrentProcess.environment(variable).flatMap({ CInt($0) }), number > 2,
             (try? FileDescriptor.setCloseOnExec(number)) != nil

@@ -17,7 +17,7 @@ struct ProcessSession: Sendable {
     init(_ inherited: consuming InheritedLink) throws {
         let poller = try Poller(name: "bridge")
         let parent = CurrentProcess.parentIdentifier
-        // The portable sign that the host is gone is the end of the link. The poller sees it even if a handler blocks
+        // The portable sign that the host is gone is the end of the link. The poller sees that even if a handler blocks
         // the reading thread. The kernel's own signal comes on top: it also ends a worker that is stopped.
         if try ParentDeathSignal.arm(Self.killSignal, expectedParent: parent) == .parentIsGone {
             CurrentProcess.exitImmediately(0)
@@ -31,8 +31,8 @@ struct ProcessSession: Sendable {
     }
 
     func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
-        // Kept for the life of the process: until it ends, its threads may publish, and what the session has accepted
-        // arrives.
+        // Kept for the life of the process: until the end its threads may publish, and events that the session has
+        // accepted still arrive.
         _ = Unmanaged.passRetained(session)
         try await session.run(over: stream, body)
     }

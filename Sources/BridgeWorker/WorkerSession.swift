@@ -34,7 +34,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private var isReady = false
     /// Whether the worker's body has said that it is ready.
     private var wantsReadiness = false
-    /// How many holds keep it from being ready all the same.
+    /// How many holds keep the worker from being ready all the same.
     var holds = 0
     private var isDraining = false
     private var handshake: Result<EventPublisher, WorkerError>?
@@ -42,7 +42,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private var end: End?
     private var endWaiters: [CheckedContinuation<End, Never>] = []
 
-    /// - Parameter tap: is told of what arrives and of what leaves, for a caller that watches.
+    /// - Parameter tap: sees what arrives and what leaves, for a caller that watches.
     package init(
         name: String,
         cookie: String,
@@ -72,8 +72,8 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
 
     // MARK: - Life
 
-    /// Introduces the worker over `stream`; returns its publisher when the host has welcomed it and said which events
-    /// it wants.
+    /// Introduces the worker over `stream`; returns its publisher when the host has welcomed the worker and said which
+    /// events the host wants.
     package func begin(over stream: any ByteStream) async throws -> EventPublisher {
         link.queue(
             .hello(
@@ -99,7 +99,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         return try outcome.get()
     }
 
-    /// Says that the worker has subscribed to what it needs: events come from now on.
+    /// Says that the worker has subscribed to what it needs: the host sends events from now on.
     package func becomeReady() {
         let isReadyNow = lock.withLock {
             wantsReadiness = true
@@ -108,7 +108,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         if isReadyNow { link.send(.ready) }
     }
 
-    /// Whether the worker has become ready just now, which the caller then says; called with the lock held.
+    /// Makes the worker ready if it now can be; if so, the caller tells the host; called with the lock held.
     func takeReadiness() -> Bool {
         guard wantsReadiness, holds == 0, !isReady else { return false }
         isReady = true
@@ -126,7 +126,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         }
     }
 
-    /// Reports are told first: the process may end with this.
+    /// Reports are delivered first, as the process may end as soon as the waiters go on.
     private static func tell(_ end: End, _ waiters: [CheckedContinuation<End, Never>], behind router: EventRouter?) {
         let tell: @Sendable () -> Void = { for waiter in waiters { waiter.resume(returning: end) } }
         if let router { router.whenReported(tell) } else { tell() }
@@ -165,7 +165,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             let (router, peer) = lock.withLock { (self.router, self.peer) }
             guard let router, let peer else { return }
             try router.interestReceived(interest, from: peer, over: link)
-            // The handshake ends only now: earlier, what the worker publishes would reach no other process.
+            // The handshake ends only now: earlier, an event that the worker publishes would reach no other process.
             finishHandshake(.success(router.publisher))
         case .receipt(let receipt): lock.withLock { self.router }?.receiptReceived(receipt, over: link)
         case .drain: drain()
@@ -263,7 +263,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
 
     // MARK: - Signs of life
 
-    /// From the poller's thread, which no handler can block.
+    /// Runs on the poller's thread, which no handler can block.
     private func beat(every milliseconds: UInt64) {
         guard milliseconds > 0 else { return }
         poller.schedule(after: milliseconds * 1_000_000) { [weak self] in
@@ -275,7 +275,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
 
     // MARK: - Stopping
 
-    /// Finishes what has arrived, waits until the host has acknowledged what that led to, and says goodbye.
+    /// Finishes what has arrived, waits until the host has acknowledged what followed from it, and says goodbye.
     private func drain() {
         let isFirst = lock.withLock {
             defer { isDraining = true }
