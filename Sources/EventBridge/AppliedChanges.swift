@@ -7,28 +7,28 @@ public import Foundation
 
 /// What ``BridgeHost/apply(_:finishingWithin:)`` has done about each worker; a pool stands for its members.
 public struct AppliedChanges: Sendable, Hashable {
-    /// Why something has not come about.
+    /// Why a change has not come about.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// The worker, or the member of a pool, that the failure is about.
         public let worker: String
 
-        /// What has happened, and what is so now: a sentence that names the worker.
+        /// What has happened, and what holds now: a sentence that names the worker.
         public let description: String
     }
 
     /// The new workers, in their order, whether they have become ready or stand in ``failures``.
     public var started: [String] = []
 
-    /// The workers that are gone: they have ended, and what they had not handled is a dead letter.
+    /// The workers that were removed: they have ended, and what they had not handled is a dead letter.
     public var stopped: [String] = []
 
-    /// The workers that go by another specification now.
+    /// The workers that run by another specification now.
     public var replaced: [String] = []
 
     /// The workers that were left alone: the same processes do their work.
     public var unchanged: [String] = []
 
-    /// What has not come about: workers that have not become ready, or go on as they were.
+    /// What has failed: workers that have not become ready, or that go on as they were.
     public var failures: [Failure] = []
 }
 

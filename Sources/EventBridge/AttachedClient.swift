@@ -8,7 +8,7 @@ import Supervision
 
 /// One process that has connected to the control socket, from its first byte to its end.
 ///
-/// It is a peer that the host has not started and that nothing waits for.
+/// A client is a peer that the host has not started and that nothing waits for.
 final class AttachedClient: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -17,10 +17,10 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         var publisher: EventPublisher { get }
         /// Whether there is room for one more client; the client counts from then on.
         func admit(_ client: AttachedClient) -> Bool
-        /// The worker that a process is, or that has started it, if that worker may not attach; nil if the process may.
+        /// The worker that this process is, or descends from, if that worker may not attach; nil if the process may.
         func workerWithoutControl(behind process: Int32) -> String?
-        /// How the host is, for a client that cannot ask; nil if the report is longer than the host may send before a
-        /// welcome.
+        /// The host's report, encoded, for a client whose version is rejected; nil if there is none, or none that is
+        /// short enough to be sent before a welcome.
         func encodedReport() -> [UInt8]?
         func clientEnded(_ client: AttachedClient, because reason: String)
     }
@@ -32,17 +32,17 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private let incarnation = Randomness.nextIncarnation()
     private let arrival: Arrival
     private let poller: Poller
-    // A cycle until the link has ended: then the owner lets go.
+    // A reference cycle until the link has ended: then the owner forgets this client.
     private let owner: any Owner
 
     private let lock = Lock()
     private var ownTitle = ""
     private var isRouted = false
     private var hasEnded = false
-    /// Why the client was sent away, where the link itself cannot tell.
+    /// Why the host ended the link, if the link itself does not know.
     private var fault: String?
 
-    /// A client that shows no sign of life for so long keeps no memory here.
+    /// 30 s of silence end a client's link: a client that hangs must not keep an outbox here.
     private static let heartbeat = Heartbeat(every: .seconds(1), tolerance: 30)
     private static let longestTitle = 64
 
@@ -123,10 +123,10 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         }
     }
 
-    /// The refusal settles the event: what a client cannot handle is its own affair, and no dead letter.
+    /// A client's refusal settles the event: it is reported, and makes no dead letter.
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
         let event = link.eventName(of: head)
-        // A refused refusal would go on for ever.
+        // If a report of a refusal is refused, no report follows: that would go on for ever.
         guard event != EventRefused.eventName else { return }
         let context = link.sentContext(of: head)
         owner.router.reports.publish(
@@ -144,7 +144,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private func helloReceived(_ hello: Hello) {
         lock.withLock { ownTitle = hello.name.shortened(toScalars: Self.longestTitle) }
         if link.speaksLines {
-            // It would show no sign of life, and a stopped client would keep its place for ever.
+            // It would send no heartbeats, and keep its place for ever if it was stopped.
             let text = "a client speaks the binary form; lines are for workers"
             return refuse(Reject(reason: Reject.Reason.version.rawValue, text: text))
         }
@@ -157,7 +157,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         }
         switch HostHandshake.helloReceived(hello, expecting: nil) {
         case .reject(var reject):
-            // There is no other reason to refuse a client that brings no cookie.
+            // A client brings no cookie, so only its version can be rejected here.
             reject.report = owner.encodedReport()
             refuse(reject)
         case .accept(let version):
@@ -174,9 +174,9 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private func refuse(_ reject: Reject) {
         lock.withLock { fault = "was not accepted: \(reject.text)" }
         link.send(.reject(reject))
-        // What a socket with little room has not taken follows, until the time for a hello is over.
+        // If the socket has not taken the whole reject, the rest follows until the time for a hello is over.
         guard link.isFlushed else { return }
-        // The client was told, and has nothing more to say.
+        // The client was told why, and the host reads nothing more from it.
         arrival.stream.finishWriting()
         arrival.stream.finishReading()
     }
@@ -218,7 +218,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         owner.router.reports.publish(ClientAttached(client: name, title: title, pid: pid))
     }
 
-    /// Looks once each interval whether the client has been silent for too long, as for workers.
+    /// Checks once per interval whether the client has been silent for too long, as for workers.
     private func look(_ watch: SilenceWatch) {
         poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
             guard let self, !link.hasEnded else { return }

@@ -13,7 +13,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     let router: EventRouter
     let publisher: EventPublisher
     private let control: ControlSocket
-    /// Makes the entrance; nil for the socket.
+    /// Makes the entrance for clients; nil for the control socket.
     private let makeEntrance: EntranceMaker?
     private let poller: Poller
     /// Names that no client gets.
@@ -25,11 +25,11 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     private var entrance: (any Entrance)?
     /// The clients that were accepted.
     private var clients: [AttachedClient] = []
-    /// The clients that have begun to speak.
+    /// All clients that have begun to speak, also those that were accepted.
     private var guests: [AttachedClient] = []
     private var lastNumber = 0
     private var isClosed = false
-    /// Nil before the socket is open.
+    /// Makes the host's report; nil before the socket is open.
     private var report: (@Sendable () -> BridgeReport?)?
     private let descent: @Sendable (_ process: Int32) -> String?
 
@@ -52,9 +52,9 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
 
     var statuses: [ClientStatus] { lock.withLock { clients }.map(\.status) }
 
-    /// Keeps names for workers that are about to come.
+    /// Reserves names for workers that are about to be added.
     ///
-    /// - Returns: The names that a client has; if there are any, none is kept.
+    /// - Returns: The names that clients have; if there are any, no name is reserved.
     func take(_ names: [String]) -> [String] {
         lock.withLock {
             let conflicts = names.filter { name in guests.contains { $0.name == name } }
@@ -67,7 +67,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
 
     /// Makes the socket and lets clients in.
     ///
-    /// - Parameter report: says how the host is; nil if that can no longer be said.
+    /// - Parameter report: makes the host's report; returns nil once the host cannot make one.
     func open(describing report: @escaping @Sendable () -> BridgeReport?) throws(BridgeError) {
         lock.withLock { self.report = report }
         do {

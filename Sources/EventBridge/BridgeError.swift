@@ -8,15 +8,15 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why a bridge could not do what it was asked for.
+/// Why a bridge could not do what a caller asked for.
 public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// The specifications have mistakes; all of them are named.
+        /// The specifications have mistakes; the description names all of them.
         case invalidSpecification
         /// A worker did not become ready.
         case workerNotReady
-        /// A worker was not replaced: it does its work as before, or will.
+        /// A worker was not replaced: its present process, or its next one, does the work.
         case notReplaced
         /// The bridge is not in a state for this: started twice, or after its end.
         case wrongState
@@ -32,7 +32,7 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What went wrong, in sentences.
     public let description: String
 
-    /// The worker that it is about, if it is about one.
+    /// The worker that the error is about; nil if it is about none.
     public let worker: String?
 
     /// The last lines that this worker had printed before it ended, as in ``WorkerExited/lastOutput``; nil if it had

@@ -8,29 +8,29 @@ extension BridgeHost {
     /// let changes = try await bridge.apply(specifications)
     /// ```
     ///
-    /// The bridge goes by names. It starts a new worker, stops a worker that is gone, and replaces a worker whose
-    /// specification has changed, as ``replace(_:with:handingOverWithin:)`` does. The processes of the others go on. It
-    /// first looks for all mistakes that can be known; if there is one, it changes nothing.
+    /// The bridge compares by name. It starts a new worker, stops a worker that is gone, and replaces a worker whose
+    /// specification has changed, as ``replace(_:with:handingOverWithin:)`` does. The processes of the others go on.
+    /// The bridge first looks for mistakes; if it finds one, it changes nothing.
     ///
-    /// Events flow all the while. From one moment on, workers that are gone get nothing new, and what new workers
-    /// subscribe to is kept for them: an event goes either by the old workers or by the new ones. Workers that are gone
-    /// have `limit` for what is on its way to them and from them. Then they go down by their own shutdown, all at once,
-    /// and what they leave becomes dead letters. Then the new workers start, behind all others in the order of starts.
+    /// Events flow all the while. From one moment on, removed workers get nothing new, and the bridge keeps events for
+    /// the new workers: each event goes either to the old workers or to the new ones. Removed workers have `limit` for
+    /// what is on its way to them and from them. Then each goes down by its own shutdown sequence, all at once, and
+    /// what they leave becomes dead letters. Then the new workers start, behind all others in the order of starts.
     /// Last, the changed workers are replaced, one after the other.
     ///
-    /// A worker that does not become ready does not keep the others from it: it stands in ``AppliedChanges/failures``,
-    /// and its restart type says what follows. Where a replacement comes to nothing, the process before it goes on. A
-    /// worker that had been given up is started anew if its specification has changed. A call waits for the calls
-    /// before it. A shutdown comes first: a change that it overtakes is a failure. Cancelling the task gives up
-    /// replacements that have not come to handing over, and does not wait for new workers.
+    /// A worker that does not become ready holds up no other: it stands in ``AppliedChanges/failures``, and its restart
+    /// type says what follows. If a replacement fails, the present process goes on. A worker that had been given up is
+    /// started anew if its specification has changed. A call waits for the calls before it. A shutdown takes
+    /// precedence: a change that it overtakes is a failure. Cancelling the task gives up replacements that have not
+    /// begun to hand over, and ends the wait for new workers.
     ///
     /// - Parameters:
-    ///   - workers: all workers that the bridge is to have. The order of workers that it has already stays as it was.
-    ///   - limit: how long a worker that goes, or a process that is replaced, may take to finish what it has, before it
-    ///     is asked to drain, or ended by signals.
-    /// - Returns: What was done about each, and what has not come about.
-    /// - Throws: ``BridgeError``: `invalidSpecification` with every mistake, and with every change that is not possible
-    ///   while the bridge runs: what `replace` leaves as it is, and a pool's shape. `wrongState` before the bridge's
+    ///   - workers: all workers that the bridge is to have. Workers that it has already keep their order.
+    ///   - limit: how long a removed worker may take to finish what it has before it is asked to drain, and a replaced
+    ///     process before it is ended by signals.
+    /// - Returns: What was done about each worker, and what has failed.
+    /// - Throws: ``BridgeError``: `invalidSpecification` names every mistake, and every change that is not possible
+    ///   while the bridge runs: of what `replace` cannot change, or of a pool's shape. `wrongState` before the bridge's
     ///   start and after its end.
     @discardableResult
     public func apply(
@@ -48,7 +48,7 @@ extension BridgeHost {
         return await core.apply(changes, finishingWithin: limit)
     }
 
-    /// Why ``apply(_:finishingWithin:)`` would do nothing, each a sentence; empty if it would go ahead.
+    /// Why ``apply(_:finishingWithin:)`` would do nothing, each a sentence; empty if it would begin.
     package func mistakes(inApplying workers: [WorkerSpecification]) -> [String] { plan(workers).mistakes }
 
     private func plan(_ workers: [WorkerSpecification]) -> (WorkerChanges, mistakes: [String]) {
@@ -60,7 +60,7 @@ extension BridgeHost {
         return (changes, changes.mistakes)
     }
 
-    /// The names of new workers that attached clients have; if there are none, all new names are kept for the workers.
+    /// A mistake for each new worker whose name an attached client has; if there is none, all new names are reserved.
     private func conflicts(of changes: WorkerChanges, _ mistakes: [String]) -> [String] {
         guard mistakes.isEmpty, let attached else { return [] }
         return attached.take(changes.added.flatMap(\.members).map(\.name)).map {

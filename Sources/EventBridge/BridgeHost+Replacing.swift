@@ -1,9 +1,9 @@
 import Supervision
 
-/// Putting another process, and another program, in a worker's place while events flow.
+/// Replacing a worker's process, and its program, while events flow.
 extension BridgeHost {
-    /// Starts a worker's program beside its present process, lets that finish what it has, and hands over to the new
-    /// process.
+    /// Starts a worker's program beside its present process, lets the present process finish what it has, and hands
+    /// over to the new one.
     ///
     /// ```swift
     /// // A newer version lies where the old one was.
@@ -11,23 +11,23 @@ extension BridgeHost {
     /// ```
     ///
     /// The present process works until the new one has finished its handshake and is ready. If the new one does not
-    /// become ready it is ended, and nothing else has happened. Once it is ready, the host keeps events for the worker
+    /// become ready, it is ended, and nothing else has happened. Once it is ready, the host keeps events for the worker
     /// in order, as for a worker that is down. The present process is asked to finish what it has, and ends; then the
-    /// new one gets what was kept. No event is lost, overtaken or handled twice, unless the present process crashes or
-    /// does not finish within `limit`. What it had not acknowledged then comes again, with a higher attempt.
+    /// new one gets the kept events. No event is lost, overtaken or handled twice, unless the present process crashes
+    /// or does not finish within `limit`. What it had not acknowledged then comes again, with a higher attempt.
     ///
-    /// This does not start a worker that is down, or on its way there: its next start goes by the new specification. A
-    /// pool's members are replaced one after the other. Cancelling the task gives the replacement up as long as nothing
-    /// was handed over. After that the replacement goes on, and this returns when it is through.
+    /// A worker that is down, or on its way there, is not started by this: its next start uses the new specification. A
+    /// pool's members are replaced one after the other. Cancelling the task gives up a replacement that has not begun
+    /// to hand over. After that the replacement goes on, and this returns when it is through.
     ///
     /// - Parameters:
     ///   - worker: the name of a worker, of a pool, or of one of its members.
-    ///   - specification: what the worker runs by from now on; nil for what it runs by already, whose program may have
-    ///     changed. Its name, pool, ``WorkerLimits`` (but for the deadline of handlers), significance, and life on
-    ///     demand stay as they were.
+    ///   - specification: what the worker runs by from now on; nil to keep its specification, for a program that has
+    ///     changed on disk. Name, pool, ``WorkerLimits`` (but for the deadline of handlers), significance, and life on
+    ///     demand cannot change.
     ///   - limit: how long the present process may take to finish what it has, before it is ended by signals.
     /// - Throws: ``BridgeError``. `invalidSpecification` if the worker does not exist or the specification has
-    ///   mistakes: then nothing was started. `notReplaced`, with the reason, otherwise: then the members of a pool
+    ///   mistakes: then nothing was started. Otherwise `notReplaced`, with the reason: then the members of a pool
     ///   before the one that it names have been replaced.
     public func replace(
         _ worker: String,
@@ -36,8 +36,8 @@ extension BridgeHost {
     ) async throws(BridgeError) {
         let members = try replacements(of: worker, with: specification, handingOverWithin: limit)
         for (index, member) in members {
-            // What the worker runs by at its turn: others may have changed that while the members before it were
-            // replaced.
+            // Read at the worker's turn: another call may have changed its specification while the members before it
+            // were replaced.
             let wanted = specification == nil ? core.specification(index) : member
             let outcome = await core.replace(index, with: wanted, handingOverWithin: limit)
             guard case .failed(let why) = outcome else { continue }
@@ -45,7 +45,7 @@ extension BridgeHost {
         }
     }
 
-    /// Which workers are replaced, and the specification by which each runs then.
+    /// Which workers are replaced, and the new specification of each.
     private func replacements(
         of worker: String,
         with specification: WorkerSpecification?,
@@ -78,7 +78,7 @@ extension WorkerSpecification {
     /// phrase.
     ///
     /// - Parameters:
-    ///   - present: what the worker, or a member of its pool, runs by.
+    ///   - present: the specification of the worker, or of a member of its pool.
     ///   - pool: the pool of this name; nil if there is none.
     func changesOfWhatStays(
         from present: WorkerSpecification,

@@ -5,8 +5,8 @@ import Locks
 extension BridgeHost {
     /// Starts the bridge, runs it until its task is cancelled, and shuts it down in order.
     ///
-    /// It also ends when an automatic shutdown (`AutomaticShutdown`) has ended all workers. A service of
-    /// swift-service-lifecycle calls it; the graceful shutdown of its group becomes a cancellation:
+    /// It also ends when an automatic shutdown (`AutomaticShutdown`) has ended all workers. In a service of
+    /// swift-service-lifecycle, turn the graceful shutdown of its group into a cancellation:
     ///
     /// ```swift
     /// struct BridgeService: Service {
@@ -21,12 +21,12 @@ extension BridgeHost {
 
     /// Starts the bridge, runs it until the process gets SIGINT or SIGTERM, and shuts it down in order.
     ///
-    /// It is for the `main` of a program that is a bridge's parent. A second signal escalates the end, and a third
+    /// Use it in the `main` of a program that is a bridge's parent. A second signal escalates the end, and a third
     /// kills the workers, as ``escalateShutdown()`` does. Signals that come within 100 ms count as one, as some
     /// programs signal a process and its group at once. It also ends when its task is cancelled, and when an automatic
-    /// shutdown has ended all workers. When it returns, both signals do again what they did before.
+    /// shutdown has ended all workers. When it returns, both signals have their former effect again.
     ///
-    /// - Parameter limit: how long it waits at most until what is on its way is handled.
+    /// - Parameter limit: how long it waits at most for what is on its way to be handled.
     /// - Returns: What was left unhandled.
     /// - Throws: What ``start()`` throws, after the workers that this call has started were shut down. ``BridgeError``
     ///   if another such call catches these signals: then nothing was started.
@@ -63,7 +63,7 @@ extension BridgeHost {
     /// - Parameter requests: the numbers of requests to end. The first request ends the run, and further ones escalate
     ///   its end.
     private func run(drainingWithin limit: Duration, until requests: AsyncStream<Int>) async throws -> ShutdownReport {
-        // Each has a task of its own: a cancellation ends the start and the wait, and not the shutdown.
+        // Tasks of their own: a cancellation of the caller ends the start and the wait, and not the shutdown.
         let running = Task(executorPreference: Simulation.taskExecutor) { [self] in
             try await start()
             await untilStopped()
@@ -79,8 +79,8 @@ extension BridgeHost {
             Simulation.undivided { running.cancel() }
         }
         if case .failure(let error as BridgeError) = result, error.code != .workerNotReady {
-            // This call has started nothing: another call has started or shut down the bridge, or it has no control
-            // socket.
+            // This call has started nothing: another call has started or shut down the bridge, or the control socket
+            // could not be made.
             following.cancel()
             throw error
         }

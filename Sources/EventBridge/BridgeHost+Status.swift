@@ -3,16 +3,15 @@ import Supervision
 
 /// The workers' states, first as a snapshot and then change by change.
 ///
-/// A receiver is told in one of the ways of `EventPublisher`: plain, on the thread of the bridge's reports, on the main
-/// actor, on a queue, in an asynchronous handler, or as a sequence. In each of them the first update has all workers as
-/// they are, and each further update has the one that has changed. No change is missed, repeated or out of order. The
-/// lifecycle events on the bridge's publisher, such as ``WorkerReady``, tell what happens; these updates tell what is.
+/// A receiver gets them in one of the ways of `EventPublisher`: plain, on the thread of the bridge's reports, on the
+/// main actor, on a queue, in an asynchronous handler, or as a sequence. The first update is a snapshot of all workers;
+/// each further update also names the one that has changed. No change is missed, repeated or out of order. Lifecycle
+/// events on the bridge's publisher, such as ``WorkerReady``, tell what happens; these updates tell the present states.
 extension BridgeHost {
     /// Tells `handler` the states of all workers now, and then each change.
     ///
-    /// The handler is called for the first time before this returns, or soon after if an event's handler calls this.
-    /// From then on it is called on the thread of the bridge's reports: a slow one holds up other reports, and nothing
-    /// else.
+    /// The first call of the handler comes before this returns, or soon after if an event's handler calls this. Further
+    /// calls come on the thread of the bridge's reports: a slow handler holds up other reports, and nothing else.
     public func subscribeToStatus(
         _ handler: @escaping @Sendable (WorkerStatusUpdate) -> Void
     ) -> Subscription {
@@ -52,7 +51,7 @@ extension BridgeHost {
 
     /// The states of all workers, and then each change; every iterator begins with a snapshot of its own.
     ///
-    /// The sequence ends when all workers have been stopped for good. A slow consumer gets all changes all the same.
+    /// The sequence ends when all workers have been stopped for good. A slow consumer misses no change.
     ///
     /// ```swift
     /// for await update in bridge.statusUpdates { show(update.workers) }
@@ -76,7 +75,7 @@ extension BridgeHost {
 
 /// The updates of the workers' states as a sequence: see ``BridgeHost/statusUpdates``.
 public struct WorkerStatusUpdates: AsyncSequence, Sendable {
-    /// What the sequence is made of.
+    /// The elements: updates with all workers and the one that has changed.
     public typealias Element = WorkerStatusUpdate
 
     /// The sequence never fails.
@@ -104,14 +103,14 @@ public struct WorkerStatusUpdates: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         var base: AsyncStream<WorkerStatusUpdate>.Iterator
 
-        /// The next update; nil when nothing changes any more.
+        /// The next update; nil when all workers have been stopped for good.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> WorkerStatusUpdate? {
             await base.next(isolation: actor)
         }
     }
 }
 
-/// Takes an update through a publisher of this process, and never leaves the process.
+/// Carries an update through a publisher of this process; no other process can get it.
 private struct StatusDelivery: DomainEvent {
     private struct StaysHere: Error {}
 

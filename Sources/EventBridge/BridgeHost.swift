@@ -19,14 +19,14 @@ public import Supervision
 ///
 /// The bridge reports about itself on the same publisher: ``WorkerReady``, ``WorkerExited``, ``WorkerGaveUp``,
 /// ``WorkerOutput``, ``EventsLost``, `EventRefused`, `EventDeadLettered` and `EventsDropped`. Workers are separate
-/// processes: a worker that crashes takes nothing else with it. It is restarted as its specification says, and gets the
-/// events that it had not acknowledged again. If it crashes over one event again and again, the bridge keeps that event
-/// in ``deadLetters`` instead.
+/// processes: a worker that crashes takes nothing else with it. The bridge restarts it as its specification says, and
+/// sends it again the events that it had not acknowledged. If a worker crashes over one event again and again, the
+/// bridge keeps that event in ``deadLetters`` instead.
 ///
 /// Handlers of events from a worker run on the thread that reads that worker's link, unless they were subscribed
 /// elsewhere. Handlers of what the bridge reports run on a thread of their own: a slow one holds up other reports and
-/// nothing else. A call that leads to reports returns when these were told, unless a handler of a report takes longer
-/// than five seconds. All members may be used from any thread.
+/// nothing else. A call that leads to reports returns when these were delivered, unless a handler of a report takes
+/// longer than five seconds. Any thread may use all members.
 public final class BridgeHost: Sendable {
     let core: HostCore
     let attached: AttachedClients?
@@ -36,18 +36,18 @@ public final class BridgeHost: Sendable {
     /// Makes a bridge; nothing runs before ``start()``.
     ///
     /// - Parameters:
-    ///   - publisher: its events go to the workers, and it publishes theirs.
-    ///   - workers: what runs, in the order of their start.
-    ///   - strategy: which others are restarted with a worker; none by default.
-    ///   - intensity: how many restarts are borne before a worker is given up; 5 within 10 s by default.
+    ///   - publisher: its events go to the workers, and the events of the workers are published on it.
+    ///   - workers: the workers, in the order of their start.
+    ///   - strategy: which other workers are restarted with a worker; none by default.
+    ///   - intensity: how many restarts a worker may have before it is given up; 5 within 10 s by default.
     ///   - automaticShutdown: whether the end of significant workers ends all; never by default.
     ///   - startOrder: whether each worker waits until those before it are ready; by default all start at once.
-    ///   - deadLetters: how many events are kept that could not be handled.
+    ///   - deadLetters: how many of the events that could not be handled are kept.
     ///   - start: whether workers are started through `bridge-launcher`.
     ///   - control: where other processes of this user attach with `BridgeClient`; nil, the default, if none may.
     ///   - output: gets each line that a worker prints, on a thread that it must not hold up. With nil, the default,
-    ///     lines are published as ``WorkerOutput``, and lines without a subscriber go to standard error, with the
-    ///     worker's name before each, as far as standard error takes them without waiting.
+    ///     each line is published as ``WorkerOutput``. A line without a subscriber goes to standard error behind the
+    ///     worker's name, as far as standard error takes it without waiting.
     /// - Throws: ``BridgeError`` if the specifications have mistakes; it names all of them.
     public convenience init(
         publisher: EventPublisher,
@@ -133,7 +133,7 @@ public final class BridgeHost: Sendable {
     /// Kills the workers of a bridge that was not shut down, and says on standard error what they had not handled.
     deinit {
         if lifecycle.end(), let loss = ShutdownReport(core.leftovers).loss {
-            // It waits for no reader: any thread may release the last reference.
+            // This must not block: any thread may release the last reference.
             _ = UnwaitedOutput(UnwaitedOutput.standardErrorNumber).write(Array("\(loss)\n".utf8)[...])
         }
         abandon()
@@ -149,15 +149,15 @@ public final class BridgeHost: Sendable {
     /// Starts all workers and returns when every one is ready.
     ///
     /// A worker that crashes meanwhile is restarted as its specification says. A worker that never becomes ready is
-    /// given up after as many restarts as the `intensity` allows: the time of a start in vain does not count towards
-    /// its window. With the defaults this call returns within 70 s: six times the ten seconds of `handshakeTimeout`,
-    /// the ends of these processes, and the pauses between. It takes longer if a worker asks for more time, or if
-    /// pauses are longer than the window.
+    /// given up after as many restarts as the `intensity` allows: time that a failed start has taken does not count
+    /// towards the window. With the defaults this call returns within 70 s: six times the ten seconds of
+    /// `handshakeTimeout`, the ends of these processes, and the pauses between. It takes longer if a worker asks for
+    /// more time, or if pauses are longer than the window.
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why; the others run on until
-    ///   ``shutdown(drainingWithin:)``. ``BridgeError`` if there can be no control socket: then nothing was started,
+    ///   ``shutdown(drainingWithin:)``. ``BridgeError`` if the control socket cannot be made: then nothing was started,
     ///   and the caller may try again. ``BridgeError`` if the bridge was shut down before a worker was started.
-    ///   `CancellationError` if the task was cancelled. If that was before anything was started, the caller may try
-    ///   again; otherwise what was started runs on until ``shutdown(drainingWithin:)``.
+    ///   `CancellationError` if the task was cancelled. If nothing had been started by then, the caller may try again;
+    ///   otherwise what was started runs on until ``shutdown(drainingWithin:)``.
     public func start() async throws {
         try Task.checkCancellation()
         guard lifecycle.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
@@ -175,7 +175,7 @@ public final class BridgeHost: Sendable {
         case .ready: return
         case .cancelled: throw CancellationError()
         case .stopped:
-            // The shutdown may have come through before there was anything to close.
+            // The shutdown may have run before there was anything to close.
             attached?.stopAccepting()
             service?.close()
             core.router.stop()
@@ -188,10 +188,10 @@ public final class BridgeHost: Sendable {
     /// Lets what is on its way arrive, then asks the workers to finish, one after the other in reverse order, and
     /// returns when all have ended.
     ///
-    /// From the beginning the bridge takes nothing new: `send`, `deliver` and `request` throw
-    /// `DeliveryError.Code.shuttingDown`. What `publish` is given reaches no worker, and `EventsDropped` announces
-    /// that. What handlers publish still passes. A worker that does not finish within its grace is ended by signals.
-    /// Afterwards the bridge cannot be started again.
+    /// From its beginning on the bridge takes nothing new: `send`, `deliver` and `request` throw
+    /// `DeliveryError.Code.shuttingDown`. Events that are given to `publish` reach no worker, and `EventsDropped`
+    /// announces them. Events that handlers publish still pass. A worker that does not finish within its grace is ended
+    /// by signals. Afterwards the bridge cannot be started again.
     ///
     /// - Parameter limit: how long the bridge waits at most until what is on its way, and what follows from it, is
     ///   handled.
@@ -237,15 +237,16 @@ public final class BridgeHost: Sendable {
     /// Stops a worker, which stays `stopped` until ``restart(_:)``.
     ///
     /// The bridge asks the worker to finish what it has, and ends it by signals if it does not. This returns at once;
-    /// ``status`` and ``statusUpdates`` tell when the worker is down. Until then it gets events as ever. What it has
-    /// not acknowledged by then stays in its outbox for its restart. What is published meanwhile of the events in its
-    /// specification is not taken: `send`, `deliver` and `request` throw `DeliveryError.Code.workerUnavailable`, and
-    /// what `publish` is given is dropped for it and announced (`EventsDropped`). Other names for which its process had
-    /// asked are forgotten. No other worker is stopped along with it, whatever the strategy. A worker that is down
-    /// already, or on its way there, stays down; a worker that was given up stays so.
+    /// ``status`` and ``statusUpdates`` tell when the worker is down. Until then the bridge accepts events for it as
+    /// ever; what the worker has not acknowledged by then stays in its outbox for its restart. While it is down, the
+    /// bridge does not take the events in its specification: `send`, `deliver` and `request` throw
+    /// `DeliveryError.Code.workerUnavailable`, and `publish` drops them for this worker and announces that
+    /// (`EventsDropped`). The bridge forgets other names for which the process had asked. No other worker is stopped
+    /// along with it, whatever the strategy. A worker that is down already, or on its way there, stays down; a worker
+    /// that was given up stays so.
     ///
     /// The name of a pool stands for all its members. If all are stopped, their events are not taken; if some are, the
-    /// others get what has no key. A name that no worker has does nothing.
+    /// others get the events without a key. A name that no worker has does nothing.
     public func stop(_ worker: String) {
         for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
     }
@@ -256,8 +257,8 @@ public final class BridgeHost: Sendable {
     /// Returns when nothing is on its way.
     ///
     /// Every worker that wants an event has then handled it, and everything that followed from it is handled too. That
-    /// includes what a worker's own threads have published, if the worker shares its outbox with the host. Of another
-    /// worker the host only knows what has arrived.
+    /// includes events that a worker's own threads have published, if the worker shares its outbox with the host. Of
+    /// any other worker the host only knows the events that have arrived.
     ///
     /// This does not wait for workers that were given up or stopped, nor for events that are held back because the dead
     /// letters are full.
@@ -288,7 +289,7 @@ public final class BridgeHost: Sendable {
     /// Whether every worker that wants the events of this name has room for one more.
     package func hasRoom(name: String) -> Bool { core.router.hasRoom(name: name) }
 
-    /// Returns when every worker that wants the events of this name has room for one more, or is not going to have any.
+    /// Returns when every worker that wants the events of this name has room for one more, or will never have any.
     package func waitForRoom(name: String) async { await core.router.waitForRoom(name: name) }
 }
 
@@ -314,7 +315,7 @@ final class HostLifecycle: @unchecked Sendable {
         lock.withLock { isRouting = true }
     }
 
-    /// Nothing has begun.
+    /// Takes ``begin()`` back, as nothing was started.
     func beginningFailed() {
         lock.withLock { isStarted = false }
     }

@@ -42,11 +42,11 @@ extension BridgeReport {
 }
 
 extension BridgeReport {
-    /// The report in the encoding of events, in at most so many bytes.
+    /// The report in the encoding of events, in at most `limit` bytes.
     ///
-    /// If the whole is too long, it leaves out how long workers take: these distributions are most of a report.
+    /// If the whole is too long, this leaves out the workers' settling times, which are most of a report.
     ///
-    /// - Returns: Nil if it is too long all the same.
+    /// - Returns: nil if the report is too long even so.
     package func encoded(within limit: Int) -> [UInt8]? {
         var shorter = self
         for index in shorter.workers.indices { shorter.workers[index].settling = nil }
@@ -105,7 +105,7 @@ extension EventTotals {
 }
 
 extension ChildState {
-    /// The state, without details of this one time.
+    /// The name of the state, without its details.
     fileprivate var word: String {
         switch self {
         case .notStarted: "not started"
@@ -122,7 +122,7 @@ extension ChildState {
 }
 
 extension ChildStatus {
-    /// What there is to say about the state.
+    /// A phrase about the state; nil for none.
     fileprivate var detail: String? {
         switch state {
         case .backingOff(let attempt, let until):

@@ -3,7 +3,7 @@ public import DomainEvents
 
 /// A process has attached to the host through its control socket, and has said which events it wants.
 public struct ClientAttached: DomainEvent, SelfReport {
-    /// The name that the host gave it, `client-3`; no other client of this host has or gets it.
+    /// The name that the host gave the client, `client-3`; no other client of this host has or gets it.
     public let client: String
     /// What the client calls itself.
     public let title: String
@@ -13,19 +13,19 @@ public struct ClientAttached: DomainEvent, SelfReport {
 
 /// A client has gone.
 ///
-/// What it had not acknowledged is gone with it; what it had published and sent is not.
+/// Events that the client had not acknowledged are gone with it; events that it had published and sent are not.
 public struct ClientDetached: DomainEvent, SelfReport {
     /// The name that the host gave it.
     public let client: String
     /// What it calls itself.
     public let title: String
-    /// Why, as a phrase that goes on from the name: `said goodbye: the client was closed`.
+    /// Why, as a phrase that follows the name: `said goodbye: the client was closed`.
     public let reason: String
 }
 
 /// Something has happened at the control socket: connections were sent away, or its file was removed.
 ///
-/// The host tells reports of one kind together, once a second at most.
+/// The host gathers reports of one kind, and publishes them once a second at most.
 public struct ControlSocketReported: DomainEvent, SelfReport {
     /// The socket's path.
     public let path: String
@@ -48,8 +48,8 @@ public struct ClientStatus: Sendable, Hashable {
     public let pid: Int32
     /// The number of the client's user, as the kernel noted it at the connection.
     public let user: UInt32
-    /// How many events wait for it or are on their way.
+    /// How many events wait for the client or are on their way to it.
     public let outboxEvents: Int
-    /// How many events its overflow policy has dropped.
+    /// How many events the client's overflow policy has dropped.
     public let dropped: UInt64
 }

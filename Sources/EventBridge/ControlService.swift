@@ -9,7 +9,7 @@ import Supervision
 /// Answers the commands of attached clients: for a report, and to start, stop, restart or signal a worker.
 ///
 /// A command is an event as any other, handled on the thread that reads its sender's link. A command about a worker is
-/// done there at once. A task waits for the worker's answer, so that one command never holds up another.
+/// begun there at once. A task waits for its outcome, so that one command never holds up another.
 final class ControlService: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: HostCore
@@ -66,7 +66,7 @@ final class ControlService: @unchecked Sendable {
     /// - Returns: The workers that a command is about; nil if it was refused.
     private func indices(of worker: String) -> [Int]? {
         guard EventContext.current?.attempt ?? 1 == 1 else {
-            // Its sender's link has ended before the sender was told that the command had arrived.
+            // A second attempt: the link had ended before the sender knew that the command had arrived.
             answer(
                 """
                 worker \(quoted(worker)) was left alone: the link broke off while the command was on its way, so that it may have been \
@@ -96,7 +96,7 @@ final class ControlService: @unchecked Sendable {
         case .start: (begun, remarks) = start(indices)
         case .stop:
             for index in indices.reversed() { core.stopWorker(index) }
-            // From here on a worker is started only on request.
+            // From here on only a request starts these workers.
             begun = startCounts(of: indices)
         case .restart:
             begun = startCounts(of: indices)
@@ -111,7 +111,7 @@ final class ControlService: @unchecked Sendable {
         }
     }
 
-    /// A worker, and how often it had been started before the awaited start, or at the moment of its stop.
+    /// A worker, and the number of its starts before the awaited start, or at the moment of its stop.
     private typealias Begun = (index: Int, startsBefore: Int)
 
     private func startCounts(of indices: [Int]) -> [Begun] {
@@ -162,7 +162,7 @@ final class ControlService: @unchecked Sendable {
         guard let name = core.status(at: index)?.name else { return command == .stop ? nil : "the worker was removed" }
         for await update in WorkerStatusUpdates(board: core.statusBoard) {
             guard let now = core.status(at: index), let told = update.workers.first(where: { $0.name == name }) else {
-                // A worker that is removed is stopped before.
+                // A worker is stopped before it is removed.
                 return command == .stop ? nil : "worker \(quoted(name)) was removed"
             }
             guard update.changed.map({ $0.name == name }) ?? true else { continue }
@@ -172,7 +172,7 @@ final class ControlService: @unchecked Sendable {
             case .failed(let why): return "worker \(quoted(name)) \(why)"
             }
         }
-        // Everything has been stopped for good.
+        // All workers have been stopped for good.
         return command == .stop ? nil : "the host has stopped all workers"
     }
 

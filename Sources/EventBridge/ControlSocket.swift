@@ -2,15 +2,15 @@ import BridgeProtocol
 import BridgeTransport
 public import DomainEvents
 
-/// Where processes attach to a host that it has not started: a socket with a path.
+/// A socket with a path, at which processes attach to a host that has not started them.
 ///
 /// Only processes of the same user get in. The host makes the socket's directory if it is missing. The directory must
 /// be this user's alone (0700); see `docs/reference/control-socket.md`.
 public struct ControlSocket: Sendable, Hashable {
-    /// The path counts from the working directory if it does not begin with a slash.
+    /// The path of the socket, from the working directory if it does not begin with a slash.
     ///
-    /// It has at most 107 bytes on Linux and 103 on Darwin, counted from the top. For a socket that a service manager
-    /// has made, the path only says where that is.
+    /// As an absolute path it has at most 107 bytes on Linux and 103 on Darwin. For a socket that a service manager has
+    /// made, it only says where the socket is.
     public var path: String
 
     /// How many clients may be attached at once; 64 by default.
@@ -21,11 +21,12 @@ public struct ControlSocket: Sendable, Hashable {
 
     /// What becomes of events for which a client's outbox has no room, by event name; `*` stands for all other names.
     ///
-    /// Unless `*` says otherwise, the other names have `OverflowPolicy.dropOldest`. The client finds a gap in place of
-    /// such events. No publisher ever waits for a client: `OverflowPolicy.wait` and `OverflowPolicy.fail` are refused.
+    /// Unless `*` says otherwise, the other names have `OverflowPolicy.dropOldest`. The client gets a gap in place of
+    /// dropped events. No publisher ever waits for a client: `OverflowPolicy.wait` and `OverflowPolicy.fail` are
+    /// refused.
     public var overflow: [String: OverflowPolicy]
 
-    /// The socket, if a service manager has made it.
+    /// The socket that a service manager has made; nil if the host makes one.
     let passed: PassedSocket?
 
     /// Makes a description of a control socket.
@@ -52,9 +53,9 @@ public struct ControlSocket: Sendable, Hashable {
 
     /// Takes the socket that a service manager has made and passes to this process: systemd's socket activation.
     ///
-    /// The host uses the socket as it is, at its own path. It neither locks it nor looks after it nor removes it, as
-    /// the manager keeps it. This call removes `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` from the environment.
-    /// Call it at the beginning of `main`, while no other thread reads that. The second call finds nothing to take.
+    /// The manager keeps the socket: the host uses it as it is, at its own path, and neither locks, watches nor removes
+    /// it. This call removes `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` from the environment. Call it at the
+    /// beginning of `main`, while no other thread reads the environment. The second call finds nothing to take.
     ///
     /// - Returns: nil if no manager has passed anything.
     /// - Throws: ``BridgeError`` if what was passed is for another process, or is not one listening stream socket with
@@ -90,13 +91,13 @@ public struct ControlSocket: Sendable, Hashable {
         return mistakes
     }
 
-    /// How a client's outbox and windows are limited.
+    /// The limits of a client's outbox and windows.
     var link: LinkLimits {
         var limits = LinkLimits()
         limits.outboxBytes = outbox
-        // Above the limit there is only what is on its way to the client.
+        // Only events on their way to the client take more than the limit.
         limits.outboxHardBytes = outbox * 2
-        // The same as for workers, where it is configurable.
+        // The defaults of workers, whose limits are configurable.
         limits.interestNames = 4_096
         limits.controlMessages = 1_000
         limits.overflow = OverflowPolicies(overflow.merging(["*": .dropOldest]) { stated, _ in stated })

@@ -2,8 +2,8 @@ import BridgeProtocol
 public import DomainEvents
 import EventRouting
 
-/// An event that was given up for one process: that process refused it, crashed over it, or was given up when it was
-/// published.
+/// An event that was given up for one process: the process refused it or crashed over it, or had been given up itself
+/// when the event was published.
 public struct DeadLetter: Sendable, Hashable, Identifiable {
     /// The number of the letter among those of its bridge.
     public let id: UInt64
@@ -14,13 +14,13 @@ public struct DeadLetter: Sendable, Hashable, Identifiable {
     /// The identity of the event.
     public let eventID: EventID
 
-    /// The process that it was for: a worker, or `host` for handlers on the bridge's own publisher.
+    /// The process that the event was for: a worker, or `host` for handlers on the bridge's own publisher.
     public let worker: String
 
-    /// What has led to it.
+    /// What led to the dead letter.
     public let cause: EventDeadLettered.Cause
 
-    /// Why, in words: one reason for each crash over it, oldest first, and then any further remarks.
+    /// The reasons in words: one for each crash over the event, oldest first, and then any further remarks.
     public let reasons: [String]
 
     /// How often the event was delivered to the process.
@@ -29,7 +29,7 @@ public struct DeadLetter: Sendable, Hashable, Identifiable {
     /// How many crashes of the process were blamed on the event.
     public let strikes: Int
 
-    /// When it was given up, in nanoseconds since 1970-01-01 00:00 UTC.
+    /// When the event was given up, in nanoseconds since 1970-01-01 00:00 UTC.
     public let nanosecondsSinceEpoch: UInt64
 
     /// How long the event is in its encoded form.
@@ -56,13 +56,13 @@ public struct DeadLetter: Sendable, Hashable, Identifiable {
 extension BridgeHost {
     /// The events that were given up and are kept, oldest first.
     ///
-    /// They end with the host.
+    /// The letters end with the host.
     public var deadLetters: [DeadLetter] { core.deadLetters.letters.map { DeadLetter($0) } }
 
     /// Offers the event of a dead letter again, to the process that it was for and to no other.
     ///
-    /// The event keeps its identity and comes behind what is published already. Its attempts are counted on; crashes
-    /// over it are counted anew. A letter that was offered again is gone.
+    /// The event keeps its identity and comes behind what is published already. Its count of attempts goes on; its
+    /// count of crashes begins anew. Once the event was taken, the letter is gone.
     ///
     /// - Returns: Whether there is such a letter.
     /// - Throws: `DeliveryError` if the worker is given up or its outbox is full; then the letter is kept.
@@ -73,7 +73,7 @@ extension BridgeHost {
     /// handlers.
     ///
     /// - Returns: How many there were.
-    /// - Throws: `DeliveryError` at the first event that is not taken; then that letter and those behind it are kept.
+    /// - Throws: `DeliveryError` at the first event that is not taken; that letter and those behind it are kept.
     @discardableResult
     public func redeliverDeadLetters(of worker: String) throws -> Int {
         var count = 0

@@ -13,10 +13,10 @@ public struct DeadLetterLimits: Sendable, Hashable {
     /// How many letters are kept; 1,000 by default.
     public var letters: Int
 
-    /// How many bytes they may have, with at least 256 for each; 16 MiB by default.
+    /// How many bytes the letters may have, where each counts for at least 256; 16 MiB by default.
     public var bytes: Int
 
-    /// What happens when no more can be kept; by default nothing is thrown away.
+    /// What happens when no more letters can be kept; by default none is thrown away.
     public var whenFull: Overflow
 
     /// Makes limits.

@@ -49,7 +49,7 @@ final class DeadLetterService: Sendable {
         core.deadLetters.letters.first { $0.number == letter }.map { DeadLetterReport($0, withPayload: true) }
     }
 
-    /// Does nothing for a command if its sender was not told of its arrival before the link ended.
+    /// Refuses a command that comes again: the link had ended before the sender knew that the command had arrived.
     private func once(_ letter: UInt64, _ command: (UInt64) -> DeadLetterOutcome) -> DeadLetterOutcome {
         guard EventContext.current?.attempt ?? 1 > 1 else { return command(letter) }
         return DeadLetterOutcome(

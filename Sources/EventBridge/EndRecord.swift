@@ -1,12 +1,12 @@
 import DomainEvents
 import Supervision
 
-/// What is known of how an incarnation comes to its end, and so whether an event may be to blame.
+/// What is known of how an incarnation ends, which decides whether an event may be to blame.
 struct EndRecord {
-    /// Why the host ends a live process: an event may have led to this, as to a crash.
+    /// Why the host ends a live process: as with a crash, an event may have caused that.
     struct Fault: Equatable {
         let reason: ExitReason
-        /// The event, if it must have been this one; nil for all that were open.
+        /// The events that may be to blame; nil for all that were open.
         var suspects: [EventID]?
     }
 
@@ -18,13 +18,13 @@ struct EndRecord {
     /// Whether the incarnation ended, or is ending, without a goodbye, and for no reason of the host's own.
     var isCrash: Bool { !hasSaidGoodbye && (fault != nil || !isEndedByHost) }
 
-    /// The worker takes its leave: what it had is done.
+    /// The worker has said goodbye: it has finished what it had.
     mutating func goodbyeReceived() { hasSaidGoodbye = true }
 
     /// The host has signalled the process.
     mutating func signalWasSent() { isEndedByHost = true }
 
-    /// The end was requested: a fault that is found at the same moment comes second.
+    /// The host has requested the end: a fault that was found just before does not count.
     mutating func endWasRequested() {
         isEndedByHost = true
         fault = nil
@@ -32,7 +32,7 @@ struct EndRecord {
 
     /// The host has found a fault, for which it is about to end the process.
     ///
-    /// - Returns: Whether this is the first thing that is known of its end.
+    /// - Returns: Whether nothing was known of the end before this fault.
     mutating func faultWasFound(_ found: Fault) -> Bool {
         guard !isEndedByHost, !hasSaidGoodbye, fault == nil else { return false }
         fault = found

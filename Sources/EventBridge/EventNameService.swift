@@ -4,7 +4,7 @@ import EventRouting
 
 /// Answers the questions about the names of events: which processes want and publish what.
 ///
-/// It says what the router goes by. Nothing is counted for it, so an event costs nothing more.
+/// The answer comes from the router's tables and the specifications: an event costs nothing more for it.
 final class EventNameService: Sendable {
     /// An answer with more bytes of names than this takes no further name.
     private static let mostBytes = 256 << 10

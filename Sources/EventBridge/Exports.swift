@@ -1,2 +1,2 @@
-// A worker's specification needs it: when to start it anew, how to stop it, when it is taken for dead.
+// A worker's specification uses its types: for starts, restarts, heartbeats and shutdowns.
 @_exported public import Supervision

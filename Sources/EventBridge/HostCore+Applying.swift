@@ -17,7 +17,7 @@ extension HostCore {
         return names.map { WorkerChanges.Present(name: $0, pool: pool(named: $0), members: members[$0] ?? []) }
     }
 
-    /// One call at a time: behind ``ChangeTurns``.
+    /// Callers take turns: see ``ChangeTurns``.
     func apply(_ changes: WorkerChanges, finishingWithin limit: Duration) async -> AppliedChanges {
         var applied = AppliedChanges(unchanged: changes.unchanged)
         let gone = changes.removed.flatMap(indices(of:))
@@ -55,7 +55,7 @@ extension HostCore {
 
     // MARK: - New workers
 
-    /// Starts the new workers; returns when each is ready, on demand, or has failed for the first time.
+    /// Starts the new workers; returns when each is ready, is on demand, or has failed for the first time.
     private func startAdded(_ new: Range<Int>) async -> [AppliedChanges.Failure] {
         for index in new { supervisor?.startChildRequested(index: index) }
         let names = new.map { worker($0).peer.peerName }
@@ -78,7 +78,7 @@ extension HostCore {
         }
     }
 
-    /// The worker that keeps this one from its start in sequence, because it is down itself; nil if none does.
+    /// The worker that is down and so holds up this one's start in sequence; nil if there is none.
     private func culprit(before name: String, in update: WorkerStatusUpdate) -> String? {
         guard startOrder == .inSequence, update[name]?.state == .starting, update[name]?.starts == 0 else { return nil }
         let before = update.workers.prefix { $0.name != name }
@@ -115,7 +115,7 @@ extension HostCore {
                 let error = BridgeError.notReplaced(member.name, why)
                 failures.append(AppliedChanges.Failure(worker: member.name, description: error.description))
             } else if case .exchanged = outcome, isGivenUp(index) {
-                // The worker may have been given up for the very thing that has changed.
+                // The change may mend what the worker was given up for.
                 restart(index)
             }
         }

@@ -15,8 +15,8 @@ extension HostCore: SupervisorEnvironment {
         let peer = worker(index).peer
         router.forgetInterest(of: peer)
         peer.whenDemanded { [weak self, poller] in
-            // The publishing thread starts no processes, so the poller does. If the poller takes nothing any more, the
-            // bridge is at its end too.
+            // The poller starts the process, as a publishing thread must not. If the poller takes no more work, the
+            // bridge has ended too.
             poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
         }
     }
@@ -34,7 +34,7 @@ extension HostCore: SupervisorEnvironment {
     }
 
     func automaticShutdownBegan(index: Int) {
-        // The host takes no new events, so none has a worker started again.
+        // Closed first, so that no new event starts a worker again.
         router.closeIntake()
         reports.publish(BridgeEnding(worker: worker(index).peer.peerName))
         Task(executorPreference: Simulation.taskExecutor) { [self] in
@@ -45,20 +45,19 @@ extension HostCore: SupervisorEnvironment {
 
     // MARK: - What becomes of the workers
 
-    /// Ends what goes to a worker that is down until a caller asks for its start.
+    /// Takes no events for a worker that is down, until a caller asks for its start.
     private func close(_ peer: Peer, because reason: String, isGivenUp: Bool = false) {
         peer.close(because: reason, isGivenUp: isGivenUp)
         router.peerIsUnavailable(peer)
-        // Its next process asks for these names anew. In a shutdown there is none, and what others still publish for
-        // this worker is announced as lost.
+        // The worker's next process asks for these names anew. In a shutdown there is no next process: the names stay,
+        // so that events which are still published for this worker are announced.
         if !router.hasClosedIntake { router.forgetInterest(of: peer) }
     }
 
-    /// Tells what has become of a worker: on the status board, and by events.
+    /// Reports what has become of a worker: to the status board, and as events.
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
         let (peer, output) = lock.withLock { (workers[index].peer, workers[index].output) }
-        // First of all, so that a subscriber that hears of a worker's end finds that the worker takes no events any
-        // more.
+        // First, so that a subscriber that is told of a worker's end finds that the worker takes no more events.
         if case .gaveUp(let why) = status.state {
             close(peer, because: "it was given up: \(why)", isGivenUp: true)
         } else if status.state == .stopped {
@@ -87,7 +86,7 @@ extension HostCore: SupervisorEnvironment {
             )
             lock.withLock { workers[index].starts.forgetFormer() }
         }
-        // A change of the replacement process alone went to the status board above, and makes no event.
+        // If only the replacement process has changed, the status board was told above, and there is no event.
         guard before.state != status.state || before.starts != status.starts || before.pid != status.pid else { return }
         switch status.state {
         case .stopping:
@@ -120,7 +119,7 @@ private struct ScheduledTimer: SupervisorTimer {
     let timer: Poller.Timer
 
     func cancel() {
-        // This may run inside another timer's call, so it must not wait; a timer that fires late is known by its token.
+        // This may run inside another timer's call, so it must not wait; the token shows that a timer fires late.
         timer.cancelWithoutWaiting()
     }
 }
@@ -128,12 +127,12 @@ private struct ScheduledTimer: SupervisorTimer {
 extension ChildStatus {
     /// Whether the worker runs, or is started without waiting for the end of another worker.
     ///
-    /// It does not if its start is yet to be requested after it was added, if it waits for workers before it in a start
-    /// in sequence, or if its group is still going down.
+    /// False for a worker that was added and whose start is yet to be requested, that waits for the workers before it
+    /// in a start in sequence, or whose group is still going down.
     var startsByItself: Bool {
         switch state {
         case .notStarted: false
-        // While the worker waits for others, its last start is over.
+        // While the worker waits for others, it has had no start since its last death.
         case .starting: starts > deaths.last?.start ?? 0
         case .backingOff(_, let until): until != nil
         case .ready, .draining, .stopping, .dormant, .stopped, .gaveUp: true

@@ -61,7 +61,7 @@ extension HostCore: WorkerIncarnation.Owner {
         isOrderly: Bool,
         verdict: CrashLedger.Verdict
     ) {
-        // Before the supervisor tells of the end.
+        // First: the supervisor then reports the end, with this usage.
         usages.add(incarnation.ending.usage, index: incarnation.index, start: incarnation.number)
         supervisor?.childExited(
             index: incarnation.index,

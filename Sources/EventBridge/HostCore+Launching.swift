@@ -5,9 +5,9 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Starts workers, and tells the supervisor what has become of that.
+/// Starts workers, and tells the supervisor how each start went.
 extension HostCore {
-    /// What the worker's next start goes by.
+    /// The specification that the worker's next start uses.
     func specification(_ index: Int) -> WorkerSpecification { worker(index).specification }
 
     /// The worker's present start, or its last one.
@@ -61,7 +61,7 @@ extension HostCore {
             poller: poller,
             output: { [gate = hosted.output, printed = hosted.printed, weak incarnation] line, isError in
                 incarnation?.printed(line)
-                // Before anything else: a receiver that hears of a line finds it there.
+                // Before the gate, so that a receiver of a line finds it in the log.
                 printed.add(line, isError: isError)
                 gate.take(line, isError: isError)
             },
@@ -81,8 +81,7 @@ extension HostCore {
                 reason: failure.reason
             )
         case .success(let worker):
-            // Before the supervisor hears of it: a child that was to be stopped while it was spawned is signalled at
-            // once.
+            // First: the supervisor then signals at once a child that was to be stopped while it was being spawned.
             incarnation.spawned(worker)
             if !worker.missingFromBox.isEmpty {
                 reports.publish(

@@ -8,16 +8,16 @@ struct PendingReplacement {
     let index: Int
     let specification: WorkerSpecification
     let continuation: CheckedContinuation<ReplacementOutcome, Never>
-    /// Whether a process was started for it.
+    /// Whether a process was started for the replacement.
     var isStarted = false
 }
 
 /// Puts another process in a worker's place: `SupervisorStateMachine` decides, and the peer goes from one link to the
 /// other.
 extension HostCore {
-    /// Returns what has become of the replacement.
+    /// Replaces a worker's process, and returns the outcome.
     ///
-    /// Cancelling the task gives it up as long as nothing was handed over; afterwards it goes on.
+    /// Cancelling the task gives up a replacement that has not begun to hand over; otherwise the replacement goes on.
     func replace(
         _ index: Int,
         with specification: WorkerSpecification,
@@ -33,7 +33,7 @@ extension HostCore {
                 let pending = PendingReplacement(index: index, specification: specification, continuation: continuation)
                 lock.withLock { replacements[number] = pending }
                 supervisor?.replaceRequested(index: index, request)
-                // The task was cancelled before there was anything to give up.
+                // If the task was cancelled earlier, its handler had nothing to call off yet.
                 if Task.isCancelled { supervisor?.replacementCalledOff(request: number) }
             }
         } onCancel: {
@@ -55,8 +55,8 @@ extension HostCore {
     }
 
     func keepEvents(index: Int) {
-        // This comes before what the next process wants counts: the present one has no handler for it. If the present
-        // one was never ready, what it wants has never counted.
+        // First, before the interest of the next process counts: the present process may have no handler for that. If
+        // the present process was never ready, its own interest has never counted.
         if present(index)?.keepEvents() == true { router.successorCutsOver(worker(index).peer) }
     }
 

@@ -10,14 +10,14 @@ extension HostCore {
     /// How long an automatic stop waits for what is on its way: as long as a requested one does by default.
     static let drainingTime = Duration.seconds(5)
 
-    /// Returns when one look finds every link quiet: nothing on its way, nothing in a handler.
+    /// Returns when one check finds every link quiet: nothing on its way, nothing in a handler.
     func waitUntilIdle() async {
         while true {
             let peers = peers
             for peer in peers where peer.closedReason == nil { await wait(for: peer) }
-            // An event can pass from a link that is looked at later to a link that was looked at before.
+            // An event can pass from a link that is checked later to one that was checked before.
             let before = peers.map(\.link.activity)
-            // Waits for reports about it, and for what follows from them.
+            // Waits for the reports, and for what follows from them.
             await reports.passed()
             let isQuiet = peers.allSatisfy { $0.closedReason != nil || $0.link.isQuiet }
             if isQuiet, peers.map(\.link.activity) == before { return }
@@ -28,11 +28,11 @@ extension HostCore {
         let link = peer.link
         await withCheckedContinuation { continuation in
             link.whenQuiet { continuation.resume() }
-            // A worker that is given up handles nothing any more: no caller waits for it, whichever of the two came
-            // first.
+            // A worker that is given up handles nothing any more, so the wait must end, whether it or the giving up
+            // came first.
             if peer.closedReason != nil { link.wakeWaiters() }
         }
-        // A link that ended counts as quiet; its successor has what was left.
+        // A link that has ended counts as quiet; the next link has what was left.
         if link.hasEnded { peer.renew(after: link) }
     }
 
@@ -52,7 +52,7 @@ extension HostCore {
         await withCheckedContinuation { continuation in
             let first = FirstCaller(continuation)
             let timer = poller.schedule(after: limit.nanoseconds) { first.resume() }
-            // The task ends at the latest when the links do.
+            // The task ends when the links do, at the latest.
             Task(executorPreference: Simulation.taskExecutor) {
                 await quiet()
                 timer.cancelWithoutWaiting()

@@ -101,7 +101,7 @@ final class HostCore: @unchecked Sendable {
 
     var supervisor: Supervisor? { lock.withLock { supervisorBox } }
 
-    /// The way to each worker, by index, including removed workers.
+    /// The peers of all workers, by index, including removed workers.
     var peers: [Peer] { lock.withLock { workers.map(\.peer) } }
 
     /// The worker with this index, as it is now.
@@ -120,7 +120,7 @@ final class HostCore: @unchecked Sendable {
         return indices.filter(all.indices.contains).map { ($0, filled(all[$0], of: $0)) }
     }
 
-    /// The status of the worker with this index, with details that supervision does not know.
+    /// The status of the worker with this index, with details that the supervisor does not know.
     func filled(_ status: ChildStatus, of index: Int) -> ChildStatus {
         var status = usages.filling(in: status, of: index)
         if status.ended != nil, let incarnation = lock.withLock({ workers[index].starts[status.starts] }) {
@@ -152,7 +152,7 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Workers that come and go
 
-    /// Adds what is known of workers, behind all others.
+    /// Adds workers, behind all others.
     ///
     /// - Returns: Their indices, which are those that the supervisor gives them.
     @discardableResult
@@ -196,18 +196,18 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Requests
 
-    /// Begins to carry events, to and from the peers that are there.
+    /// Begins to carry events to and from the present peers.
     func startRouting() {
         for peer in peers { router.add(peer) }
         router.start()
     }
 
-    /// Where the request to start is.
+    /// How far the request to start has come.
     ///
-    /// It is made at most once, and not after a request to stop: the supervisor would start everything again.
+    /// The host makes it at most once, and not after a request to stop: the supervisor would start everything again.
     private enum StartRequest {
         case outstanding
-        /// On its way to the supervisor: a stop waits until it has arrived, and so do escalations, which are counted.
+        /// On its way to the supervisor: a stop and escalations wait until it has arrived; escalations are counted.
         case underWay(escalations: Int)
         case made
     }
@@ -254,7 +254,7 @@ final class HostCore: @unchecked Sendable {
             if isDone { continuation.resume() } else if isNext { supervisor?.stopRequested() }
         }
         await launcher.end(on: poller)
-        // When the poller comes to this, it has counted all output that it had read.
+        // When the poller runs this, it has counted all output that it had read before.
         await withCheckedContinuation { continuation in
             if !poller.perform({ continuation.resume() }) { continuation.resume() }
         }
@@ -297,8 +297,8 @@ final class HostCore: @unchecked Sendable {
     }
 
     func stopWorker(_ index: Int) {
-        // A worker that has come to rest by itself, or is removed, does not count as stopped on request. A worker that
-        // was added and not started yet does.
+        // A worker that has stopped by itself, or is removed, does not count as stopped on request. A worker that was
+        // added and not started yet does.
         let isStopped = status(at: index).map { !$0.state.isAtRest || $0.state == .notStarted } ?? false
         lock.withLock {
             if isStopped, !workers[index].isRemoved { workers[index].wasStoppedOnRequest = true }
@@ -311,7 +311,7 @@ final class HostCore: @unchecked Sendable {
         !router.hasClosedIntake && lock.withLock { workers.contains(where: \.wasStoppedOnRequest) }
     }
 
-    /// Ends everything at once: nothing holds the bridge any more.
+    /// Ends everything at once, so that nothing keeps the bridge any more.
     func abandon() {
         router.stop()
         statusBoard.finish()
@@ -319,7 +319,7 @@ final class HostCore: @unchecked Sendable {
         poller.stop()
     }
 
-    /// What lies in each worker's outbox: events that were accepted and not handled.
+    /// How many events each worker's outbox has: events that were accepted and not handled.
     var leftovers: [(worker: String, events: Int)] {
         presentPeers.map { ($0.peerName, $0.link.outboxDepth.events) }.filter { $0.events > 0 }
     }
@@ -360,7 +360,7 @@ final class HostCore: @unchecked Sendable {
             case .success: .ready
             case .failure(let failure): .failed(failure)
             }
-        // A caller that hears that all are ready was told of each before.
+        // After the reports: a caller that learns that all are ready was told of each before.
         reports.whenPassed { waiter.resume(returning: outcome) }
     }
 
@@ -409,7 +409,7 @@ extension HostedWorker {
         )
         printed = OutputLog(host.output.numbers)
         peer.pool = pool
-        // The worker is not started yet; this holds until the peer is told otherwise.
+        // The worker is not started yet: `statusChanged` tells the peer once that changes.
         peer.setStartsByItself(false)
         if let reason { peer.close(because: reason) }
     }

@@ -1,12 +1,12 @@
-/// The starts of one worker that matter: the present or last one, one that is to take its place, and one that has just
+/// The starts of one worker that matter: the present or last one, one that is to replace it, and one that has just
 /// ended.
 struct IncarnationTable {
     private(set) var present: WorkerIncarnation?
     private(set) var successor: WorkerIncarnation?
-    /// The start before the present one, until its end was told.
+    /// The start before the present one, until its end was reported.
     private(set) var former: WorkerIncarnation?
 
-    /// All these starts that may have a process.
+    /// The starts that are there; each may have a process.
     var all: [WorkerIncarnation] { [former, present, successor].compactMap { $0 } }
 
     /// The start of this number, if it still matters.

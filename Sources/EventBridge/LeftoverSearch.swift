@@ -1,11 +1,11 @@
 import BridgePlatform
 import Locks
 
-/// Kills the processes that a worker which has ended has left behind outside its process group.
+/// Kills the processes that an ended worker has left behind outside its process group.
 ///
-/// The group itself is killed before the worker's status is taken. Processes that have left it, as daemons do, are
-/// found by a mark in their environment, in a look at all processes. The look has a thread of its own while there is
-/// something to look for: one look serves all workers that have ended until then.
+/// The group itself is killed before the worker's status is taken. Processes that have left the group, as daemons do,
+/// bear a mark in their environment, by which a search of all processes finds them. The search has a thread of its own
+/// while there is something to find: one search serves all workers that have ended by then.
 final class LeftoverSearch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     typealias Report = @Sendable ([MarkedProcesses.Found]) -> Void
@@ -13,9 +13,9 @@ final class LeftoverSearch: @unchecked Sendable {
     let mark = MarkedProcesses.Mark()
     private let lock = Lock()
     private var lastNumber: UInt64 = 0
-    /// The name of the worker, until it has ended, by the value of the mark.
+    /// The names of the workers that have not ended, by the value of the mark.
     private var workers: [String: String] = [:]
-    /// The process group that is left out, and the function to call, by the value of the mark.
+    /// The process group to leave out, and the function to call, by the value of the mark.
     private var wanted: [String: (group: Int32, report: Report)] = [:]
     private var isSearching = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
@@ -30,7 +30,7 @@ final class LeftoverSearch: @unchecked Sendable {
         }
     }
 
-    /// No process bears this value: the worker could not be started.
+    /// Forgets a value that no process bears, as the worker could not be started.
     func forget(_ value: String) { lock.withLock { workers[value] = nil } }
 
     /// The worker with this value; empty if it has ended, nil if the value is another bridge's.
@@ -81,7 +81,7 @@ final class LeftoverSearch: @unchecked Sendable {
         }
     }
 
-    /// - Parameter leaving: whether the guard is to find what is wanted.
+    /// - Parameter leaving: whether the search leaves what is wanted to the guard.
     /// - Returns: Whether no search was requested in between.
     @discardableResult
     private func finishSearching(leaving: Bool = false) -> Bool {

@@ -14,7 +14,7 @@ public struct WorkerReady: DomainEvent, SelfReport {
     public let start: Int
 }
 
-/// A worker has given no sign of life for longer than its heartbeat allows, and is ended for that.
+/// A worker has given no sign of life for longer than its heartbeat allows, and is being ended for that.
 ///
 /// The host ends it by SIGABRT, and a second later by SIGKILL. Its ``WorkerExited`` follows.
 public struct WorkerUnresponsive: DomainEvent, SelfReport {
@@ -30,26 +30,26 @@ public struct WorkerUnresponsive: DomainEvent, SelfReport {
 
 /// A worker's process has ended and nothing is left of it, or it could not be started.
 ///
-/// What the process had sent was handled before this. Until then the worker is `stopping`, and ``WorkerStatus`` says
-/// how its process has ended and what the host waits for.
+/// The host has handled what the process had sent before it publishes this. Until then the worker is `stopping`, and
+/// ``WorkerStatus`` says how its process has ended and what the host waits for.
 public struct WorkerExited: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
     /// The process that has ended; nil if there was none.
     public let pid: Int32?
-    /// Why, as a phrase that goes on from the name: `killed by SIGKILL (9)`.
+    /// Why, as a phrase that follows the name: `killed by SIGKILL (9)`.
     public let reason: String
-    /// What is done about it, such as `backing off (attempt 1)` or `stopped`.
+    /// What follows, such as `backing off (attempt 1)` or `stopped`.
     public let next: String
-    /// Whether it was asked to end.
+    /// Whether the host had asked it to end.
     public let wasAsked: Bool
     /// What the worker left in the outbox that it shared with the host; nil if it shared none or broke the protocol.
     ///
-    /// Without a shared outbox, what the worker had published and not sent is gone, uncounted. ``EventsLost`` says so
-    /// then.
+    /// Without a shared outbox, events that the worker had published and not sent are gone, uncounted; ``EventsLost``
+    /// then says so.
     public let outbox: Outbox?
-    /// How its process has ended, whatever the reason; nil if there was none, or if other code of this process has
-    /// taken its status.
+    /// How its process has ended, whatever the reason; nil if there was no process, or if other code of the host's
+    /// process has taken its status.
     ///
     /// If the host has ended the worker for a fault, ``reason`` has the fault, and this has the signal.
     public let exit: Exit?
@@ -61,13 +61,13 @@ public struct WorkerExited: DomainEvent, SelfReport {
 
     /// What a worker that has ended had left behind.
     public struct Outbox: Sendable, Hashable, Codable {
-        /// How many events it had published and not sent: they have been delivered.
+        /// How many events it had published and not sent: the host has delivered them.
         public let delivered: Int
-        /// How many events it had published that cannot be read, because ``damage`` hides them; they are lost.
+        /// How many published events cannot be read, because of ``damage``; they are lost.
         ///
         /// It is 0 also if the damage has hit the count of these events; ``EventsLost`` tells the two apart.
         public let lost: UInt64
-        /// Whether it ended while it published: that event is dropped, and its `publish` never returned.
+        /// Whether it ended while it published an event: that event is dropped, and its `publish` never returned.
         public let isTorn: Bool
         /// What is wrong with its memory, in words; nil if nothing is.
         public let damage: String?
@@ -79,9 +79,9 @@ public struct WorkerExited: DomainEvent, SelfReport {
 extension WorkerExited {
     /// How a worker's process has ended: with a status or by a signal.
     public struct Exit: Sendable, Hashable, Codable {
-        /// The status that it has ended with by itself; nil if it was killed.
+        /// The status with which it has exited; nil if it was killed.
         public let status: Int32?
-        /// The number of the signal that has killed it; nil if it has ended by itself.
+        /// The number of the signal that has killed it; nil if it has exited.
         public let signal: Int32?
         /// The signal's name, such as `SIGKILL`; nil for one without.
         public let signalName: String?
@@ -118,14 +118,14 @@ extension WorkerExited.Outbox {
 
 /// A worker has ended, and events that it had published are gone, or may be.
 ///
-/// The host tells this once for a start of the worker, before its ``WorkerExited``, and not if nothing is known to be
-/// gone. What a worker of this package leaves behind arrives, unless its memory is damaged.
+/// The host publishes this at most once for a start of the worker, before its ``WorkerExited``, and only if events are
+/// or may be gone. Events that a worker of this package leaves behind arrive, unless its memory is damaged.
 public struct EventsLost: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
     /// The start of the worker, as it stands in the ids of its events.
     public let incarnation: UInt64
-    /// How many of its events had arrived before, counted from its start.
+    /// How many of its events had arrived, counted from its start.
     public let after: UInt64
     /// How many are gone, as `WorkerStatistics` counts them; nil if that cannot be known, and then there may be none.
     public let count: UInt64?
@@ -147,11 +147,11 @@ extension EventsLost {
 
 /// Another process does a worker's work: see ``BridgeHost/replace(_:with:handingOverWithin:)``.
 ///
-/// The old one's ``WorkerExited`` and the new one's ``WorkerReady`` came before.
+/// The old process's ``WorkerExited`` and the new one's ``WorkerReady`` came before.
 public struct WorkerReplaced: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// The process that did the work before; nil if it had ended by itself when the new one was ready.
+    /// The process that did the work before; nil if it had ended by itself by the time the new one was ready.
     public let oldPID: Int32?
     /// The process that does it now.
     public let newPID: Int32
@@ -165,7 +165,7 @@ public struct WorkerNotReplaced: DomainEvent, SelfReport {
     public let reason: String
 }
 
-/// A worker stays down, because further starts were of no use.
+/// A worker stays down, because further starts would be of no use.
 public struct WorkerGaveUp: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -185,16 +185,16 @@ public struct BridgeEnding: DomainEvent, SelfReport {
 public struct WorkerOutput: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// Whether it was standard error.
+    /// Whether it wrote the line to standard error.
     public let isError: Bool
     /// The line without its end; lines longer than 16 KiB come in pieces.
     public let line: String
 }
 
-/// A worker has printed more than ``WorkerLimits/output`` lets pass: so much of it was left out.
+/// A worker has printed more than ``WorkerLimits/output`` lets pass, and the host has left out the rest.
 ///
-/// The host tells this at most once a second, and at the worker's end. The worker notices nothing: it never waits for
-/// the reader of its output.
+/// The host publishes this at most once a second, and at the worker's end. The worker notices nothing: it never waits
+/// for the reader of its output.
 public struct WorkerOutputDropped: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -206,8 +206,8 @@ public struct WorkerOutputDropped: DomainEvent, SelfReport {
 
 /// A worker has been started in a box with parts missing.
 ///
-/// Its system lacks them and ``WorkerBox/isBestEffort`` allows that, or it is Linux before 6.12, where signals get out
-/// of a box. The host tells this for each of its starts, before its ``WorkerReady``.
+/// Either its system lacks them and ``WorkerBox/isBestEffort`` allows that, or the system is Linux before 6.12, where
+/// signals get out of a box. The host publishes this for each of its starts, before its ``WorkerReady``.
 public struct WorkerBoxIncomplete: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -220,8 +220,8 @@ public struct WorkerBoxIncomplete: DomainEvent, SelfReport {
 /// A worker has ended, and the host has killed processes that it had left behind outside its process group, as daemons
 /// are.
 ///
-/// Processes that are still in the group are killed with the worker, without a word. A process that has also changed
-/// its environment is not found.
+/// Processes that are still in the group are killed with the worker, without a report. A process outside that has also
+/// changed its environment is not found.
 public struct WorkerLeftBehind: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String

@@ -1,6 +1,6 @@
-/// Decides which lines that a worker prints are passed on: so many bytes a second, and four seconds' worth at once.
+/// Decides which printed lines of a worker pass: so many bytes a second, and four seconds' worth at once.
 ///
-/// Once it leaves lines out, it does so until there is room for a second's worth again. So a reader gets whole
+/// Once it leaves lines out, it goes on doing so until there is room for a second's worth again. So a reader gets whole
 /// passages, and not single lines out of a flood.
 struct OutputMeter {
     /// What was left out.
@@ -9,7 +9,7 @@ struct OutputMeter {
         var bytes = 0
     }
 
-    /// What a line counts for besides its bytes, as an empty line takes time too.
+    /// What a line counts for besides its bytes, as even an empty line takes time.
     static let lineBytes = 64
 
     private static let burstSeconds = 4
@@ -30,12 +30,12 @@ struct OutputMeter {
         last = now
     }
 
-    /// Whether a line of so many bytes is passed on.
+    /// Whether a line of so many bytes passes.
     mutating func passes(_ bytes: Int, at now: UInt64) -> Bool {
         refill(at: now)
         if isDropping { isDropping = room < rate }
         let cost = bytes + Self.lineBytes
-        // A line that is longer than all possible room passes when all of that is free.
+        // A line that costs more than the most room there can be passes when all of that room is free.
         if !isDropping, room >= min(cost, rate * Self.burstSeconds) {
             room -= min(cost, room)
             return true
@@ -55,7 +55,7 @@ struct OutputMeter {
     private mutating func refill(at now: UInt64) {
         guard now > last else { return }
         let nanoseconds = min(now - last, UInt64(Self.burstSeconds) * Self.second)
-        // Whole bytes only: the rest of the time counts at the next call.
+        // Whole bytes only: the next call counts the rest of the time.
         let (product, overflow) = nanoseconds.multipliedReportingOverflow(by: UInt64(rate))
         let bytes = overflow ? .max : product / Self.second
         guard bytes > 0 else { return }

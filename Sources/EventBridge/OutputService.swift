@@ -49,7 +49,7 @@ final class OutputService: Sendable {
         return WorkerOutputReported(
             lines: lines,
             isComplete: lines.count == found.count,
-            // A question for all that is kept has missed nothing: the kept lines begin somewhere.
+            // A question for all lines has missed none: its answer begins with the oldest line that was kept.
             hasMissed: command.after > 0 && hasForgotten
         )
     }

@@ -2,10 +2,10 @@ import BridgePlatform
 
 /// The last lines that a start of a worker has printed, which often say why it has ended.
 struct OutputTail {
-    /// A stack trace of so many lines may stand behind the sentence that matters.
+    /// Room for a stack trace behind the sentence that matters.
     static let maximumLines = 64
     static let maximumBytes = 8_192
-    /// What is kept of one line.
+    /// How many bytes of one line are kept.
     static let maximumLineBytes = 1_024
 
     private var lines: [ArraySlice<UInt8>] = []
@@ -20,7 +20,7 @@ struct OutputTail {
 
     /// The lines, with breaks between them; nil if there are none.
     ///
-    /// The lines are decoded on request, which is once in a worker's life, and not for each line of a flood.
+    /// They are decoded on request, once in a worker's life, and not for each line of a flood.
     var text: String? {
         lines.isEmpty ? nil : lines.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
     }

@@ -20,10 +20,10 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     /// The number of the memory for the host's large events.
     private static let shelfDescriptor: CInt = 5
 
-    /// What every program may need to know; nothing else of the supervisor's environment is passed on.
+    /// Variables that every program may need; a worker gets nothing else of the supervisor's environment.
     private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"]
 
-    /// The settings of the Swift runtime's backtracer, which is off in a worker unless they say otherwise.
+    /// The settings of the Swift runtime's backtracer; without this variable the backtracer is off in a worker.
     ///
     /// Where a toolchain is installed, the backtracer catches the first signal of a crash, or SIGABRT from the
     /// supervisor. It then prints for seconds, and lets the process live on.
@@ -79,7 +79,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
             hasShelf: shelf != nil
         )
         request.workingDirectory = specification.workingDirectory
-        // Open until the child has its copies, and no longer: each is let go together with the closure below.
+        // The closure below keeps these open until the child has its copies, and no longer.
         let (link, outputEnd) = (SharedDescriptor(sockets.second), SharedDescriptor(output.writing))
         let errorEnd = SharedDescriptor(error.writing)
         request.standardOutput = .descriptor(outputEnd.rawValue)
@@ -103,7 +103,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
             case .success(let child):
                 let pipes = [outputPipe, errorPipe]
                 let process = SpawnedProcess(child: child, pipes: pipes, poller: order.poller) { exit in
-                    // Without its zombie the group may have been out of reach: then it lives on.
+                    // If other code has reaped the process, its group may have been out of reach, and is searched too.
                     let group = exit.status == .reapedElsewhere ? nil : child.processIdentifier
                     leftovers.search(for: mark, outside: group) { found in
                         order.leftBehind(child.processIdentifier, found)
@@ -142,9 +142,9 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         }
     }
 
-    /// The way to the guard, which is started with the first worker, and again if it was killed.
+    /// The descriptor of the guard, which is started with the first worker, and again if it was killed.
     ///
-    /// Nil if there is no guard: the workers themselves end with this process all the same.
+    /// Nil if there is no guard; the workers themselves still end with this process.
     private func guardDescriptor(launcher: String, on poller: Poller) -> SharedDescriptor? {
         lock.withLock {
             if let descriptor = processGuard?.descriptor { return descriptor }
@@ -158,7 +158,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         return LaunchFailure(reason: .spawnFailed(error.description, errno: error.code))
     }
 
-    /// Without its box the worker would do what it is not to do, even where best effort is enough.
+    /// Applies even with best effort: without a launcher nothing would keep the worker in its box.
     private static func noLauncher(_ start: WorkerStart) -> LaunchFailure {
         let why = start == .direct ? "which this bridge does without" : "which is not beside the running program"
         return LaunchFailure(reason: .boxUnavailable("its box is made by bridge-launcher, \(why)"))
@@ -223,7 +223,7 @@ private final class SpawnedProcess: WorkerProcess {
     var isBeingDebugged: Bool { ProcessTracing.isTraced(child.processIdentifier) }
 
     func signal(_ signal: ChildSignal) {
-        // A child that is gone is passed over; nothing else can go wrong with a handle of our own child.
+        // A child that is gone gets no signal; nothing else can go wrong with a handle of our own child.
         _ = try? child.signal(signal.number)
     }
 
@@ -234,9 +234,9 @@ private final class SpawnedProcess: WorkerProcess {
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws {
         try child.onExit(on: poller) { [pipes, ended, poller] exit in
             ended(exit)
-            // What a grandchild goes on printing is no longer the worker's.
+            // What a grandchild prints from now on is no longer the worker's.
             for pipe in pipes { pipe.finish() }
-            // Behind the worker's last words, which lie in the pipes.
+            // After the worker's last lines, which still lie in the pipes.
             let tell: @Sendable () -> Void = { handler(ExitReason(exit.status)) }
             if !poller.perform(tell) { tell() }
         }

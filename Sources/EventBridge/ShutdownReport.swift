@@ -1,6 +1,6 @@
-/// What a bridge has left undone when it ended.
+/// What a bridge had left undone when it ended.
 public struct ShutdownReport: Sendable, Hashable {
-    /// Events that were accepted for a worker and that it did not handle; they are gone with the bridge.
+    /// Events that were accepted for a worker and not handled; they are gone with the bridge.
     public struct Leftover: Sendable, Hashable {
         /// The worker's name.
         public let worker: String
@@ -14,7 +14,7 @@ public struct ShutdownReport: Sendable, Hashable {
     /// Whether every accepted event was handled.
     public var isComplete: Bool { leftovers.isEmpty }
 
-    /// What a bridge without a shutdown has lost, as a sentence; nil if that is nothing.
+    /// What a bridge that was not shut down has lost, as a sentence; nil for nothing.
     var loss: String? {
         if isComplete { return nil }
         let parts = leftovers.map { "\($0.events == 1 ? "1 event" : "\($0.events) events") for \"\($0.worker)\"" }

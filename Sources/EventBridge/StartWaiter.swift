@@ -4,7 +4,7 @@ import Supervision
 enum StartOutcome {
     case ready
     case failed(StartupFailure)
-    /// A stop was requested before: nothing was started, and nothing will be.
+    /// A stop was requested first: nothing was started, and nothing will be.
     case stopped
     /// The task that waited was cancelled; what was started runs on.
     case cancelled

@@ -3,10 +3,10 @@ import EventRouting
 import Locks
 import Supervision
 
-/// The states of all workers, as far as they were told, and the feeds that hear of them.
+/// The last known states of all workers, and the feeds that are told of them.
 ///
-/// A feed that is added gets a snapshot, and then each change that is not in it, once and in order. One thread at a
-/// time brings the changes. Each feed's updates wait in a line of its own, so that no lock is held while they are
+/// A new feed gets a snapshot, and then each change that is not in it, once and in order. One thread at a time makes
+/// the changes. Each feed has a list of its own for the updates that wait, so that no lock is held while they are
 /// handed over.
 final class StatusBoard: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
@@ -22,7 +22,7 @@ final class StatusBoard: @unchecked Sendable {
         removed.isEmpty ? all : all.indices.filter { !removed.contains($0) }.map { all[$0] }
     }
 
-    /// More workers have come, behind all others.
+    /// Adds workers, behind all others.
     func add(_ names: [String]) {
         for name in names {
             let status = WorkerStatus(name: name, state: .notStarted)
@@ -33,7 +33,7 @@ final class StatusBoard: @unchecked Sendable {
         }
     }
 
-    /// A worker is no longer among them.
+    /// Leaves a worker out from now on, and tells its last state.
     func remove(_ index: Int) {
         tell {
             removed.insert(index)
@@ -75,7 +75,7 @@ final class StatusBoard: @unchecked Sendable {
         for feed in told where !feed.deliver() { remove(feed) }
     }
 
-    /// Nothing changes any more.
+    /// Ends all feeds, as nothing changes any more.
     func finish() {
         let told = lock.withLock {
             hasEnded = true
@@ -89,7 +89,7 @@ final class StatusBoard: @unchecked Sendable {
     }
 }
 
-/// What one receiver hears of the workers' states: updates in a line, handed over by one thread at a time.
+/// The updates that wait for one receiver; one thread at a time hands them over.
 final class StatusFeed: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private enum Entry {
@@ -102,9 +102,9 @@ final class StatusFeed: @unchecked Sendable {
     private var line: [Entry] = []
     /// True from the beginning: the caller that asked for the snapshot hands it over.
     private var isDelivering = true
-    /// Whether an update was handed over that nothing listened to.
+    /// Whether the sink has said that nothing listens any more.
     private var isUnheard = false
-    /// Hands over the updates behind the snapshot; nil if the thread of the change does.
+    /// Hands over the updates after the snapshot; nil if the thread that makes the change does.
     private let reports: ReportStrand?
     private let sink: @Sendable (WorkerStatusUpdate) -> Bool
     private let end: @Sendable () -> Void
@@ -131,14 +131,14 @@ final class StatusFeed: @unchecked Sendable {
         lock.withLock { line.append(.end) }
     }
 
-    /// Hands over what waits for the first time.
+    /// Hands over the first updates; called once.
     func begin() {
         handOver()
     }
 
     /// Hands over what waits; if another thread is doing so, that thread takes this along.
     ///
-    /// - Returns: False if it was found that nothing listens any more.
+    /// - Returns: False once the sink has said that nothing listens any more.
     @discardableResult
     func deliver() -> Bool {
         let isMine = lock.withLock {
@@ -153,8 +153,8 @@ final class StatusFeed: @unchecked Sendable {
 
     private func handOver() {
         guard !DeliveryThread.current.isDelivering else {
-            // An event that is published here comes behind the event whose handler is running. So it also comes behind
-            // what other threads are told meanwhile.
+            // Inside a handler, a published update waits until that handler has returned, and updates from other
+            // threads could overtake it. So another thread hands it over.
             StrandExecutor.anywhere.schedule { self.handOver() }
             return
         }

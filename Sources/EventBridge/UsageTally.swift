@@ -8,7 +8,7 @@ import Supervision
 final class UsageTally: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
-    /// By child and incarnation.
+    /// By child and start.
     private var usages: [Int: [Int: ResourceUsage]] = [:]
 
     func add(_ usage: ResourceUsage?, index: Int, start: Int) {
@@ -21,7 +21,7 @@ final class UsageTally: @unchecked Sendable {
         }
     }
 
-    /// The child is gone for good.
+    /// Forgets a child that was removed.
     func forget(_ index: Int) { lock.withLock { _ = usages.removeValue(forKey: index) } }
 
     /// The status of the child at this index, with what its last processes have used.

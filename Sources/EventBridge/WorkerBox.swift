@@ -1,40 +1,40 @@
 import BridgePlatform
 import Supervision
 
-/// What a worker may use up and touch: limits of the operating system, files, network.
+/// What a worker may use up and touch: limits of the operating system, files, and network.
 ///
 /// ```swift
 /// WorkerBox(memory: 512 << 20, openFiles: 256, files: .init(readOnly: ["/srv/maps"], writable: ["/srv/tiles"]), allowsNetwork: false)
 /// ```
 ///
-/// `bridge-launcher` closes the box around the worker's process, before the worker's program begins. It holds for all
-/// that the program starts, and nothing opens it again. Where there is no launcher the worker is not started. In any
+/// `bridge-launcher` closes the box around the worker's process, before the worker's program begins. The box also holds
+/// for all that the program starts, and nothing opens it again. Without a launcher the worker is not started. In any
 /// box a process gets no new privileges: a set-user-ID program that it starts has only the rights of that process, so
 /// that `sudo` does not work.
 ///
 /// A box with ``files`` or without network is closed: a process in it changes no process outside, and looks into none.
 /// It cannot trace such a process, read its memory or environment, or set its limits, nice value, scheduler or
-/// affinity. From Linux 6.12 on it cannot send it a signal either; before, ``WorkerBoxIncomplete`` says so. Keys,
-/// System V's and POSIX's queues and memory by number, user namespaces and programs of another architecture are
-/// refused. The box knows a process by its number alone, so that a thread in it sets its own scheduling as 0 only. Of
-/// the superuser's capabilities those about files and users are left. `docs/reference/security.md` has the table.
+/// affinity. From Linux 6.12 on it cannot send it a signal either; before, ``WorkerBoxIncomplete`` says so. The box
+/// refuses keys, System V IPC, POSIX queues, user namespaces, and programs of another architecture. A thread in it can
+/// set its own scheduling only under the number 0: the box refuses all other numbers. Of the superuser's capabilities
+/// those about files and users are left. `docs/reference/security.md` has the table.
 ///
 /// Workers in memory, as the test kit makes them, have no process and no box.
 public struct WorkerBox: Sendable, Hashable {
     /// Which files a worker can touch, on Linux 6.2 and later with Landlock enabled; access to all others fails with
     /// EACCES.
     ///
-    /// A path stands for a file, or for a directory with all that lies below it. It has to be there when the worker is
+    /// A path stands for a file, or for a directory with all that lies below it. It must exist when the worker is
     /// started; a relative path counts from the worker's working directory.
     ///
     /// Always readable are the worker's program, `/usr`, `/bin`, `/sbin`, `/lib` and its sisters, the directories of
     /// the libraries that `bridge-launcher` itself uses, the loader's list of them, `/etc/localtime`, `/proc`,
     /// `/sys/devices/system/cpu`, `/dev/zero`, `/dev/random` and `/dev/urandom`. `/dev/null` and `/dev/full` can be
-    /// written, too. Of a process outside the box `/proc` shows what it shows to everybody. A script's interpreter, and
-    /// libraries beside a program, have to be among ``readOnly``.
+    /// written, too. Of a process outside the box, `/proc` shows only what any user sees. A script's interpreter, and
+    /// libraries beside a program, must be among ``readOnly``.
     ///
-    /// These rules do not keep a worker from asking whether a file is there, how large it is and whose; from changing
-    /// its mode, owner or times where the user may; or from connecting to a socket in the file system.
+    /// Despite these rules a worker can ask whether a file exists, how large it is and whose; it can change a file's
+    /// mode, owner or times where the user may; and it can connect to a socket in the file system.
     public struct Files: Sendable, Hashable {
         /// What can be read, listed and executed.
         public var readOnly: [String]
@@ -43,7 +43,7 @@ public struct WorkerBox: Sendable, Hashable {
         /// well.
         public var writable: [String]
 
-        /// Makes rules; without paths only what every program needs can be touched.
+        /// Makes rules; without paths a worker can touch only what every program needs.
         public init(readOnly: [String] = [], writable: [String] = []) {
             self.readOnly = readOnly
             self.writable = writable
@@ -53,18 +53,18 @@ public struct WorkerBox: Sendable, Hashable {
     /// How much memory of its own the process may have, in bytes (RLIMIT_DATA); nil for any amount.
     ///
     /// The limit counts memory that can be written and is shared with no other process, used or not: the heap, and 8
-    /// MiB for the stack of each thread. A Swift program wants 64 MiB to begin with. Shared memory, as the outbox is,
-    /// does not count, nor does memory that is only reserved.
+    /// MiB for the stack of each thread. A Swift program wants 64 MiB to begin with. The limit does not count shared
+    /// memory, such as the outbox, nor memory that is only reserved.
     ///
     /// A Swift program that gets no memory ends by a signal, and no signal names memory as the cause.
-    /// ``WorkerExited/reason`` therefore names it if the worker ended by itself with three quarters of this in RAM, and
-    /// with more than the supervisor ever had: the system counts a process's memory from before its program began.
+    /// ``WorkerExited/reason`` names it if the worker's end was not normal, and its peak in RAM was at least three
+    /// quarters of this, and above the supervisor's own peak: the system counts memory from before the program began.
     public var memory: Int?
 
     /// How much processor time the process may use, in whole seconds (RLIMIT_CPU); nil for any amount.
     ///
-    /// Beyond it the system kills the process by SIGXCPU, and two seconds later by SIGKILL if it handles that. Each
-    /// process that it starts has this time of its own.
+    /// Beyond it the system kills the process by SIGXCPU, and two seconds later by SIGKILL if the process handles
+    /// SIGXCPU. Each process that it starts has this time of its own.
     public var processorTime: Duration?
 
     /// How many descriptors the process may have open (RLIMIT_NOFILE); nil for what the supervisor may.
@@ -75,11 +75,11 @@ public struct WorkerBox: Sendable, Hashable {
     /// How many processes and threads the user may have when this process starts another (RLIMIT_NPROC); nil for what
     /// the supervisor may.
     ///
-    /// The system counts all processes of the user, whatever has started them: this is of use where workers have a user
-    /// of their own. It does not hold for the superuser. A start beyond it fails with EAGAIN, for the worker to report.
+    /// The system counts all processes of the user, whatever has started them: use this where workers have a user of
+    /// their own. It does not hold for the superuser. A start beyond it fails with EAGAIN, for the worker to report.
     public var processes: Int?
 
-    /// How large a core the process may leave, in bytes (RLIMIT_CORE); 0 for none, nil for what the supervisor's may.
+    /// How large a core the process may leave, in bytes (RLIMIT_CORE); 0 for none, nil for what the supervisor may.
     ///
     /// Where the system gives cores to a program, such as `systemd-coredump`, that program decides.
     public var core: Int?
@@ -89,25 +89,24 @@ public struct WorkerBox: Sendable, Hashable {
     /// Beyond it the system kills the process by SIGXFSZ.
     public var fileSize: Int?
 
-    /// Which files it can touch; nil for all that its user may.
+    /// Which files the worker can touch; nil for all that its user may.
     public var files: Files?
 
-    /// Whether it can reach a network, its own machine's included; without, it can only make sockets of the kind
-    /// AF_UNIX.
+    /// Whether the worker can reach a network, even that of its own machine; if not, it can only make AF_UNIX sockets.
     ///
     /// A filter of system calls refuses other sockets with EAFNOSUPPORT, on Linux for x86-64, ARM64 and RISC-V.
     /// Programs of another architecture do not run then, and neither does `io_uring`, which would get around it.
     public var allowsNetwork: Bool
 
-    /// Whether it can connect to sockets of this machine where it has no network: to a database, the system's log, a
+    /// Whether a worker without network can connect to sockets of this machine: to a database, the system's log, a
     /// control socket.
     ///
-    /// The same filter refuses connections with EACCES. It sees no addresses: it refuses all of them, or none. The
-    /// worker can send a datagram without connecting, to any socket that its user may write to. This has no effect
-    /// where it has a network.
+    /// The filter of ``allowsNetwork`` refuses connections with EACCES. It sees no addresses: it refuses all of them,
+    /// or none. The worker can still send a datagram without connecting, to any socket that its user may write to. For
+    /// a worker with network this has no effect.
     public var allowsConnections: Bool
 
-    /// The bits that new files do not get, 0 to 0o777; nil for the supervisor's.
+    /// The permission bits that new files do not get, 0 to 0o777; nil for the supervisor's.
     public var umask: Int?
 
     /// Whether the worker is started even if the system lacks what its box needs.
@@ -145,10 +144,10 @@ public struct WorkerBox: Sendable, Hashable {
 }
 
 extension WorkerBox {
-    /// With less the bridge's own threads find no room.
+    /// The bridge's own threads have no room in less.
     private static let leastMemory = 16 << 20
 
-    /// A worker needs as many to say hello.
+    /// A worker needs as many to complete its handshake.
     private static let leastOpenFiles = 16
 
     /// Far beyond any machine, and far from overflow.
@@ -206,7 +205,7 @@ extension WorkerBox {
 
     /// What this system lacks of the box, each as a sentence.
     ///
-    /// It closes a box around a program that ends at once, and blocks for some milliseconds.
+    /// To find out, it closes a box around a program that ends at once, which blocks for some milliseconds.
     ///
     /// - Throws: A `SystemError` or `SpawnError` if there is no `bridge-launcher` beside this program, or it cannot be
     ///   started.
@@ -225,14 +224,14 @@ extension WorkerBox {
         return child.missingFromBox
     }
 
-    /// Why a process in this box ended, with the limit that it was at, if no signal has named a limit.
+    /// The reason for a process's end, with the limit of this box that it was at, unless a signal has named a limit.
     func explanation(of reason: ExitReason, _ usage: ResourceUsage?) -> ExitReason {
         guard let usage, reason.exceededLimit == nil, !reason.isNormal else { return reason }
         switch reason {
         case .exited, .signaled: break
         default: return reason
         }
-        // A process that handles SIGXCPU is killed as any other is.
+        // A process that handles SIGXCPU is killed by SIGKILL, which names no limit.
         if let processorTime, reason.signalName == "SIGKILL", usage.userTime + usage.systemTime >= processorTime {
             return .atLimit(.processorTime, of: processorTime.text, reason)
         }

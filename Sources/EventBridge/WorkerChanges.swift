@@ -1,12 +1,12 @@
 import Supervision
 
-/// What differs, by name, between the workers that a bridge has and those that it is to have, found before any change.
+/// The differences, by name, between a bridge's workers and those that it is to have, found before any change.
 struct WorkerChanges: Sendable {
     /// A worker that the bridge has, or a pool.
     struct Present: Sendable {
         let name: String
         let pool: WorkerPool?
-        /// What each of its processes goes by.
+        /// The specification of each of its processes.
         let members: [WorkerSpecification]
     }
 
@@ -40,7 +40,7 @@ struct WorkerChanges: Sendable {
         if worker.members == before.members { unchanged.append(worker.name) } else { changed.append(worker) }
     }
 
-    /// A new process must not have the name of a process that has not gone yet: the two could not be told apart.
+    /// A new process must not have the name of a process that has not ended yet: the two could not be told apart.
     private mutating func findNamesInUse(by present: [Present]) {
         for worker in added {
             for member in worker.members {

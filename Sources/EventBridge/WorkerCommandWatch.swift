@@ -7,15 +7,15 @@ enum WatchedCommand: Sendable, Hashable {
     case restart
 }
 
-/// Decides when a command about a worker is done, by the updates that come after the command was given.
+/// Decides when a command about a worker is done, from the updates that come after the command.
 ///
-/// An update may be older than the command, and is then older than what the supervisor knows. Updates come in order and
-/// leave nothing out; what the supervisor knows does leave out states.
+/// An update may tell of a state before the command; what the supervisor knows is newer then. Updates come in order and
+/// skip no state; a caller that reads what the supervisor knows may miss states.
 struct WorkerCommandWatch: Sendable {
     enum Conclusion: Sendable, Hashable {
         case goesOn
         case done
-        /// Why, as a phrase that goes on from the worker's name.
+        /// Why, as a phrase that follows the worker's name.
         case failed(String)
     }
 
@@ -38,11 +38,11 @@ struct WorkerCommandWatch: Sendable {
             if now.starts > startsBefore {
                 return .failed("was started again meanwhile, by another request")
             }
-            // When a rest is told, what follows from it is done; but the update may be about an earlier rest.
+            // When a rest is told, what follows from it is done. But the update may be about an earlier rest.
             return status.state.isAtRest && status.starts == startsBefore && now.state.isAtRest ? .done : .goesOn
         case .start, .restart:
-            // The update may be about a start before the command. But if the worker comes to rest before it is started
-            // again, no other update tells of that.
+            // The update may be about a start before the command. But no other update follows if the worker came to
+            // rest before it was started again: then the supervisor's status counts.
             let isNews = status.starts > startsBefore
             if isNews, status.state == .ready { return .done }
             guard isNews ? status.state.isAtRest : now.state.isAtRest && now.starts == startsBefore else {

@@ -5,7 +5,7 @@ import EventRouting
 import Locks
 import Supervision
 
-/// How a start of a worker comes to its events: by its handshake, and, where another process had them, by the end of
+/// How a start of a worker comes to get events: by its handshake, and, if it replaces another process, by the end of
 /// that process.
 extension WorkerIncarnation {
     func helloReceived(_ hello: Hello) {
@@ -66,12 +66,12 @@ extension WorkerIncarnation {
         if !isSuccessor { watchIdleness() }
     }
 
-    // MARK: - Making room, and taking its place
+    // MARK: - Replacement
 
-    /// Lets no event go to it any more: what comes is for the process that takes its place.
+    /// Sends no more events to this process: the host keeps them for the next one.
     ///
-    /// - Returns: Whether it had been ready. If not, its link stays as it is: without a process that is the link of the
-    ///   next start.
+    /// - Returns: Whether this start had been ready. If not, its link still lets events pass: without a process it
+    ///   becomes the link of the next start.
     func keepEvents() -> Bool {
         let wasReady = lock.withLock {
             keepsEvents = true
@@ -81,7 +81,7 @@ extension WorkerIncarnation {
         return wasReady
     }
 
-    /// The process before it has ended: the events of that process come here.
+    /// The process before this one has ended: its events come here.
     func cutOver() {
         lock.withLock { isSuccessor = false }
         peer.succeed(by: link)

@@ -6,21 +6,20 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Looks now and then whether a worker lives, is idle, or is too long at an event.
+/// Checks now and then whether a worker lives, is idle, or takes too long over an event.
 extension WorkerIncarnation {
-    /// Looks once each interval whether the worker has been silent for too long.
+    /// Checks once per interval whether the worker has been silent for too long.
     ///
-    /// Silence counts only while the reading thread waits for the worker: what the worker has written and this process
-    /// has not read yet says nothing. A look that is late, because this process or the machine was stopped, starts
-    /// counting afresh.
+    /// Silence counts only while the reading thread waits for the worker: as long as unread bytes lie there, the worker
+    /// is not silent. A check that is late, because this process or the machine was stopped, starts counting afresh.
     ///
-    /// A worker that speaks in lines shows that it lives only when it has something to say.
+    /// A worker that speaks lines is not watched: it writes only when it has something to say.
     func watchHeartbeat() {
         if link.speaksLines { return }
         if let watch = SilenceWatch(specification.child.heartbeat, from: .onMonotonicClock) { look(watch) }
     }
 
-    /// The event that the worker is at, as far as the shared memory tells.
+    /// The event that the worker is handling, as far as the shared memory tells.
     private var busyWith: String? {
         guard let work = link.peerWork, let sequence = work.inline ?? work.oldest,
             let event = link.unsettledEvent(sequence)
@@ -37,13 +36,13 @@ extension WorkerIncarnation {
             guard let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) else {
                 return look(watch)
             }
-            // A debugger that holds the worker keeps it from answering; afterwards it has all of its time again.
+            // A worker that a debugger holds cannot answer; afterwards it has all of its time again.
             if isBeingDebugged { return watchHeartbeat() }
             owner?.incarnationMissedHeartbeats(self, after: silence, busyWith: busyWith)
         }
     }
 
-    /// Looks several times within the idle time whether a worker on demand has had nothing to do.
+    /// Checks several times within the idle time whether a worker on demand has had nothing to do.
     ///
     /// Nothing is counted while events pass.
     func watchIdleness() {
@@ -55,7 +54,7 @@ extension WorkerIncarnation {
         poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
             guard let self, !link.hasEnded else { return }
             var watch = watch
-            // Read before the question for quiet: the last look, under the link's lock, sees what moves in between.
+            // Read before `isQuiet`: the last check, under the link's lock, then sees what has moved in between.
             let activity = link.activity
             let isIdle = watch.looked(at: .onMonotonicClock, activity: link.isQuiet ? activity : nil)
             guard isIdle, link.keepEventsIfIdle(since: activity) else { return look(watch) }
@@ -63,7 +62,7 @@ extension WorkerIncarnation {
         }
     }
 
-    /// Looks several times within the frames' deadline whether the worker goes on with a frame that it has begun.
+    /// Checks several times within the frames' deadline whether the worker goes on with a frame that it has begun.
     func watchFrames() {
         guard let deadline = specification.limits.frameDeadline else { return }
         look(ProgressWatch(deadline: deadline, from: .onMonotonicClock), deadline)
@@ -81,11 +80,11 @@ extension WorkerIncarnation {
         }
     }
 
-    /// Looks several times within a second whether the worker's process ends too, now that its link has ended without a
-    /// goodbye.
+    /// Checks several times within a second whether the worker's process ends too, now that its link has ended without
+    /// a goodbye.
     ///
-    /// A crash ends both at once. Only a worker that has closed its link and lives on takes longer, and that is its
-    /// fault.
+    /// A crash ends both at once. It takes longer only if the worker has closed its link and lives on, which breaks the
+    /// protocol.
     func watchExit(_ fault: String) { look(ProgressWatch(deadline: .seconds(1), from: .onMonotonicClock), fault) }
 
     private func look(_ watch: ProgressWatch, _ fault: String) {
@@ -98,7 +97,7 @@ extension WorkerIncarnation {
 
     // MARK: - Handlers
 
-    /// Looks several times within the handlers' deadline which events the worker is at.
+    /// Checks several times within the handlers' deadline which events the worker is handling.
     ///
     /// Nothing is counted while events pass.
     func watchHandlers() {
@@ -117,15 +116,15 @@ extension WorkerIncarnation {
         }
     }
 
-    /// - Returns: Whether the worker is on its way out, for this or another reason.
+    /// - Returns: Whether the worker is being ended, for this or another reason.
     private func handlerOverran(_ overdue: HandlerWatch.Overdue, _ deadline: Duration) -> Bool {
-        // Finished at this moment, or never one of this host's events.
+        // The event has just been finished, or was never one of this host's.
         guard let event = link.unsettledEvent(overdue.event) else { return false }
         let text = "\(event.name) (\(event.id))"
         let isNews = lock.withLock {
             guard exit == nil else { return false }
             var fault = EndRecord.Fault(reason: .handlerTimedOut(event: text, after: deadline))
-            // If several were begun, any of them may keep the others waiting.
+            // If several were begun, any of them may hold up the others.
             if case .inline = overdue { fault.suspects = [event.id] }
             return end.faultWasFound(fault)
         }

@@ -10,7 +10,7 @@ import Supervision
 final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// Acts for the host on what happens here.
+    /// The host, which is told what happens here.
     protocol Owner: AnyObject, Sendable {
         var hostIncarnation: UInt64 { get }
         var router: EventRouter { get }
@@ -18,15 +18,15 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         func incarnationSaidGoodbye(_ incarnation: WorkerIncarnation)
         func incarnationViolated(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
         func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration, busyWith: String?)
-        /// The worker needs so much time from now, or needs none and only says what it is at.
+        /// The worker needs so much time from now; with 0 it only says what it is doing.
         func incarnationAskedForTime(_ incarnation: WorkerIncarnation, more: Duration, because reason: String)
         /// The worker has had nothing to do for its idle time, and gets nothing more.
         func incarnationIdled(_ incarnation: WorkerIncarnation)
         func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration)
         /// Called once, before the end.
         func incarnationLostEvents(_ lost: EventsLost)
-        /// The worker's process is gone, and what it has said is read; its link, and handlers of what came over it, may
-        /// not be gone.
+        /// The worker's process is gone, and what it has sent was read; its link, and handlers of what came over it,
+        /// may still be there.
         func incarnationProcessEnded(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
         /// Link and process are both gone.
         func incarnationEnded(
@@ -46,32 +46,32 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     let link: Link
     let poller: Poller
     weak let owner: (any Owner)?
-    /// The owner's router, kept for every event: it holds nothing that holds this incarnation.
+    /// The owner's router, at hand for every event; there is no cycle, as it holds nothing that holds this incarnation.
     private let router: EventRouter
 
     let lock = Lock()
     /// Nil before there is a process.
     private var started: Started?
-    /// Whether the link has nothing more to say; handlers of what came over it may still run.
+    /// Whether everything from the link was read; handlers of what came over it may still run.
     private var isReadToEnd = false
     private var hasToldProcessEnd = false
     private var isLinkEnded = false
     private(set) var exit: ExitReason?
-    /// What requested its end, or led to it, as far as that is known.
+    /// What is known of its end: what requested it, or led to it.
     var end = EndRecord()
     /// Whether it waits for the end of the process before it: until then it gets no events.
     var isSuccessor: Bool
     /// Whether it has finished its handshake and has said that it is ready.
     var isReady = false
-    /// Whether another process takes its place: it gets no events any more, or none at all.
+    /// Whether it gets no more events, as they are kept for the next process.
     var keepsEvents = false
     private var hasReported = false
     private var output = OutputTail()
 
-    /// What its specification lets it publish, and what its runtime reports about that; nil for anything.
+    /// The events that its specification, or its runtime's own reports, let it publish; nil for any.
     private let publishable: Set<EventName>?
 
-    /// A process that is there or has ended.
+    /// A process that runs or has ended.
     private struct Started {
         /// Nil once it has ended.
         var process: (any WorkerProcess)?
@@ -84,10 +84,10 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         var usage: ResourceUsage?
     }
 
-    /// How many scalars of what a worker says that it is at are worth repeating.
+    /// How many scalars of a worker's reason for more time are repeated.
     private static let longestReason = 200
 
-    /// - Parameter successor: the link, if this start is to take the place of the process that has the peer's.
+    /// - Parameter successor: the link of this start, if it is to replace the process that has the peer's link.
     init(
         index: Int,
         number: Int,
@@ -116,7 +116,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         isSuccessor = successor != nil
     }
 
-    /// There is a process, which can be signalled from now on.
+    /// Notes the process, which can be signalled from now on.
     func spawned(_ worker: LaunchedWorker) {
         let process = worker.process
         let made = Started(
@@ -127,13 +127,13 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         lock.withLock { started = made }
     }
 
-    /// Takes in what the launcher has started; called after ``spawned(_:)``.
+    /// Begins to read the link and to watch the process; called after ``spawned(_:)``.
     func begin(_ launched: LaunchedWorker) throws {
         try link.start(over: launched.stream, delegate: self, recoversOutbox: true)
         do {
             try launched.process.onExit { [self] reason in processExited(reason) }
         } catch {
-            // Nothing will say that the process is gone: the link must not wait for that.
+            // Nothing will report the end of the process, so the link must not wait for it.
             link.close()
             throw error
         }
@@ -148,7 +148,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// What the system lacks of its box.
     var missingFromBox: [String] { lock.withLock { started?.missingFromBox ?? [] } }
 
-    /// For how long there has been a process, in nanoseconds; nil if none was started.
+    /// How long ago its process was started, in nanoseconds; nil if none was.
     var age: UInt64? { lock.withLock { started?.began }.map { MonotonicClock.now() - $0 } }
 
     /// How its process has ended, and what it had used; nil before its end, and where there was none.
@@ -159,7 +159,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     func printed(_ line: LinePipe.Line) { lock.withLock { output.add(line) } }
 
-    /// What it has left in the memory that it shared; nil before its end, and if it shared none.
+    /// What it has left in its shared outbox; nil before its end, and if it shared none.
     var recoveredOutbox: RecoveredOutbox? { link.recoveredOutbox }
 
     func signal(_ signal: ChildSignal) {
@@ -209,7 +209,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         return disposition
     }
 
-    /// Whether its specification lets it publish the events of a name.
+    /// Whether its specification lets it publish events of this name.
     private func mayPublish(_ name: WireName) -> Bool {
         guard let publishable else { return true }
         return router.name(of: name).map { publishable.contains(EventName($0)) } ?? false
@@ -271,9 +271,9 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     func linkEnded(_ link: Link, _ end: LinkEnd) {
-        // First of all: events that come from now on go to the next incarnation, behind what this one has left. The
-        // flag comes last, as the end of the process may be reported on another thread as soon as it is set: the next
-        // start takes the peer's link, which must not be this one.
+        // First: events that come from now on go to the next incarnation, behind what this one has left. The flag comes
+        // last: once it is set, another thread may report the end, and the next start then takes the peer's link, which
+        // must not be this one.
         peer.renew(after: link)
         peer.forgetSuccessor(link)
         lock.withLock { isLinkEnded = true }
@@ -283,7 +283,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// Whether the process is known to have ended.
     var hasExited: Bool { lock.withLock { exit != nil } }
 
-    /// The worker has broken the protocol, and the host ends it for that: an event that it was at may have led to that.
+    /// The worker has broken the protocol, and the host ends it: an event that it was handling may be the cause.
     func violated(_ text: String) {
         let reason = ExitReason.protocolViolation(text)
         _ = lock.withLock { end.faultWasFound(EndRecord.Fault(reason: reason)) }
@@ -318,7 +318,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         let ended: (exit: ExitReason, record: EndRecord, hadEvents: Bool)? = lock.withLock {
             guard isLinkEnded, let exit, !hasReported else { return nil }
             hasReported = true
-            // Nothing of it is left that could be signalled.
+            // There is no process left to signal.
             started?.process = nil
             return (exit, end, !isSuccessor)
         }
@@ -327,7 +327,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         let damage = damageLeft()
         let reason = ended.record.fault?.reason ?? damage ?? ended.exit
         if !ended.hadEvents {
-            // This start was never the peer's present one: its end says nothing of the peer.
+            // This start was never the peer's present one, so its end says nothing about the peer.
             verdict = .worker
         } else if ended.record.isCrash {
             verdict = owner.router.workerCrashed(

@@ -13,11 +13,11 @@ package protocol WorkerLauncher: Sendable {
 
     /// The name of the worker whose mark a process bears; empty if that worker has ended.
     ///
-    /// All that a worker starts bears its mark, unless it hides that. Nil if the process bears no mark of this
-    /// launcher's.
+    /// All that a worker starts bears the worker's mark, unless it hides the mark. Nil if the process bears no mark of
+    /// this launcher.
     func worker(markedOn process: Int32) -> String?
 
-    /// Ends what the launcher needs besides the workers, all of which have ended.
+    /// Ends what the launcher has besides the workers, when all workers have ended.
     ///
     /// Called once; nothing is launched afterwards.
     func end(on poller: Poller) async
@@ -29,21 +29,21 @@ extension WorkerLauncher {
     package func end(on poller: Poller) async {}
 }
 
-/// What a launcher has to know.
+/// What a launcher needs to start a worker.
 package struct LaunchOrder: Sendable {
     package let specification: ChildSpecification
-    /// Whether it comes up beside the worker's present process, and takes its place when that has ended.
+    /// Whether it is started beside the worker's present process, and takes its place when that process has ended.
     package let isSuccessor: Bool
     /// What the worker may use up and touch; nil for whatever this process may.
     package let box: WorkerBox?
-    /// The worker shows by it that it is the one that was started.
+    /// The worker proves with it that it is the process that was started.
     package let cookie: String
-    /// What the host takes from the worker.
+    /// The limits of the link to the worker.
     package let limits: LinkLimits
     package let poller: Poller
     /// A line of the worker's standard output or error.
     package let output: @Sendable (_ line: LinePipe.Line, _ isError: Bool) -> Void
-    /// The worker's process of this number has ended, and the processes that it had left behind were killed.
+    /// Called when the worker's process of this number has ended and the processes that it had left behind were killed.
     package let leftBehind: @Sendable (_ worker: Int32, _ found: [MarkedProcesses.Found]) -> Void
 }
 
@@ -60,11 +60,11 @@ package struct LaunchedWorker: Sendable {
     }
 }
 
-/// What can be done to a worker's process, and known of it.
+/// A worker's process: what the host does to it, and asks of it.
 package protocol WorkerProcess: Sendable {
     var processIdentifier: Int32 { get }
 
-    /// Whether a debugger holds it, so that it may stand still for as long as a person thinks.
+    /// Whether a debugger holds it, so that it may stand still for as long as a person likes.
     var isBeingDebugged: Bool { get }
 
     func signal(_ signal: ChildSignal)
@@ -77,7 +77,7 @@ package protocol WorkerProcess: Sendable {
     /// Calls `handler` once when the process has ended.
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws
 
-    /// What it has used in its life; nil before its end, and where that is not known.
+    /// What it has used in its life; nil before its end, and if that is not known.
     var usage: ResourceUsage? { get }
 }
 

@@ -6,12 +6,12 @@ import Supervision
 ///
 /// Sizes are in bytes. An event counts for at least 256 bytes, and towards the hard limit for 40 more.
 public struct WorkerLimits: Sendable, Hashable {
-    /// At how many bytes `send` begins to wait for room; 4 MiB by default, some ten thousand small events.
+    /// The bytes at which `send` begins to wait for room; 4 MiB by default, some ten thousand small events.
     public var outbox: Int
 
-    /// At how many bytes `publish` begins to drop; 64 MiB by default.
+    /// The bytes at which `publish` begins to drop events; 64 MiB by default.
     ///
-    /// So a worker that has stopped cannot take the memory of its supervisor.
+    /// So a worker that has stopped cannot use up the memory of its supervisor.
     public var outboxHardLimit: Int
 
     /// What becomes of events for which the outbox has no room, by event name; `*` stands for all names that are not
@@ -29,50 +29,50 @@ public struct WorkerLimits: Sendable, Hashable {
     /// If the worker breaks the protocol over the event, that counts as a crash.
     public var strikes: Int
 
-    /// How long the worker may have one event in its handlers; nil, the default, for as long as they like.
+    /// How long the worker may have one event in its handlers; nil, the default, for any time.
     ///
     /// A worker that takes longer is killed: by SIGABRT, then by SIGKILL. That counts as a crash over the event. The
     /// event comes again, and is dead-lettered after as many ``strikes``. `WorkerExited.reason` names the event and the
     /// time.
     ///
-    /// The time of an event with plain handlers counts from the moment in which they begin. If only queues, tasks or
-    /// sequences have the event, its time counts from the moment in which no older one is unfinished. So events that
-    /// wait behind others have all of their time before them. The host looks four times within the deadline: a worker
+    /// The time of an event with plain handlers counts from the moment at which they begin. If only queues, tasks or
+    /// sequences have the event, its time counts from the moment at which no older event is unfinished. So an event
+    /// that waits behind others still has all of its time. The host checks four times within the deadline: a worker
     /// gets all of it, and a quarter more at the most.
     ///
-    /// The host sees in the shared outbox what the worker is at. A worker that speaks the protocol by other means and
-    /// does not use the shared memory has no deadline.
+    /// The shared outbox tells the host what the worker is handling. A worker that speaks the protocol by other means
+    /// and does not use the shared memory has no deadline.
     public var handlerDeadline: Duration?
 
     /// How much of what the worker prints is passed on, in bytes a second; 1 MiB by default.
     ///
-    /// Each line counts for 64 bytes more, and four times as much may come at once. The host reads what is more and
-    /// leaves it out: a worker that prints without end neither waits nor takes the supervisor's memory.
-    /// ``WorkerOutputDropped`` says how much it was.
+    /// Each line counts for 64 bytes more, and four times as much may come at once. The host reads the rest and drops
+    /// it: a worker that prints without end neither waits nor uses up the supervisor's memory. ``WorkerOutputDropped``
+    /// says how much was left out.
     public var output: Int
 
     /// How many event names the worker may want in all of its life; 4,096 by default, far more than programs have.
     ///
-    /// The supervisor remembers each. The host ends a worker that goes beyond this, or beyond the limits that follow,
+    /// The supervisor remembers each name. The host ends a worker that goes beyond this limit, or beyond those below,
     /// for breaking the protocol.
     public var interestNames: Int
 
     /// How many event names the worker may bring that no other process of the bridge knows; 4,096 by default.
     ///
-    /// The limit counts names that it publishes or wants, over all of its starts: the supervisor remembers each as long
-    /// as it runs. A name that the supervisor's own program or another worker has named before does not count. So a
-    /// worker that is started again has brought nothing new.
+    /// The limit counts names that the worker publishes or wants, over all of its starts: the supervisor remembers each
+    /// as long as it runs. A name that the supervisor's own program or another worker has named before does not count.
+    /// So a worker that is started again brings nothing new.
     public var eventNames: Int
 
     /// How many control messages the worker may send in a second, besides those that answer events; 1,000 by default.
     ///
-    /// Four times as many may come at once. A worker at rest sends one or two a second. Each event pays for three
-    /// answers, so that the worker may acknowledge as fast as it gets events.
+    /// Four times as many may come at once. A worker at rest sends one or two a second. Each event that the worker gets
+    /// allows it three answers, so that it may acknowledge as fast as it gets events.
     public var controlMessages: Int
 
     /// How long a frame that the worker has begun may progress by less than 4 KiB; 5 s by default, nil for any time.
     ///
-    /// The host looks four times within it. A worker in a debugger has all the time that it needs.
+    /// The host checks four times within it. A worker in a debugger has all the time that it needs.
     public var frameDeadline: Duration?
 
     /// Makes limits.
@@ -102,8 +102,8 @@ public struct WorkerLimits: Sendable, Hashable {
         self.frameDeadline = frameDeadline
     }
 
-    /// A smaller outbox has room for a handful of events only; multiples of a larger one would come near the end of the
-    /// numbers.
+    /// A smaller outbox has room for a handful of events only; multiples of a larger one would come near the greatest
+    /// Int.
     static let possibleOutboxes = (1 << 10)...(1 << 40)
 
     /// A bridge can have no more names: decision 0005.

@@ -16,10 +16,10 @@ import Supervision
 /// ```
 ///
 /// The members are workers of their own, named `render.1` to `render.4`: each is started, watched and restarted by
-/// itself, and has its own line in ``BridgeHost/statistics`` and ``BridgeHost/status``. Each event that the
-/// specification subscribes to goes to exactly one of them, unless it is for every member. Events with equal keys, also
-/// of different types, go to the same member, in order, also across its restarts. The key and the number of members
-/// alone decide which member that is, so that it is the same in every run.
+/// itself, and has its own entry in ``BridgeHost/statistics`` and ``BridgeHost/status``. Each event that the
+/// specification subscribes to goes to exactly one of them, unless it is for every member. Events with equal keys go to
+/// the same member, in order, even if they have different types, and also across its restarts. The key and the number
+/// of members alone decide which member that is: it is the same in every run.
 public struct WorkerPool: Sendable, Hashable {
     /// How many workers run.
     public var members: Int
@@ -35,10 +35,10 @@ public struct WorkerPool: Sendable, Hashable {
         self.keys = keys
     }
 
-    /// A pool in which a function of the event says the key.
+    /// A pool in which a function of the event gives the key.
     ///
-    /// Where another worker publishes the event, the host decodes it for that, on the thread that reads that worker's
-    /// link.
+    /// If another worker publishes the event, the host decodes it for the function, on the thread that reads that
+    /// worker's link.
     public func keyed<E: DomainEvent, Key: Encodable & SendableMetatype>(
         _ type: E.Type,
         by key: @escaping @Sendable (E) -> Key
@@ -91,14 +91,14 @@ public struct PoolKey: Sendable, Hashable {
 
     /// By the value of the event's field of this name.
     ///
-    /// The host looks for the field at the top level of the encoded event. Integers are equal if their values are,
-    /// texts of a known length if their bytes are; everything else is equal if it is encoded alike. Events without the
-    /// field, or with null in it, all go to one and the same member, and `EventKeyMissing` says so once.
+    /// The host looks for the field at the top level of the encoded event. Integers are equal if their values are;
+    /// texts of a known length, if their bytes are; everything else, if its encoding is. All events without the field,
+    /// or with null in it, go to one and the same member, and `EventKeyMissing` says so once.
     public static func field(_ name: String) -> PoolKey { PoolKey(kind: .field(name)) }
 
     /// To the member with the fewest waiting events, among those that are not given up or stopped.
     ///
-    /// Nothing is promised about the order of two such events.
+    /// The order of two such events is not defined.
     public static let anyMember = PoolKey(kind: .anyMember)
 
     /// To every member.
@@ -117,7 +117,7 @@ extension PoolKey {
 }
 
 extension WorkerPool {
-    /// A machine has no use for more; each member is a process.
+    /// Each member is a process, and no machine has a use for more.
     private static let memberRange = 1...256
 
     /// Finds every mistake, each as a phrase; empty if there is none.
@@ -163,7 +163,7 @@ extension WorkerSpecification {
 }
 
 extension WorkerPool {
-    /// The names of its members, in order; it has at least one.
+    /// The names of its members, in order, at least one.
     ///
     /// - Parameter name: the specification's.
     package func memberNames(of name: String) -> [String] { (1...max(1, members)).map { "\(name).\($0)" } }

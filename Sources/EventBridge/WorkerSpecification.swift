@@ -11,19 +11,20 @@ public import Supervision
 /// )
 /// ```
 public struct WorkerSpecification: Sendable, Hashable {
-    /// How the worker's process is started, watched, restarted and stopped; the worker has its name.
+    /// How the worker's process is started, watched, restarted and stopped; the worker's name is the child's.
     public var child: ChildSpecification
 
     /// The names of the events that the worker subscribes to.
     ///
-    /// The host keeps them for the worker while it is down, and the worker is ready only when it has subscribed to all
-    /// of them. It may also subscribe to others, which it gets only while it runs.
+    /// The host keeps these events for the worker while it is down, and the worker is ready only when it has subscribed
+    /// to all of them. The worker may also subscribe to others, which it gets only while it runs.
     public var subscribes: [String]
 
     /// The names of the events that the worker may publish; nil for any.
     ///
-    /// The worker is refused others by name. What its runtime reports of its own events and handlers (`EventRefused`,
-    /// `EventsDropped`, `EventsTraced`, `HandlerFailed`) always passes, so that the host sees a refusal as well.
+    /// The host refuses events of other names from the worker. What the worker's runtime reports of its own events and
+    /// handlers (`EventRefused`, `EventsDropped`, `EventsTraced`, `HandlerFailed`) always passes, so that the host sees
+    /// a refusal as well.
     public var publishes: [String]?
 
     /// How much the link to the worker holds and takes.
@@ -34,10 +35,10 @@ public struct WorkerSpecification: Sendable, Hashable {
 
     /// Whether the worker, and what it starts, may attach to the host's control socket; not by default.
     ///
-    /// There it sees and publishes events of all names, and commands the host. The host knows such a process by its
-    /// parents, its process group and a mark in its environment. It does not know a process that leaves all three
-    /// behind: no refusal takes from a worker without a box what its user may do. In a box without network no socket
-    /// can be connected to; see ``WorkerBox/allowsConnections``.
+    /// An attached process sees and publishes events of all names, and commands the host. The host knows a process of
+    /// the worker by its parents, its process group and a mark in its environment. It does not know a process that
+    /// leaves all three behind: without a box, a worker can always do what its user may. In a box without network the
+    /// worker can connect to no socket; see ``WorkerBox/allowsConnections``.
     public var allowsControl: Bool
 
     /// How many workers run by this specification, and which of them gets an event; nil for one, with the
@@ -115,7 +116,7 @@ public struct WorkerSpecification: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - specifications: the workers of one bridge.
-    ///   - automaticShutdown: the bridge's, which has to fit the significant workers among them.
+    ///   - automaticShutdown: the bridge's, which must fit the significant workers among them.
     public static func validate(
         _ specifications: [WorkerSpecification],
         automaticShutdown: AutomaticShutdown = .never

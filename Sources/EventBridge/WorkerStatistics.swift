@@ -7,34 +7,34 @@ public struct WorkerStatistics: Sendable, Hashable {
     /// The worker's name.
     public let worker: String
 
-    /// From the host to the worker: what was published here or by other workers, and what the worker made of it.
+    /// From the host to the worker: what was published here or by other workers, and what became of it.
     public let sent: EventCounts
 
-    /// From the worker to the host: what has arrived, and what the host made of it.
+    /// From the worker to the host: what has arrived, and what became of it.
     ///
-    /// What the worker refused to accept is not known here, and so not counted.
+    /// The host does not know, and so does not count, what the worker refused to accept.
     public let received: EventCounts
 
     /// How long the worker takes to settle an event.
     ///
     /// The time runs from the moment at which the event leaves for the worker, until the host reads that its handlers
-    /// have returned or that it was refused. That is more than the handlers' own time. It includes the way there and
+    /// have returned or that it was refused. It is longer than the handlers' own time: it includes the way there and
     /// back, the waiting in the worker behind other events, and up to 2 ms for which an acknowledgement may wait for a
     /// frame to ride on. It does not include the waiting in the outbox.
     ///
     /// This is a sample. The host times one event at a time, and begins the next one when that is settled: in a flood
-    /// it times a part of the events. An event whose worker dies counts only once the next worker settles it, from the
-    /// moment at which it leaves again. Of a worker that acknowledges nothing there are no times.
+    /// it times a part of the events. If the worker dies, the time of the event begins anew when the event leaves for
+    /// the next start. A worker that acknowledges nothing has no times.
     public let settling: DurationHistogram
 
     /// How often the worker has broken the protocol or a limit, and was ended for that; `WorkerExited.reason` says how.
     public let violations: UInt64
 }
 
-/// The books of one direction: `offered = accepted + rejected`, and
+/// The counts of one direction: `offered = accepted + rejected`, and
 /// `accepted = handled + unwanted + unconfirmed + refused + coalesced + dropped + deadLettered + lost + waiting`.
 ///
-/// The terms are exact when nothing is on its way; while events pass, they are read one after the other.
+/// The counts are exact when nothing is on its way; while events pass, they are read one after the other.
 public struct EventCounts: Sendable, Hashable {
     /// Events that were to be sent.
     public let offered: UInt64

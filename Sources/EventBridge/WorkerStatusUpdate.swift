@@ -1,9 +1,9 @@
 public import Supervision
 
-/// What is known of a worker: where it is in its life, its process, its starts and how they ended.
+/// What is known of a worker: its state, its process, its starts and how they ended.
 public typealias WorkerStatus = ChildStatus
 
-/// What a subscriber to the workers' states gets: all of them, and the one that has just changed.
+/// What a subscriber to the workers' states gets: all workers, and the one that has just changed.
 public struct WorkerStatusUpdate: Sendable, Hashable {
     /// All workers, in the order of their specifications, as they were at the moment of this update; those that were
     /// added while the bridge runs come last.
@@ -11,7 +11,7 @@ public struct WorkerStatusUpdate: Sendable, Hashable {
 
     /// The worker that has changed, as it stands in ``workers``; nil in the first update, which is the snapshot.
     ///
-    /// A worker that no longer stands there was removed; this is its last state.
+    /// If the worker is not in ``workers``, it was removed, and this is its last state.
     public let changed: WorkerStatus?
 }
 
