@@ -30,8 +30,7 @@ extension EventPublisher {
     /// now.
     ///
     /// A call never shortens the time that is left, and never lengthens a handler's deadline. If a start or a stop
-    /// takes longer than `time`, call this again. A call while the worker is ready counts for a stop that comes
-    /// meanwhile.
+    /// takes longer than `time`, call this again. A call while the worker is ready counts for a stop within `time`.
     ///
     /// - Parameters:
     ///   - time: counts from now; nothing happens if it is not more than 0.

@@ -34,7 +34,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private var isReady = false
     /// Whether the worker's body has said that it is ready.
     private var wantsReadiness = false
-    /// How many holds keep the worker from being ready all the same.
+    /// How many holds still keep the worker from being ready.
     var holds = 0
     private var isDraining = false
     private var handshake: Result<EventPublisher, WorkerError>?

@@ -26,7 +26,7 @@ extension BridgeHost {
     /// programs signal a process and its group at once. It also ends when its task is cancelled, and when an automatic
     /// shutdown has ended all workers. When it returns, both signals have their former effect again.
     ///
-    /// - Parameter limit: how long it waits at most for what is on its way to be handled.
+    /// - Parameter limit: how long it waits at most for events that are on their way to be handled.
     /// - Returns: What was left unhandled.
     /// - Throws: What ``start()`` throws, after the workers that this call has started were shut down. ``BridgeError``
     ///   if another such call catches these signals: then nothing was started.

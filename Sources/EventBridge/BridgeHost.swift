@@ -185,16 +185,16 @@ public final class BridgeHost: Sendable {
         }
     }
 
-    /// Lets what is on its way arrive, then asks the workers to finish, one after the other in reverse order, and
-    /// returns when all have ended.
+    /// Lets events that are on their way arrive, then asks the workers to finish, one after the other in reverse order,
+    /// and returns when all have ended.
     ///
     /// From its beginning on the bridge takes nothing new: `send`, `deliver` and `request` throw
     /// `DeliveryError.Code.shuttingDown`. Events that are given to `publish` reach no worker, and `EventsDropped`
     /// announces them. Events that handlers publish still pass. A worker that does not finish within its grace is ended
     /// by signals. Afterwards the bridge cannot be started again.
     ///
-    /// - Parameter limit: how long the bridge waits at most until what is on its way, and what follows from it, is
-    ///   handled.
+    /// - Parameter limit: how long the bridge waits at most for events that are on their way, and for what follows from
+    ///   them, to be handled.
     /// - Returns: What was left unhandled.
     @discardableResult
     public func shutdown(drainingWithin limit: Duration = .seconds(5)) async -> ShutdownReport {

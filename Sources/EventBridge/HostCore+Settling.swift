@@ -5,9 +5,9 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Waiting for what is on its way.
+/// Waiting for events that are on their way.
 extension HostCore {
-    /// How long an automatic stop waits for what is on its way: as long as a requested one does by default.
+    /// How long an automatic stop waits for events on their way: as long as a requested stop does by default.
     static let drainingTime = Duration.seconds(5)
 
     /// Returns when one check finds every link quiet: nothing on its way, nothing in a handler.

@@ -81,7 +81,7 @@ final class LeftoverSearch: @unchecked Sendable {
         }
     }
 
-    /// - Parameter leaving: whether the search leaves what is wanted to the guard.
+    /// - Parameter leaving: whether the processes that are still wanted are left to the guard.
     /// - Returns: Whether no search was requested in between.
     @discardableResult
     private func finishSearching(leaving: Bool = false) -> Bool {

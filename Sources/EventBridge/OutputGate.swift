@@ -14,7 +14,7 @@ final class OutputGate: @unchecked Sendable {
         case published(otherwise: UnclaimedOutput)
     }
 
-    /// How long the gate gathers what is left out before it reports it.
+    /// How long the gate counts lines that it leaves out before it reports them.
     private static let interval: UInt64 = 1_000_000_000
 
     private let worker: String

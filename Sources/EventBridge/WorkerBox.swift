@@ -111,8 +111,8 @@ public struct WorkerBox: Sendable, Hashable {
 
     /// Whether the worker is started even if the system lacks what its box needs.
     ///
-    /// ``WorkerBoxIncomplete`` then says what is missing. By default it is false: the start is refused for good, unless
-    /// signals are all that is missing.
+    /// ``WorkerBoxIncomplete`` then says what is missing. By default it is false: then the start is refused for good.
+    /// The rule against signals is an exception: without it the worker is started in either case.
     public var isBestEffort: Bool
 
     /// Makes a box; without arguments it only keeps the worker from getting new privileges.
