@@ -40,7 +40,7 @@ struct DeadLetterQueue: Sendable {
         self.bounds = bounds
     }
 
-    /// Whether no further letter should come; one that cannot be avoided is taken all the same.
+    /// Whether no further letter should come; the queue still takes a letter that cannot be avoided.
     var isFull: Bool { !bounds.evictsOldest && (letters.count >= bounds.letters || bytes >= bounds.bytes) }
 
     /// - Returns: The letters that were evicted for it.

@@ -23,8 +23,8 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     // MARK: - Coming
 
-    /// Keeps an event that `peer` got and could not handle, even beyond the bounds; if the queue is full
-    /// then, pauses the peer.
+    /// Keeps an event that `peer` got and could not handle, even beyond the bounds; pauses the peer if the queue is
+    /// full then.
     func add(_ event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String], from peer: Peer) {
         let (letter, evicted, full): (DeadLetterRecord, [DeadLetterRecord], DeadLettersFull?) = lock.withLock {
             let (letter, evicted) = put(event, for: peer.peerName, cause, reasons)

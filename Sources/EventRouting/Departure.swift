@@ -26,8 +26,8 @@ struct Departure: HeldEvent {
 
     mutating func release() {
         let now = context.nanosecondsSinceEpoch
-        // A thread that writes to one link after the other comes back to the first one long after its last write there.
-        // So one busy link makes all busy.
+        // A thread that writes to many links in turn comes back to the first one long after its last write there. So if
+        // one link is busy, all count as busy.
         for place in places where place.link.release(place.sequence, at: now) { isGathered = true }
     }
 

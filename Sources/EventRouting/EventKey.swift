@@ -53,7 +53,7 @@ package final class TypedKeyFinder<E: DomainEvent>: EventKeyFinder {
 package struct KeyPlace: Sendable, Hashable {
     private let hash: UInt64
 
-    /// How many bytes of a key count; of a longer key, also its length counts.
+    /// How many bytes of a key count; for a longer key, its length counts too.
     private static let hashedBytes = 1_024
 
     /// Nil for null and undefined, which are no keys, and for bytes that are no CBOR item.

@@ -35,7 +35,7 @@ enum LocalOutcome {
 /// Decodes the events of one name and hands them to the subscribers here.
 protocol EventReceiver: AnyObject, Sendable {
     /// - Parameters:
-    ///   - kept: the subscribers of the event before.
+    ///   - kept: the subscribers that the previous event had.
     ///   - passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns whether the
     ///     subscribers here get it too. Called once, whatever becomes of the event here.
     func receive(
@@ -52,8 +52,8 @@ protocol EventReceiver: AnyObject, Sendable {
 final class TypedReceiver<E: DomainEvent>: EventReceiver {
     private let channel: EventChannel<E>
     private let coder: PayloadCoder<E>
-    // Unmanaged: only the router calls the receiver, in its own methods, and it holds the publisher for good. Weak
-    // references to the publisher make each counted one slow.
+    // Unmanaged: only the router calls the receiver, and it holds the publisher for good. Counting references to the
+    // publisher is slow, because some of them are weak.
     private let publisher: Unmanaged<EventPublisher>
 
     init(channel: EventChannel<E>, coder: PayloadCoder<E>, publisher: EventPublisher) {

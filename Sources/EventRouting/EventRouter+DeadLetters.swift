@@ -69,8 +69,7 @@ extension EventRouter {
         }
     }
 
-    /// Reports an event that a peer may not publish, if the peer is gone: then it cannot be told, and cannot tell
-    /// others.
+    /// Reports an event that a peer may not publish, if the peer is gone: a living peer reports the refusal itself.
     package func eventWasForbidden(_ head: EventHead, over link: Link, because text: String) {
         guard link.wasReadToEnd, let name = name(of: head.name), let source = link.peerSource else { return }
         let context = link.context(of: head, from: source)
@@ -86,7 +85,7 @@ extension EventRouter {
         )
     }
 
-    /// The action for a handler that throws later; it keeps the event's bytes, which are gone by then otherwise.
+    /// The action for a handler that throws later; it holds a copy of the event, whose bytes are valid only now.
     func refusedLater(
         _ topic: Topic,
         payload: UnsafeRawBufferPointer,
@@ -97,7 +96,7 @@ extension EventRouter {
         return { [weak self] reason in self?.refusalSettled(event.name, by: nil, reason: reason) { event } }
     }
 
-    /// Decides what becomes of an event that was refused, which is settled with that; no other code decides this.
+    /// Decides what becomes of a refused event, which is settled then; no other code decides this.
     ///
     /// - Parameters:
     ///   - receiver: the peer that refused it; nil for the handlers of this process.
@@ -110,7 +109,8 @@ extension EventRouter {
         isKept: Bool = false,
         event: () -> UndeliveredEvent
     ) {
-        // Reports cause no further reports: otherwise one that cannot be handled would cause others without end.
+        // A refused report causes no further report; otherwise a report that cannot be handled would cause reports for
+        // ever.
         guard let deadLetters, !isSelfReport(name) else { return }
         let event = event()
         let reasons = event.strikes + [reason]
@@ -266,7 +266,7 @@ extension EventRouter {
     }
 }
 
-/// Handles the end of an event that a handler of this process has refused again.
+/// The completion of a dead letter's event that was offered to the handlers of this process again.
 private final class RedeliveryCompletion: HandlingCompletion {
     private let router: EventRouter
     private let event: UndeliveredEvent

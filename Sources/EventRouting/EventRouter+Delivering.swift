@@ -10,7 +10,7 @@ extension EventRouter {
     ///
     /// - Parameters:
     ///   - context: made by the publisher for this event.
-    ///   - limit: how long it waits in all, including for room.
+    ///   - limit: how long the call waits in all, including for room.
     /// - Throws: As `EventPublisher.deliver`.
     /// - Returns: How many handlers the event had in each process.
     package func deliver(
@@ -128,7 +128,7 @@ extension EventRouter {
         _ reason: Refusal.Reason,
         _ text: String
     ) -> DeliveryError {
-        // What a type's own code says of a value is not in the words of the codec.
+        // Only the codec's text names the field; the text of a type's own validation does not.
         let field = reason == .undecodable ? CBORError.field(named: text) : nil
         return DeliveryError(code, of: name, id: context.id, "\(name) was refused here: \(text)", field: field)
     }
@@ -152,7 +152,7 @@ extension EventRouter {
     /// Returns when every peer that wants the events of this name has room for one more, or will never have any.
     package func waitForRoom(name: String) async {
         guard let topic = names.known(name) else { return }
-        // A peer that takes no more events does not keep the caller waiting; the publisher learns of it.
+        // A peer that takes no more events does not keep the caller waiting: publishing then gives the reason.
         for target in topic.targets where !target.hasRoom(for: name) {
             try? await target.waitForRoom(for: name)
         }

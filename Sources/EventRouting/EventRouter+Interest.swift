@@ -21,7 +21,7 @@ extension EventRouter: InterestObserver {
     /// Whether events of this name are reports of the bridge about itself.
     func isSelfReport(_ name: String) -> Bool { lock.withLock { selfReports.contains(EventName(name)) } }
 
-    /// Tells the peer of a new link which names are wanted of it; from now on the peer learns of every change.
+    /// Tells the peer over its new link which names the router asks of it, and from now on tells it every change.
     ///
     /// - Parameter keepsWishes: whether the peer's earlier wishes count until it sends new ones.
     package func announceInterest(to peer: Peer, over link: Link, keepsWishes: Bool = false) {
@@ -45,7 +45,7 @@ extension EventRouter: InterestObserver {
         link.pump()
     }
 
-    /// Takes in a peer's wishes; ignores those of a process that makes room for another.
+    /// Takes in a peer's wishes; ignores those of a process that another one replaces.
     ///
     /// - Parameter replacesWishes: whether these wishes replace all earlier ones.
     package func interestReceived(
@@ -76,7 +76,7 @@ extension EventRouter: InterestObserver {
         }
     }
 
-    /// Forgets all that a peer asked for beyond its specification: it is down until an event of its specification
+    /// Forgets what a peer asked for beyond its specification, as the peer is down until an event of its specification
     /// comes.
     package func forgetInterest(of peer: Peer) {
         let hadAny = lock.withLock {
@@ -99,7 +99,8 @@ extension EventRouter: InterestObserver {
         updateTargets(of: names.all)
     }
 
-    /// As ``updateTargets()``, where only this peer's wishes have changed: with many peers that is much less work.
+    /// Does the same as ``updateTargets()`` if only this peer's wishes have changed; with many peers, it is much
+    /// quicker.
     private func updateTargets(changedBy peer: Peer) {
         updateTargets(of: names.all, changedBy: peer)
     }
@@ -110,7 +111,7 @@ extension EventRouter: InterestObserver {
 
     /// Works out the targets of these topics; called under `lock`.
     ///
-    /// - Parameter changed: the only peer whose wishes have changed; nil if those of others may have.
+    /// - Parameter changed: the only peer whose wishes have changed; nil if other peers' wishes may have changed too.
     /// - Returns: The links that have been told something.
     func changeTargets(of topics: [Topic], changedBy changed: Peer?) -> [Link] {
         guard !isStopped else { return [] }
@@ -133,7 +134,7 @@ extension EventRouter: InterestObserver {
         return updateInterest(in: topics)
     }
 
-    /// Has links write what they have been told.
+    /// Lets these links write what was queued for them.
     func tell(_ touched: [Link]) {
         trace.startTimer()
         for link in touched { link.pump() }
@@ -185,9 +186,9 @@ extension EventRouter: InterestObserver {
         let isWantedHere: Bool
         let fanout: Fanout
 
-        /// Whether it is asked of this peer: this process or another peer wants the events.
+        /// Whether the router asks this peer for the events, because this process or another peer wants them.
         ///
-        /// There is no echo: a peer's own wish is not asked of it.
+        /// The peer's own wish does not count: a peer gets no echo of its events.
         func isFor(_ peer: Peer) -> Bool {
             topic.scope != .local && (isWantedHere || fanout.isWanted(otherThan: peer))
         }

@@ -5,8 +5,8 @@ import Locks
 
 /// Peers that come and go while events flow.
 extension EventRouter {
-    /// Adds peers and lets others leave in one step; each event goes to the peers before or to those after, so never
-    /// twice and never to none.
+    /// Adds peers and lets others leave in one step: each event goes either to the peers before the step or to those
+    /// after it, never to both and never to none.
     ///
     /// From now on, events in the specifications of new peers are kept for them. A leaving peer gets no more events of
     /// its specification. It still gets events that it asked for besides, such as answers, until its interest is
@@ -17,16 +17,16 @@ extension EventRouter {
             peers += new
             if trace.isOn { for peer in new { peer.setTrace(trace.recorder) } }
             for name in new.flatMap(\.specified) where name != EventName.everything { _ = named(name.text) }
-            // In the same turn of the lock: an update for one of these peers alone would leave the events of the
-            // others without a receiver.
+            // The lock is kept until then: an update for only one of these peers would leave the others' events without
+            // a receiver.
             return changeTargets(of: names.all, changedBy: nil)
         }
         tell(touched)
         lock.withLock { for peer in gone { peer.leave(but: selfReports) } }
     }
 
-    /// Forgets a peer that is gone for good, and keeps its unhandled events as dead letters; events without room there
-    /// are announced.
+    /// Forgets a peer that is gone for good, and keeps its unhandled events as dead letters; announces the events for
+    /// which there is no room.
     package func retire(_ peer: Peer) {
         remove(peer)
         let reason = "worker \"\(peer.peerName)\" was removed"
@@ -59,7 +59,7 @@ extension EventRouter {
         updateTargets()
     }
 
-    /// From now on the wishes of the process count that will take the present one's place, if there is one.
+    /// From now on the wishes of the process that will take the present one's place count, if there is one.
     ///
     /// The present process is still told what is wanted of it: it may publish until its end.
     package func successorCutsOver(_ peer: Peer) {

@@ -27,7 +27,7 @@ package final class EventRouter: @unchecked Sendable {
     ///
     /// Set before anything runs.
     package let tap: (@Sendable (PassingEvent) -> Void)?
-    /// Whether the tap is told of events of this process that no peer wants, too.
+    /// Whether the tap also sees events of this process that no peer wants.
     let tapsUnwanted: Bool
     /// Keeps the events that a process could not handle; nil in a worker, whose host keeps them.
     let deadLetters: DeadLetterStore?
@@ -48,8 +48,8 @@ package final class EventRouter: @unchecked Sendable {
     var peers: [Peer] = []
     /// The names of self-reports that this process knows.
     ///
-    /// A peer that asks for everything gets none of them. `EventsTraced` is one of them before this process has used
-    /// it.
+    /// A peer that asks for everything gets none of them. `EventsTraced` counts as one even before this process has
+    /// used it.
     var selfReports: Set<EventName> = [EventName(EventsTraced.eventName)]
 
     /// The topics of all event names.
@@ -98,7 +98,7 @@ package final class EventRouter: @unchecked Sendable {
     /// Takes no more events without a cause: from now on only events that handlers publish pass.
     package func closeIntake() {
         isIntakeClosed.store(true, ordering: .relaxed)
-        // A worker that is down may not be started again, and then makes no room.
+        // A worker that is down may never be started again, and so never make room.
         recoveryGate.open()
     }
 
@@ -117,7 +117,7 @@ package final class EventRouter: @unchecked Sendable {
         context.cause == nil ? refusalOfWaiting(name)?.identified(by: context.id) : nil
     }
 
-    /// Why a caller that has waited for room waits no longer, if the reason is the end of the bridge; nil otherwise.
+    /// The error for a caller that waited for room, if the bridge is shutting down; nil otherwise.
     ///
     /// A handler never waits, so the event has no cause.
     func refusalOfWaiting(_ name: String) -> DeliveryError? {
@@ -277,8 +277,8 @@ package final class EventRouter: @unchecked Sendable {
         if beginning != 0, outcome.isOver {
             trace.recorder.note(.handling, of: topic.name, context, from: beginning, peer: peer.peerName)
         }
-        // No window slows a peer that is gone, so the recovery of the events that it left waits here. Its events are
-        // settled.
+        // A window slows only a living peer, so the recovery of a dead peer's events waits here. Their settlement does
+        // not wait.
         if !crowded.isEmpty { run.subscribers = KeptSubscribers() }
         for target in crowded { recoveryGate.wait(peer, for: target) }
         return settled(outcome, topic, head, payload, context, sent, from: peer, over: link)
@@ -346,7 +346,7 @@ package final class EventRouter: @unchecked Sendable {
         )
     }
 
-    /// What the link is told now of an event that all its receivers have got.
+    /// What the link is told of an event after all its receivers have got it.
     private func settled(
         _ outcome: LocalOutcome,
         _ topic: Topic,

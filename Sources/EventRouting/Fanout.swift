@@ -9,7 +9,7 @@ final class Fanout: Sendable {
     /// Chooses which of ``targets`` get an event; nil if all do.
     let pooled: PooledTargets?
     let receiver: (any EventReceiver)?
-    /// The only target, if an event needs nothing but its outbox to be written; nil otherwise.
+    /// The only target, if an event needs nothing more than to be put into its outbox and written; nil otherwise.
     ///
     /// ``targets`` hold it, so the reference is not counted.
     let sole: Unmanaged<Peer>?
@@ -22,7 +22,7 @@ final class Fanout: Sendable {
         sole = pooled == nil ? Self.sole(among: targets, attached).map { .passUnretained($0) } : nil
     }
 
-    /// The only peer that gets an event, if the event needs nothing but its outbox to be written.
+    /// The only peer that gets an event, if the event needs nothing more than to be put into its outbox and written.
     static func sole(among targets: [Peer], _ attached: [Peer]) -> Peer? {
         guard targets.count == 1, attached.isEmpty, !targets[0].hasPolicies else { return nil }
         return targets[0]

@@ -7,8 +7,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-// These are here and not beside the types. Every process of a bridge has the small half of Foundation for its dates; a
-// program that only publishes within itself starts without it.
+// These conformances are here and not beside the types. Every process of a bridge has the small half of Foundation for
+// its dates; a program that only publishes within itself starts without it.
 
 /// The same sentence for a program that shows errors by their `localizedDescription`.
 extension DeliveryError: LocalizedError {

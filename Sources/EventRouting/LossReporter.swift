@@ -28,7 +28,7 @@ final class LossReporter: @unchecked Sendable {
 
     private var losses: [Key: Losses] = [:]
     private var isScheduled = false
-    /// Whether the announcement waits in the strand of the reports; it includes losses until it is made.
+    /// Whether the announcement waits in the strand of the reports; it will include all losses up to its turn.
     private var isQueued = false
 
     init(publisher: EventPublisher, reports: ReportStrand, poller: Poller) {

@@ -2,7 +2,7 @@ import BridgeTransport
 import DomainEvents
 import Locks
 
-/// Waits for room in the peer's outbox, and for what the peer publishes to get through.
+/// Waits for room in the peer's outbox, and for the events that the peer publishes to get through.
 extension Peer {
     func hasRoom(for name: String) -> Bool {
         let (link, isClosed) = lock.withLock { (current, closure != nil) }
@@ -13,14 +13,14 @@ extension Peer {
         while !hasRoom(for: name) {
             let link = self.link
             try await link.waitForRoom {
-                // Closed just now: nothing else would wake the caller that waits here.
+                // If the peer was closed just now, nothing else wakes this waiting caller.
                 if self.closedReason != nil { link.wakeWaiters() }
             }
             // The caller's turn has come, though other events may have filled the room since.
             if !link.hasEnded { break }
             renew(after: link)
         }
-        // If such events go to other peers now, publishing the event finds them.
+        // If such events go to other peers now, publishing the event finds those peers.
         if let closed = lock.withLock({ hasLeftNow(name) ? nil : closure?.reason }) {
             throw DeliveryError(
                 .workerUnavailable,
@@ -40,7 +40,7 @@ extension Peer {
                 if link.hasEnded { whenRoom(body) } else { body() }
             }
             if isWaiting {
-                // Closed just now: nothing else would wake the caller that waits here.
+                // If the peer was closed just now, nothing else wakes this waiting caller.
                 if closedReason != nil { link.wakeWaiters() }
                 return
             }
@@ -60,11 +60,11 @@ extension Peer {
     func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) {
         let (link, isClosed) = lock.withLock { (current, closure != nil) }
         if isClosed || !link.whenNotBackedUp(body) { return body() }
-        // Closed just now: no other call would wake the body that waits here.
+        // If the peer was closed just now, nothing else calls this waiting body.
         if closedReason != nil { link.wakeWaiters() }
     }
 
-    /// Calls `body` once, when an event lies here for the peer, which is down; at once if one does already.
+    /// Calls `body` once, when the outbox has an event for the peer, which is down; at once if it has one already.
     package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
         let link = self.link
         link.whenDemanded { [weak self] in
@@ -99,8 +99,8 @@ extension Peer {
 
     /// Says whether the peer runs, or is started without waiting for another peer's end.
     ///
-    /// Otherwise it may be started only when the recovery of another peer's events is over. A recovery that waited for
-    /// its room would wait for ever.
+    /// Otherwise the peer may start only after the recovery of another peer's events, and a recovery that waited for
+    /// this peer's room would wait for ever.
     package func setStartsByItself(_ startsByItself: Bool) {
         let woken = lock.withLock {
             self.startsByItself = startsByItself

@@ -3,7 +3,7 @@ import BridgeTransport
 import DomainEvents
 import Locks
 
-/// Events on their way into the outbox of the peer's link, whichever that is.
+/// Events on their way into the outbox of the peer's present link.
 extension Peer {
     /// What happens to an event for the peer.
     private enum Taker {
@@ -155,7 +155,7 @@ extension Peer {
     ///
     /// An event that is not taken counts as never offered.
     ///
-    /// - Parameter ifThereIsRoom: whether the outbox does not take the event once waiting has begun.
+    /// - Parameter ifThereIsRoom: whether the outbox refuses the event once waiting has begun.
     /// - Returns: Nil if the peer is leaving, so that such events go to other peers now.
     func send(
         _ context: EventContext,

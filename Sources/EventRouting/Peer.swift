@@ -4,8 +4,7 @@ package import BridgeTransport
 package import DomainEvents
 import Locks
 
-/// One peer, over all its incarnations: its wishes, and the link of its present or next
-/// incarnation.
+/// One peer, over all its incarnations: its wishes, and the link of its present or next incarnation.
 package final class Peer: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, but for the links' interest, which the router's lock guards.
 
@@ -14,7 +13,7 @@ package final class Peer: @unchecked Sendable {
     private let ownSource: EventSource
     package let limits: LinkLimits
     let poller: Poller
-    /// Whether another link follows one that has ended.
+    /// Whether a new link follows one that has ended.
     let isRenewed: Bool
     /// Whether the peer has attached, and so nothing waits for it: see `Peer+Attached.swift`.
     let isAttached: Bool
@@ -53,7 +52,7 @@ package final class Peer: @unchecked Sendable {
     ///
     /// Guarded by the router's lock.
     var isLeaving = false
-    /// The names that its links take no more; nil unless the peer is leaving.
+    /// The names that its links no longer take; nil if the peer is not leaving.
     @exclusivity(unchecked) private var leftNames: LeftNames?
     /// The peers that wait for an answer of this one; the recovery of the events that it left does not wait for their
     /// room (see `RecoveryGate`).
@@ -138,7 +137,7 @@ package final class Peer: @unchecked Sendable {
         poller.schedule(after: Self.holdingTime) { [self] in releaseEvents(over: link) }
     }
 
-    /// How many nanoseconds pass before another look whether the event lies in all outboxes.
+    /// How many nanoseconds pass until the next look whether the event lies in all outboxes.
     private static let holdingTime: UInt64 = 50_000
 
     /// The counts of the peer's events so far.

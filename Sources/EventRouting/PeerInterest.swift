@@ -6,9 +6,9 @@ import BridgeTransport
 struct PeerInterest {
     /// The record of the present process, or of the last one.
     private(set) var present: LinkInterest?
-    /// The record of a process that will take its place.
+    /// The record of the process that will take the present one's place.
     private var next: LinkInterest?
-    /// The record of the process before it, which may still publish.
+    /// The record of the process before the present one; it may still publish.
     private var former: LinkInterest?
 
     /// Notes the record of a link whose peer was told for the first time.
@@ -16,7 +16,7 @@ struct PeerInterest {
         if isSuccessor { next = told } else { present = told }
     }
 
-    /// From now on the wishes of the process count that will take the present one's place.
+    /// From now on the wishes of the process that will take the present one's place count.
     ///
     /// - Returns: Whether there is such a process.
     mutating func cutOver() -> Bool {

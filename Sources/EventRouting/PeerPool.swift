@@ -43,7 +43,7 @@ package final class PeerPool: @unchecked Sendable {
         }
     }
 
-    /// The member for which the fewest events wait, of those that take events; one with room, if there is one.
+    /// Of the members that take events, the one for which the fewest wait; a member with room comes before a full one.
     func leastBusy(of members: [Peer]) -> Peer {
         let start = Int(UInt(bitPattern: turns.wrappingAdd(1, ordering: .relaxed).oldValue) % UInt(members.count))
         var best = members[start]
@@ -59,7 +59,7 @@ package final class PeerPool: @unchecked Sendable {
 
 /// The peers that want the events of one name, if some of them share the events.
 ///
-/// An immutable value; see ``Topic/Fanout``.
+/// An immutable value; see ``Fanout``.
 final class PooledTargets: Sendable {
     /// The members of one pool.
     struct Group: Sendable {
@@ -91,7 +91,7 @@ final class PooledTargets: Sendable {
             }
             guard !groups.contains(where: { $0.pool === pool }) else { continue }
             let members = targets.filter { $0.pool === pool }
-            // A key's member is known only when all members are.
+            // The member of a key is not known before all members are.
             guard members.count == pool.count else { continue }
             groups.append(Group(pool: pool, key: pool.key(of: name), members: members, alone: members.map { [$0] }))
         }
@@ -102,14 +102,14 @@ final class PooledTargets: Sendable {
         self.reports = reports
     }
 
-    /// Whether another peer wants the events that does not share them with this one.
+    /// Whether another peer wants the events and does not share them with this one.
     func isWanted(otherThan peer: Peer) -> Bool {
         plain.contains { $0 !== peer } || groups.contains { $0.pool !== peer.pool }
     }
 
     /// The peers that get an event of this process.
     ///
-    /// - Parameter isPublished: whether the event is published now, and not only its targets asked for.
+    /// - Parameter isPublished: whether the event is published now; false if the caller only asks for its targets.
     func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer, isPublished: Bool) -> [Peer] {
         targets(isPublished: isPublished, except: nil) { key in
             guard case .found(let finder) = key, finder.eventType == E.self else { return self.place(key, payload) }

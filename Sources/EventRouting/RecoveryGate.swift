@@ -5,8 +5,7 @@ import Locks
 /// Where the events that dead workers left wait until their receivers have room.
 ///
 /// A window slows a living worker that publishes too much for another. The events that a dead worker left have no
-/// window: the thread that recovers them waits here. It does not wait, and goes beyond the receiver's limit, in three
-/// cases:
+/// window: the thread that recovers them waits here. In three cases it goes on, beyond the receiver's limit:
 ///
 /// - The wait would close a circle. Two workers that died with events for each other would wait for ever, as neither is
 ///   started again before its recovery is over.
@@ -37,7 +36,7 @@ final class RecoveryGate: @unchecked Sendable {
             return true
         }
         guard mayWait else { return }
-        // Only now: from here on ``wasAsked(_:by:)`` reports what `target` asks.
+        // After the wait was noted: from here on ``wasAsked(_:by:)`` tells what `target` asks.
         if sender.isAsked(by: target) { pass(turn) } else { target.whenNotOverfull(for: sender) { self.pass(turn) } }
         lock.withLock {
             while !isOpen, !turn.hasCome { changed.wait() }
@@ -73,7 +72,7 @@ final class RecoveryGate: @unchecked Sendable {
 
     /// A place in front of the gate; guarded by the gate's lock.
     ///
-    /// It holds no peer, because the peer that has to make room holds it.
+    /// The peer that has to make room holds the place, so the place holds no peer.
     private final class Turn: @unchecked Sendable {
         var hasCome = false
     }

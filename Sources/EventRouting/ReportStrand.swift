@@ -6,20 +6,20 @@ import Locks
 /// made.
 ///
 /// Reports are made where things happen: on the threads of links, on the poller's thread, or by the supervisor between
-/// two of its actions. A plain handler of a report may take as long as it likes, or never return, and must stop none of
-/// these. So it runs here, where it holds up only other reports.
+/// two of its actions. None of these may wait for a plain handler of a report, which may never return. So the handler
+/// runs here, where it holds up only other reports.
 ///
 /// The first report that is wanted starts the thread. The thread ends when there was no report for a while.
 package final class ReportStrand: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// How long ``whenPassed(_:)`` and ``passed()`` wait for the handlers of reports at most, in nanoseconds.
+    /// The longest time that ``whenPassed(_:)`` and ``passed()`` wait for the handlers of reports, in nanoseconds.
     ///
-    /// The time counts from when the running handlers began. So all calls together wait once for a handler that never
-    /// returns, not each call anew.
+    /// The time counts from the moment when the running handlers began. So a handler that never returns holds up all
+    /// calls together once, and not each call anew.
     package static let waitLimit: UInt64 = 5_000_000_000
 
-    /// What a report counts for besides its own bytes.
+    /// How many bytes a report counts for besides its variable part.
     private static let reportBytes = 256
     /// How many bytes may wait: 65,536 reports, or fewer if workers print much.
     ///
@@ -58,7 +58,7 @@ package final class ReportStrand: @unchecked Sendable {
     private var bytes = 0
     private var overflow: [String: Overflow] = [:]
     private var hasThread = false
-    /// When delivery of the report in hand began, on the monotonic clock; nil between reports.
+    /// When the delivery of the present report began, on the monotonic clock; nil between reports.
     private var deliveringSince: UInt64?
     /// Whether the thread no longer waits for further reports.
     private var isEnding = false
@@ -108,7 +108,7 @@ package final class ReportStrand: @unchecked Sendable {
 
     /// Runs `body` behind all earlier reports.
     ///
-    /// This is for reports that gather by themselves. The caller makes sure that the strand never has more than one of
+    /// This is for reports that their caller gathers. The caller makes sure that the strand never has more than one of
     /// a kind.
     package func perform(_ body: @escaping @Sendable () -> Void) {
         let starts = lock.withLock { append(Entry(body: body)) }
@@ -153,7 +153,7 @@ package final class ReportStrand: @unchecked Sendable {
         let once = FirstCall(body)
         let since: UInt64? = lock.withLock {
             guard first < queue.count || deliveringSince != nil else { return nil }
-            // A report waits or is in hand, so the strand has a thread, or gets one.
+            // A report waits or is being delivered, so the strand has a thread, or gets one.
             _ = append(Entry { once.call() })
             return deliveringSince ?? now
         }

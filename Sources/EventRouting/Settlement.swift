@@ -6,8 +6,8 @@ import Locks
 /// The end of a peer's event here: its handlers have returned, it lies in the outboxes of all peers that want it, and
 /// those have room again.
 ///
-/// Until then it stays unacknowledged and fills its sender's window. So a process that publishes faster than another
-/// can take is slowed, and no other process is.
+/// Until then the event stays unacknowledged and fills its sender's window. This slows a process that publishes faster
+/// than another can take, and no other process.
 final class Settlement: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -31,7 +31,7 @@ final class Settlement: @unchecked Sendable {
     /// - Parameters:
     ///   - origin: the peer that offered the event over `link`.
     ///   - crowded: the peers that must have room again, and must get rid of the events that they publish.
-    ///   - backlogs: the waits for the latter.
+    ///   - backlogs: the waits for the events that crowded peers publish.
     init(
         link: Link,
         from origin: Peer,

@@ -29,10 +29,10 @@ extension Topic {
     /// Puts an event into the outboxes of all peers that want it, or of none.
     ///
     /// - Parameters:
-    ///   - ifThereIsRoom: whether no peer gets it if waiting has begun at one.
+    ///   - ifThereIsRoom: whether no peer gets the event if waiting has begun at one of them.
     ///   - held: as in ``EventForwarder``.
-    /// - Returns: The reason why no peer has got it. If a publisher waits for receipts, also the reason why a peer that
-    ///   was given up just now will not handle it.
+    /// - Returns: The reason why no peer has got the event. If a publisher waits for receipts, also the reason why one
+    ///   peer, which was given up just now, will not handle it.
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -85,7 +85,7 @@ extension Topic {
             to: targets,
             attached: attached,
             reservations: reservations,
-            // A worker that was given up between the two has lost it, as it has lost all events in its outbox.
+            // A worker that was given up after the reservation has lost the event, like all events in its outbox.
             announcesLosses: receipts == nil,
             held: &held,
             by: router
@@ -152,7 +152,7 @@ extension Topic {
     ///   - origin: the peer that sent the event; it does not get its own events back.
     ///   - attached: the attached peers that also get it, as far as they keep up.
     ///   - reservations: the room that was kept at each target; empty if none was.
-    ///   - announcesLosses: whether to announce the peers that did not take it; otherwise the caller does.
+    ///   - announcesLosses: whether this announces that peers did not take it; otherwise the caller does.
     ///   - held: as in ``EventForwarder``.
     func send(
         _ payload: UnsafeRawBufferPointer,
@@ -166,7 +166,7 @@ extension Topic {
         held: inout [any HeldEvent]?,
         by router: EventRouter
     ) -> Sent {
-        // With one receiver, and none here, the event cannot overtake itself at another.
+        // With one receiver, and none here, no other receiver can see an effect of the event before the event.
         let isHeld = held != nil || targets.count + attached.count > 1
         var sent = Sent()
         var departure = Departure(of: name, context, by: router)
@@ -180,8 +180,8 @@ extension Topic {
                     number: number,
                     isHeld: isHeld,
                     wantsReceipt: wantsReceipt,
-                    // An attached peer may come back with a new window as often as it likes. So windows bound only what
-                    // workers send.
+                    // An attached peer may come back any number of times, each time with a new window. So windows bound
+                    // only what workers send.
                     isAccepted: origin.map { !$0.isAttached } ?? false,
                     reservation: reservation,
                     payload: payload
@@ -209,7 +209,7 @@ extension Topic {
         }
         var asked = targets
         while hasTargetLeft {
-            // Since the targets of the event were found out, other peers have taken the place of one of them. Of a pool
+            // Other peers have taken a target's place since the targets were worked out. A pool gets nothing more if
             // one member was among the targets, and has the event.
             hasTargetLeft = false
             let others = fanout.targets(of: payload, except: origin).filter { other in

@@ -23,8 +23,7 @@ final class Topic: @unchecked Sendable {
     @exclusivity(unchecked) private var current: Fanout
     /// The address of `current`, changed with it.
     let address: Atomic<UInt>
-    /// The ``PayloadCoder`` of the type with this name, owned here; nil until that type is known, and there is at most
-    /// one.
+    /// The ``PayloadCoder`` of the one type with this name, owned here; nil until the type is known.
     private let coder = Atomic<UnsafeRawPointer?>(nil)
 
     init(name: String, number: UInt64, scope: ControlNames.Scope) {
@@ -42,9 +41,9 @@ final class Topic: @unchecked Sendable {
 
     var fanout: Fanout { lock.withLock { current } }
 
-    /// The receivers of the events, which `run` holds for the caller until other events come.
+    /// The receivers of the events; `run` keeps them alive until it holds other receivers.
     func fanout(in run: inout EventRun) -> Unmanaged<Fanout> {
-        // No other receivers have the address of those that are held.
+        // While receivers are held, no others can have their address.
         if let kept = UnsafeRawPointer(bitPattern: run.receiversAddress),
             run.receiversAddress == address.load(ordering: .acquiring)
         {
@@ -57,8 +56,8 @@ final class Topic: @unchecked Sendable {
 
     /// Puts other receivers in the place of the present ones; called under `lock`.
     ///
-    /// - Returns: The former receivers, to be let go of without the lock. They live until their address is no longer
-    ///   this topic's: other receivers may come to lie there, which a run may hold.
+    /// - Returns: The former receivers, which the caller releases without the lock. They live until the topic has
+    ///   another address: if released before, they could leave theirs to other receivers, which a run may hold.
     func put(_ fanout: Fanout) -> Fanout {
         let former = current
         current = fanout
@@ -113,7 +112,8 @@ final class Topic: @unchecked Sendable {
     }
 
     private func makeCoder<E: DomainEvent>(of type: E.Type) -> UnsafeRawPointer {
-        // Without the lock, as a layout is its type's own code. If two threads make one each, the first one stays.
+        // Without the lock, as the type's own code makes its layout. If two threads each make a coder, the first one
+        // stays.
         let made = Unmanaged.passRetained(PayloadCoder<E>())
         let (isFirst, known) = coder.compareExchange(
             expected: nil,
@@ -195,8 +195,8 @@ final class Topic: @unchecked Sendable {
         return sent
     }
 
-    /// - Parameter triesAlone: whether the only peer that gets an announced event may take it in the short way: false
-    ///   if it has just not taken it so.
+    /// - Parameter triesAlone: whether to offer the event in the short way if one peer alone gets it; false if the peer
+    ///   has just not taken it so.
     private func forward(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,

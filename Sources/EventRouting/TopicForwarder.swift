@@ -2,10 +2,10 @@ import DomainEvents
 
 /// Carries the events of one name from the publisher to its router.
 ///
-/// The publisher holds it as long as the name is forwarded, and a publishing thread holds it until it is done. It owns
-/// the router, and the router does not own it. So a publishing thread that was delayed still finds the router, even if
-/// the bridge is gone meanwhile. A router that stops takes its forwarders out of the publisher, and is released with
-/// the last such thread.
+/// The publisher holds the forwarder as long as the name is forwarded, and a publishing thread holds it until it is
+/// done. The forwarder owns the router, and the router does not own the forwarder. So a delayed publishing thread still
+/// finds the router, even if the bridge is gone. A router that stops takes its forwarders out of the publisher, and is
+/// released with the last such thread.
 final class TopicForwarder: EventForwarder {
     private let topic: Topic
     /// The receivers of the events; if they change, the publisher gets another forwarder.
@@ -42,7 +42,7 @@ final class TopicForwarder: EventForwarder {
         do {
             try await topic.waitForRoom(for: event)
         } catch let failure as DeliveryError {
-            // The workers stop with the bridge: that they do is not the reason.
+            // The workers stop because the bridge stops, so the end of the bridge is the reason.
             throw router.refusalOfWaiting(topic.name) ?? failure
         }
     }

@@ -5,7 +5,7 @@ import Locks
 
 /// Publishes the spans of events in batches, from time to time, while a subscriber or a peer wants them.
 ///
-/// It publishes on the thread of the reports; no thread that notes a span waits for that.
+/// It publishes on the thread of the reports, so a thread that notes a span does not wait.
 final class TraceReporter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -19,7 +19,7 @@ final class TraceReporter: @unchecked Sendable {
     /// The name's topic, while a subscriber or a peer wants its events.
     private var topic: Topic?
     private var hasTimer = false
-    /// Whether a report of spans waits in the strand of the reports; it includes spans until it is made.
+    /// Whether a report of spans waits in the strand of the reports; it will include all spans up to its turn.
     private var isQueued = false
     /// The source under which others know this process's events; nil if it is the publisher's own.
     private var knownSource: EventSource?
@@ -175,7 +175,7 @@ final class TraceReporter: @unchecked Sendable {
         }
 
         func handlersReturned(failure: ThrownError?) {
-            // This comes before the sender can learn of it.
+            // Noted before the sender can learn that the event was handled.
             recorder.note(.handling, of: event, context, from: start, isOwn: false, peer: peer)
             completion.handlersReturned(failure: failure)
         }
