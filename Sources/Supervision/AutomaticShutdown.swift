@@ -2,9 +2,9 @@
 /// them.
 ///
 /// The group exists for its significant children: a job that finishes, or a leader without which the others are of no
-/// use. The end of such a child counts when it came of its own accord. A transient child then has ended normally, a
-/// temporary child has ended in any way, or either was given up. A requested end does not count, nor does an end along
-/// with a sibling that is restarted.
+/// use. The end of such a child counts when it came of its own accord: the normal end of a transient child, any end of
+/// a temporary child, or the giving up of either. A requested end does not count, nor does an end along with a sibling
+/// that is restarted.
 public enum AutomaticShutdown: String, Hashable, Sendable, CaseIterable {
     /// No child's end stops the others; then no child may be significant. The default.
     case never

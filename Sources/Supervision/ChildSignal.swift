@@ -6,7 +6,7 @@ public enum ChildSignal: Hashable, Sendable, CaseIterable {
     /// SIGTERM: a request to end.
     case terminate
 
-    /// SIGABRT: ends the child and leaves a core, where cores are left.
+    /// SIGABRT: ends the child and leaves a core, where the system writes cores.
     case abort
 
     /// SIGKILL: ends the child in any case, even a stopped one.

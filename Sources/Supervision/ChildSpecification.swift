@@ -95,7 +95,7 @@ public struct ChildSpecification: Hashable, Sendable {
 extension ChildSpecification {
     /// Finds every mistake in this specification, each as a sentence that names the child; empty if there is none.
     ///
-    /// It does not look whether the program is there: that may change until the child starts.
+    /// It does not look whether the program exists, as that may change until the child starts.
     public func validate() -> [String] {
         var mistakes: [String] = []
         if name.isEmpty { mistakes.append("the name is empty") }

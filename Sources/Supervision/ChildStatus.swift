@@ -24,12 +24,13 @@ public struct ChildStatus: Hashable, Sendable {
     /// The fault that it is being ended for: it did what it must not do, or showed no sign of life; nil otherwise.
     public var fault: ExitReason?
 
-    /// How its process has ended, while the host still sees to what the process has left; nil otherwise.
+    /// How its process has ended, while the host still handles what the process has left, such as events; nil
+    /// otherwise.
     ///
-    /// That may be events that wait for their handlers. When it is done, the child is down and may be started again.
+    /// When the host has finished, the child is down and may be started again.
     public var ended: ExitReason?
 
-    /// What the host waits for while there is an ``ended`` process; nil if it is nothing in particular.
+    /// What the host waits for while ``ended`` is set; nil if it waits for nothing in particular.
     ///
     /// It is a phrase such as `a handler of BoxProvisioned` or `room at worker "store"`.
     public var waitsFor: String?

@@ -11,7 +11,7 @@ public enum ExitReason: Hashable, Sendable {
     /// It could not be started: what was tried, and the error number of the operating system, if there was one.
     case spawnFailed(String, errno: Int32?)
 
-    /// It did not become ready within this time; with the last that it said of itself, if it said anything.
+    /// It did not become ready within this time; with what it last said of itself, if it said anything.
     case handshakeTimedOut(after: Duration, saying: String? = nil)
 
     /// It was not started, because its box needs what this system lacks; the sentence says what that is.
@@ -53,7 +53,8 @@ public enum ExitReason: Hashable, Sendable {
     /// Whether another start would only fail in the same way.
     ///
     /// For a spawn failure this holds when the program is missing, cannot be executed, or was given too much. A program
-    /// that ran before may just be being replaced on disk. The caller knows that, and has to consider it too.
+    /// that ran before may be missing only while it is replaced on disk. The caller knows whether it ran, and has to
+    /// consider that too.
     package var isPermanent: Bool {
         switch self {
         case .handshakeRejected, .boxUnavailable: true
@@ -67,7 +68,7 @@ extension ExitReason {
     /// The limit for which the operating system has killed it; nil for another reason, or an unknown one.
     ///
     /// For memory this is never certain. A process that gets no memory has to end itself, and a system without memory
-    /// kills by SIGKILL, as any process can. This names memory if the process was at its own limit of it:
+    /// kills by SIGKILL, as any process can. This names memory if the process was at its own memory limit:
     /// ``atLimit(_:of:_:)``.
     public var exceededLimit: ResourceLimit? {
         switch self {

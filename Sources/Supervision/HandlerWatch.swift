@@ -1,12 +1,12 @@
 /// Decides when a child has had an event in its handlers for too long.
 ///
-/// The caller looks several times within the deadline, and says which events the child is at. An event counts from the
-/// look that first finds it. So it never has less than the deadline, and is found within a quarter more of it. After
-/// this process, or the machine, has stood still, every event has its full time again.
+/// The caller looks several times within the deadline, and says which events the child is at. The time of an event
+/// counts from the look that first finds it. So an event always has the full deadline, and at most a quarter more.
+/// After this process, or the machine, has stood still, every event has its full time again.
 package struct HandlerWatch: Hashable, Sendable {
     /// What a child was at when the caller looked; the numbers tell its events apart, and rise.
     package struct Work: Hashable, Sendable {
-        /// The event whose handlers have the child's reading thread.
+        /// The event whose handlers run on the child's reading thread.
         package var inline: UInt64?
         /// The oldest event that has begun and is not finished, wherever its handlers run.
         ///
@@ -52,7 +52,6 @@ package struct HandlerWatch: Hashable, Sendable {
     private var inline: Seen?
     private var oldest: Seen?
 
-    /// Begins to watch.
     package init(deadline: Duration, from now: Duration) {
         self.deadline = deadline.clampedToAllowed
         let interval = max(self.deadline / Self.looksPerDeadline, Self.shortestInterval)

@@ -11,7 +11,7 @@ struct LookClock: Hashable, Sendable {
 
     /// When the next look is due.
     private(set) var nextLook: Duration
-    /// What was before this moment does not count.
+    /// Nothing before this moment counts.
     private(set) var countsFrom: Duration
 
     /// - Parameter slack: by how much a look may be late.

@@ -1,8 +1,8 @@
 /// Decides when a child has made no progress for too long with what it has begun: a frame, or its end.
 ///
 /// The owner looks several times within the deadline, and gives a number that changes with each progress of the child.
-/// The time counts from the look that first finds the number, so that it is never less than the deadline, and a quarter
-/// more at the most. After this process, or the machine, has stood still, it counts afresh.
+/// The time counts from the look that first finds the number. So the child always has the full deadline, and at most a
+/// quarter more. After this process, or the machine, has stood still, the time counts afresh.
 package struct ProgressWatch: Hashable, Sendable {
     private static let looksPerDeadline = 4
     private static let shortestInterval = Duration.milliseconds(1)
@@ -14,7 +14,6 @@ package struct ProgressWatch: Hashable, Sendable {
     private var progress: UInt64?
     private var since = Duration.zero
 
-    /// Begins to watch.
     package init(deadline: Duration, from now: Duration) {
         self.deadline = deadline.clampedToAllowed
         let interval = max(self.deadline / Self.looksPerDeadline, Self.shortestInterval)

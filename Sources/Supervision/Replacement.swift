@@ -9,7 +9,6 @@ package struct ReplacementRequest: Hashable, Sendable {
     /// How long the present process may take to finish what it has.
     package var grace: Duration
 
-    /// Makes a request.
     package init(number: Int, specification: ChildSpecification, grace: Duration) {
         self.number = number
         self.specification = specification
@@ -22,7 +21,7 @@ package enum ReplacementOutcome: Hashable, Sendable {
     /// Another process does the child's work; `old` is nil if the child was just down.
     case replaced(old: Int32?, new: Int32?)
 
-    /// The child was down, or on its way there: its next start goes by the new specification.
+    /// The child was down, or on its way there: its next start uses the new specification.
     case exchanged
 
     /// The child does its work as before, or will do so; a phrase says why.
@@ -38,7 +37,7 @@ struct Replacement: Sendable {
     var time: TimeLimit
     var phase = Phase.spawning
     var pid: Int32?
-    /// What the replacement comes to, once that is decided: set when the process is only to end.
+    /// The outcome of the replacement, once it is decided; if it is set, the process only has to end.
     var outcome: ReplacementOutcome?
 
     init(_ request: ReplacementRequest, start: Int, launchedAt: Duration) {
@@ -48,7 +47,7 @@ struct Replacement: Sendable {
     }
 
     enum Phase: Hashable, Sendable {
-        /// A process was requested; whether there is one is not known yet.
+        /// A process was requested, and the answer has not come yet.
         case spawning
         /// There is a process, and the timer of its deadline to be ready runs.
         case starting(TimerToken?)

@@ -1,4 +1,4 @@
-/// What a child's process has used in its life, together with those of its own children that it waited for.
+/// What a child's process has used in its life, with the use of its own children, as far as it waited for them.
 public struct ResourceUsage: Hashable, Sendable, Codable {
     /// Processor time in its own code, of all threads together.
     public var userTime: Duration
@@ -8,8 +8,8 @@ public struct ResourceUsage: Hashable, Sendable, Codable {
 
     /// The most memory that it had in RAM at once, in bytes; memory that it shared with others counts too.
     ///
-    /// Nil where the system does not tell. Linux counts from before the child's program began, in the memory of the
-    /// process that started it, so it tells nothing of a child that stayed smaller than that process was.
+    /// Nil where the system does not tell the child's own peak. Linux counts from before the child's program began,
+    /// when the child still had the memory of the process that started it. So a child that stayed smaller has no peak.
     public var peakMemory: Int?
 
     /// Makes a record.

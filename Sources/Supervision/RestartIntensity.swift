@@ -4,8 +4,8 @@
 /// now. With the default the sixth failure in ten seconds is one too many. With `.oneForOne` each child has a window of
 /// its own. With the other strategies the children share one window, as they share their restarts.
 ///
-/// The time that a child takes to come up in vain does not count: the window stands still meanwhile. Otherwise starts
-/// that take as long as the window would go on for ever.
+/// The time of a start that fails does not count: the window stands still meanwhile. Otherwise a child whose starts
+/// take as long as the window would be restarted for ever.
 public struct RestartIntensity: Hashable, Sendable {
     /// The number of restarts that are allowed within the time.
     ///
@@ -42,7 +42,7 @@ extension RestartIntensity: CustomStringConvertible {
 /// Remembers the failures within the sliding window of a restart intensity.
 package struct RestartWindow: Sendable {
     private var failures: [Duration] = []
-    /// How much time starts have taken that came to nothing.
+    /// How much time failed starts have taken.
     private var standstill = Duration.zero
     /// When the last failure was, by the clock that does not stand still.
     private var lastFailure: Duration?

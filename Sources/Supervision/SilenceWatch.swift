@@ -3,7 +3,7 @@
 /// The caller looks once in each interval of the heartbeat, and says how long the child has been silent. After this
 /// process, or the machine, has stood still, all children have their full time again.
 package struct SilenceWatch: Hashable, Sendable {
-    /// More than any caller means; the time that it makes stays far from overflow.
+    /// More than any caller asks for; a time of so many intervals is far from overflow.
     private static let longestTolerance = 1_000_000
 
     private let limit: Duration
@@ -22,8 +22,8 @@ package struct SilenceWatch: Hashable, Sendable {
 
     /// The caller has looked.
     ///
-    /// - Parameter silence: for how long the child has been silent; nil if that cannot be told, as something that it
-    ///   sent has yet to be read.
+    /// - Parameter silence: for how long the child has been silent; nil if something that the child sent has yet to be
+    ///   read, so that this is not known.
     /// - Returns: That silence, if it is too long.
     package mutating func looked(at now: Duration, silence: Duration?) -> Duration? {
         guard clock.looked(at: now), let silence, min(silence, now - clock.countsFrom) > limit else { return nil }

@@ -11,12 +11,12 @@ struct SupervisedChild: Sendable {
     /// The process that is to take the place of the present one.
     var replacement: Replacement?
     var pid: Int32?
-    /// How its present process has ended, while the environment still sees to what that has left.
+    /// How its present process has ended, while the environment still handles what the process has left.
     var ended: ExitReason?
     /// A fault found in the present incarnation; it is then the reason for its death, however it dies.
     var verdict: ExitReason?
     var saidGoodbye = false
-    /// Whether a process of it was ever started: then its program was there once.
+    /// Whether it ever had a process: then its program was there once.
     var hasRun = false
     /// How long its present process has for its start or its drain.
     var time = TimeLimit(launchedAt: .zero)
@@ -30,7 +30,7 @@ struct SupervisedChild: Sendable {
     /// Whether the start of the supervisor waits for it.
     var isAwaited = false
     var wasReady = false
-    /// Whether it is to go for good, and whether the environment was told that nothing is left of it.
+    /// Whether its removal was requested, and whether the environment was told that nothing is left of it.
     var isRemoved = false
     var isGone = false
     var lastExit: ExitReason?
@@ -47,7 +47,8 @@ struct SupervisedChild: Sendable {
         case notStarted
         /// To be launched as soon as its turn comes.
         case queued
-        /// A process was requested; whether there is one is not known yet. `thenStop`: how to end it if there is.
+        /// A process was requested, and the answer has not come yet. `thenStop`: how to end the process if there is
+        /// one.
         case spawning(thenStop: ShutdownSequence?)
         /// There is a process, and the timer of its deadline to be ready runs.
         case starting(TimerToken?)
@@ -115,7 +116,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether a start waits for it.
+    /// Whether the start of the supervisor still waits for it.
     var isMissing: Bool {
         switch phase {
         case .ready: false

@@ -1,6 +1,6 @@
 import Locks
 
-/// Keeps children running: owns the state machine, takes inputs from any thread and has the machine's actions done.
+/// Keeps children running: owns the state machine, takes inputs from any thread and performs the machine's actions.
 ///
 /// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order
 /// in which they were decided. A thread that brings an input while another one performs leaves its actions to that
@@ -42,12 +42,12 @@ package final class Supervisor: @unchecked Sendable {
 
     /// A snapshot of every child, in start order, including removed children.
     ///
-    /// What it says may still be on its way to the environment.
+    /// The environment may not have been told all of it yet.
     package var status: [ChildStatus] {
         lock.withLock { machine.status }
     }
 
-    /// Whether requests start and stop children: between the start of all and their stop.
+    /// Whether requests start and stop children: from the start of the supervisor until its stop is requested.
     package var isRunning: Bool {
         lock.withLock { machine.mode == .running }
     }
@@ -77,7 +77,7 @@ package final class Supervisor: @unchecked Sendable {
         take(.replaceRequested(index: index, request))
     }
 
-    /// Gives up a replacement that has not come to handing over; one that is handing over goes on.
+    /// Calls off a replacement that is not handing over yet; one that is handing over goes on.
     package func replacementCalledOff(request: Int) { take(.replacementCalledOff(request: request)) }
 
     /// Stops a child until its restart is requested.
@@ -114,7 +114,7 @@ package final class Supervisor: @unchecked Sendable {
         take(.childBecameReady(index: index, start: start))
     }
 
-    /// Its process has ended, but the environment still sees to what the process has left.
+    /// Its process has ended, but the environment still handles what the process has left.
     ///
     /// It is not started again before ``childExited(index:start:reason:isOrderly:blame:)``.
     package func childProcessEnded(index: Int, start: Int, reason: ExitReason) {
@@ -158,7 +158,7 @@ package final class Supervisor: @unchecked Sendable {
         take(.childDrained(index: index, start: start))
     }
 
-    /// It asks for this much time from now to become ready or to drain, or for none; and says what it is at, or nothing
+    /// It asks for this much time from now to become ready or to drain, if any, and says what it is doing, if that is
     /// new.
     package func childAskedForTime(index: Int, start: Int, more: Duration, because reason: String = "") {
         take(.childAskedForTime(index: index, start: start, more: more, because: reason))
@@ -189,8 +189,7 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// A child that a debugger holds is not ended for not being ready: it has all of its time again, until the debugger
-    /// lets go.
+    /// A child that is not ready in time is not ended while a debugger holds it: it gets all of its time again.
     private func timerFired(_ token: TimerToken) {
         let late = lock.withLock { machine.childThatIsLate(by: token) }
         if let late, environment?.isBeingDebugged(index: late.index, start: late.start) == true {
@@ -241,7 +240,7 @@ package final class Supervisor: @unchecked Sendable {
         lock.withLock { timers[token] = .some(nil) }
         let timer = environment.schedule(after: delay) { [weak self] in self?.timerFired(token) }
         lock.withLock {
-            // It may have fired already: then nothing needs its handle any more.
+            // The timer may have fired already: then nothing needs its handle any more.
             if timers.keys.contains(token) { timers[token] = .some(timer) }
         }
     }

@@ -20,7 +20,7 @@ package enum SupervisorAction: Hashable, Sendable {
     case watchDemand(index: Int)
     case startTimer(TimerToken, after: Duration)
     case cancelTimer(TimerToken)
-    /// A child's status has changed; `reason` is that of its death, if it died just now.
+    /// A child's status has changed; `reason` says why it died, if it died just now.
     case report(index: Int, ChildStatus, reason: ExitReason?)
     case finishStartup(StartupFailure?)
     /// All children are to be stopped, as this significant child has ended; a request to stop answers this.

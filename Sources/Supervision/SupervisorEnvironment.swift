@@ -1,7 +1,7 @@
 /// What a supervisor needs others for: processes, links, time, and a place to report to.
 ///
-/// All calls come one after the other, in the order that was decided, on the thread that had an input to give, and
-/// without a lock held. The calls may give inputs themselves, which the supervisor acts upon after the call has
+/// The supervisor makes all calls one after the other, in the order in which they were decided, on a thread that gave
+/// an input, and without a lock held. A call may give inputs itself; the supervisor acts on them after the call has
 /// returned.
 package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Monotonic time; its zero is arbitrary.
@@ -19,8 +19,8 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Sends a signal to a child's process; a process that has just ended is passed over in silence.
     func signal(index: Int, _ signal: ChildSignal)
 
-    /// Whether a debugger holds the process of a child's start, so that it may stand still for as long as a person
-    /// thinks.
+    /// Whether a debugger holds the process of a child's start; then the process may stand still for any length of
+    /// time.
     func isBeingDebugged(index: Int, start: Int) -> Bool
 
     /// Starts a process beside a child's present one, by the specification of this request.
@@ -46,7 +46,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Runs a body once, after this time, unless it is cancelled before.
     func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer
 
-    /// A child's status has changed; `reason` is that of its death, if it died just now.
+    /// A child's status has changed; `reason` says why it died, if it died just now.
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?)
 
     /// Every child is ready, or one of them has come to rest before it was ready; called once for each start.
@@ -54,7 +54,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
 
     /// All children are to be stopped, as this significant child has ended; called once.
     ///
-    /// The environment answers with `stopRequested` when what is on its way has arrived.
+    /// The environment answers with `stopRequested` when the events on their way have arrived.
     func automaticShutdownBegan(index: Int)
 
     /// Nothing is left of a child whose removal was requested, and nothing more is told of it; called once for each.
@@ -70,7 +70,7 @@ extension SupervisorEnvironment {
 
 /// A timer that can be called off.
 ///
-/// A timer that fires all the same does no harm.
+/// A timer that was called off and still fires does no harm.
 package protocol SupervisorTimer: Sendable {
     func cancel()
 }

@@ -7,7 +7,7 @@ package enum SupervisorInput: Hashable, Sendable {
     case childSpawned(index: Int, start: Int, pid: Int32)
     case childSpawnFailed(index: Int, start: Int, reason: ExitReason)
     case childBecameReady(index: Int, start: Int)
-    /// Its process has ended, but the environment still sees to what it has left; its `childExited` follows.
+    /// Its process has ended, but the environment still handles what the process has left; its `childExited` follows.
     case childProcessEnded(index: Int, start: Int, reason: ExitReason)
     /// Nothing is left of it. `isOrderly`: it had said goodbye.
     case childExited(index: Int, start: Int, reason: ExitReason, isOrderly: Bool, blame: ExitBlame)
@@ -18,7 +18,7 @@ package enum SupervisorInput: Hashable, Sendable {
     case handlerTimedOut(index: Int, start: Int, event: String, after: Duration)
     /// Its goodbye came, whether or not it was asked to end.
     case childDrained(index: Int, start: Int)
-    /// It asks for this much time from now to become ready or to drain, or for none; and says what it is at, or nothing
+    /// It asks for this much time from now to become ready or to drain, if any, and says what it is doing, if that is
     /// new.
     case childAskedForTime(index: Int, start: Int, more: Duration, because: String = "")
     /// It is on demand, has had nothing to do for its idle time, and gets nothing more.
@@ -46,7 +46,7 @@ package enum SupervisorInput: Hashable, Sendable {
 }
 
 extension SupervisorInput {
-    /// The start that it brings news of; nil if it is about no start.
+    /// The start that this input is about; nil if it is about none.
     var subject: (index: Int, start: Int)? {
         switch self {
         case .childSpawned(let index, let start, _), .childSpawnFailed(let index, let start, _),
@@ -68,8 +68,8 @@ extension SupervisorInput {
 package enum ExitBlame: Hashable, Sendable {
     /// The child's own: it counts towards giving it up.
     case child
-    /// Something else's, such as an event that kills each process that handles it: the child is started again, and
-    /// nothing is counted.
+    /// Something else's, such as an event that kills each process that handles it: the child is started again after its
+    /// back-off, and the end does not count towards giving it up.
     case elsewhere
     /// The child's own, and further starts were found to be of no use, for this reason.
     case beyondHelp(String)

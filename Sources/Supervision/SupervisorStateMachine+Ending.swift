@@ -62,8 +62,7 @@ extension SupervisorStateMachine {
         children[index].saidGoodbye = true
         switch children[index].phase {
         case .starting, .ready:
-            // The child leaves of its own accord. Only its process is left to be ended, and that must not take for
-            // ever.
+            // The child leaves of its own accord. Only its process has yet to end, and must not take for ever.
             cancelTimer(of: index)
             var stopping = SupervisedChild.Stopping(remaining: ShutdownSequence.unready.steps)
             stopping.timer = startTimer(after: ShutdownSequence.exitGrace)
@@ -76,7 +75,7 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// The process is gone, but the environment still sees to what it has left.
+    /// The process is gone, but the environment still handles what the process has left.
     ///
     /// There is no process to end any more, and nothing to wait for with a timer.
     mutating func noteProcessEnd(_ index: Int, _ reason: ExitReason) {
@@ -105,7 +104,7 @@ extension SupervisorStateMachine {
 
     /// Begins to stop everything; the children go down in reverse order as `advance` comes to them.
     ///
-    /// - Parameter why: what a start that this breaks off is told about the child that it waits for.
+    /// - Parameter why: if this breaks off a start, what its failure says of the child that the start waits for.
     mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
         guard mode == .notStarted || mode == .running else { return }
         mode = .stopping

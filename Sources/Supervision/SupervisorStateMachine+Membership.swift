@@ -1,8 +1,8 @@
 /// Children that come and go while the supervisor runs.
 ///
-/// A child's index stands for it for ever: a child that is added comes behind all others. A child that is removed keeps
-/// its place, where nothing is done any more. So an added child is also the last in the order of starts, and the first
-/// to be stopped.
+/// A child's index stands for it for ever: a child that is added comes behind all others, and a child that is removed
+/// keeps its place, for which nothing is done any more. So an added child is also the last in the order of starts, and
+/// the first to be stopped.
 extension SupervisorStateMachine {
     /// Adds children, which stay down until their start is requested.
     mutating func add(_ specifications: [ChildSpecification]) {
@@ -32,7 +32,7 @@ extension SupervisorStateMachine {
         if !children[index].isLive { children[index].phase = .stopped }
     }
 
-    /// Whether there is such a child, and it is to stay.
+    /// Whether there is such a child, and its removal was not requested.
     func isPresent(_ index: Int) -> Bool { children.indices.contains(index) && !children[index].isRemoved }
 
     /// Tells of removed children once nothing is left of them or of a process that was to take their place.

@@ -1,8 +1,8 @@
 /// How another process takes a child's place: beside the present one, which then finishes what it has and ends.
 ///
-/// Until the new process is ready, the child's life goes on as ever. From then on the new specification holds, and the
-/// present process is ended as by a stop. A stop of the child for another reason comes first: then the replacement is
-/// called off.
+/// Until the new process is ready, the child's life goes on as before. From then on the new specification holds, and
+/// the present process is ended as by a stop. A stop of the child for another reason has precedence and calls the
+/// replacement off.
 extension SupervisorStateMachine {
     mutating func replace(_ index: Int, _ request: ReplacementRequest) {
         guard mode == .running, !isEndingWithSignificant, children.indices.contains(index) else {
@@ -29,7 +29,7 @@ extension SupervisorStateMachine {
         settleReplacement(index, .failed("it was called off"), endingBy: .unready)
     }
 
-    /// From now on the child's processes go by the new specification.
+    /// From now on the child's processes use the new specification.
     private mutating func adopt(_ request: ReplacementRequest, for index: Int) {
         children[index].specification = request.specification
         actions.append(.adoptSpecification(index: index, request: request.number))
@@ -46,12 +46,12 @@ extension SupervisorStateMachine {
         guard let request = children[index].replacement?.request else { return }
         var steps = children[index].specification.shutdown.steps.filter { !$0.isDrain }
         steps.insert(.drain(grace: request.grace), at: 0)
-        // Before events for the new specification's subscriptions are kept, the present process must get nothing more.
-        // A process that is not ready may become so before it has ended.
+        // The present process must get nothing more before events for the new specification's subscriptions are kept.
+        // This also holds for a process that is not ready: it may become ready before it has ended.
         if children[index].isLive { actions.append(.keepEvents(index: index)) }
         adopt(request, for: index)
         guard children[index].isLive else {
-            // The present process has crashed, and its next start had yet to come.
+            // The present process has crashed and was not started again yet.
             cancelTimer(of: index)
             return cutOver(index, from: nil)
         }
@@ -94,7 +94,7 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// What a replacement comes to because of something else; nil if it goes on.
+    /// The outcome of a replacement that something else ends; nil if the replacement goes on.
     private func outcomeOfReplacement(_ index: Int) -> ReplacementOutcome? {
         let child = children[index]
         if mode != .running { return .failed("all are being stopped") }
@@ -115,7 +115,7 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// Decides what a replacement comes to, and ends its process, if there is one.
+    /// Decides the outcome of a replacement, and ends its process, if there is one.
     mutating func settleReplacement(
         _ index: Int,
         _ outcome: ReplacementOutcome,
@@ -123,7 +123,7 @@ extension SupervisorStateMachine {
     ) {
         guard let next = children[index].replacement else { return }
         if next.outcome == nil { children[index].replacement?.outcome = outcome }
-        // The present process is on its way out all the same: the next start comes in its place.
+        // The present process ends all the same, so the child is started again.
         if children[index].intent == .handOver { children[index].intent = .restart }
         switch next.phase {
         // The process is ended as soon as it is there.

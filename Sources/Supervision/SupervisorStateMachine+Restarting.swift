@@ -26,8 +26,8 @@ extension SupervisorStateMachine {
     private mutating func settleUnaskedEnd(_ index: Int, _ reason: ExitReason, isNormal: Bool, blame: ExitBlame) {
         let child = children[index]
         children[index].phase = .stopped
-        // The program of a child that ran before was there and right. So it is just being replaced: that is worth a few
-        // more tries.
+        // The program of a child that ran before was there and fit to run. Probably it is just being replaced, which is
+        // worth a few more tries.
         if reason.isPermanent, !(reason.isSpawnFailure && child.hasRun) {
             giveUp(index, reason.description)
         } else if child.isOnDemand || child.specification.restart.restarts(afterNormalEnd: isNormal) {
@@ -72,7 +72,8 @@ extension SupervisorStateMachine {
             if index == culprit || children[index].isToBeStarted {
                 children[index].phase = .waiting
             } else if children[index].isLive, [.run, .restart, .handOver].contains(children[index].intent) {
-                // From now on its end counts as requested: children that a common cause kills in one moment count once.
+                // From now on its end counts as requested: if one cause kills several children at once, only one end
+                // counts.
                 children[index].intent = .rejoin
             }
         }
@@ -83,7 +84,7 @@ extension SupervisorStateMachine {
         )
     }
 
-    /// Lets the group's back-off begin, once no child of it has still to be stopped.
+    /// Lets the group's back-off begin; called once no child of the group has yet to be stopped.
     mutating func startGroupTimer() {
         guard var group = groupRestart, group.timer == nil else { return }
         if group.delay == .zero {
@@ -130,8 +131,8 @@ extension SupervisorStateMachine {
                 launchGroup()
             }
         case .spawning, .starting, .ready, .stopping:
-            // A member of a group that is being restarted comes back with the group. A new process that is about to
-            // take over does so as it is.
+            // A member of a group that is being restarted comes back with the group. A child whose new process is about
+            // to take over needs no other.
             guard children[index].intent != .rejoin, children[index].intent != .handOver else { return }
             children[index].intent = .restart
             end(index, by: children[index].specification.shutdown)

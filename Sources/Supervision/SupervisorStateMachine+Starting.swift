@@ -83,7 +83,7 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// A child that is slow to come up or to drain asks for time, counted from now, or says what it is at.
+    /// A child that is slow to come up or to drain asks for time, counted from now, or says what it is doing.
     mutating func extend(_ index: Int, by more: Duration, because reason: String) {
         children[index].time.askedForTime(more, because: reason, at: now)
         keepPromise(index)

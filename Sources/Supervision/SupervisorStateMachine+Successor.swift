@@ -1,4 +1,5 @@
-/// The life of the process that is to take a child's place: its start, its faults, and its end if it does not do so.
+/// The life of the process that is to take a child's place: its start, its faults, and its end if it does not take that
+/// place.
 extension SupervisorStateMachine {
     /// Whether an input is about the process that comes up beside a child's present one.
     func isSuccessor(_ index: Int, _ start: Int) -> Bool {
@@ -70,7 +71,7 @@ extension SupervisorStateMachine {
 
     // MARK: Its end
 
-    /// It has done what it must not do: the replacement comes to nothing.
+    /// It has done what it must not do: the replacement fails.
     private mutating func failSuccessor(_ index: Int, _ reason: ExitReason) {
         guard let next = children[index].replacement else { return }
         settleReplacement(index, next.failure(reason), endingBy: reason.endingSequence)

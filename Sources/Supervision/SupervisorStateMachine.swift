@@ -1,9 +1,9 @@
 /// Decides what a supervisor does: inputs go in, actions come out, and nothing else is touched.
 ///
 /// Every input is answered in every state. An input that does not apply any more is ignored, such as news of a dead
-/// incarnation or a timer of a finished phase. A child never has more than one live incarnation, and one beside it that
-/// is to take its place. Once a process's end was told, no action is requested on it. Time comes with each input and
-/// has to be monotonic.
+/// incarnation or a timer of a finished phase. A child has at most one live incarnation, and beside it at most one that
+/// is to take its place. After the end of a process was told, the machine requests no action on that process. Time
+/// comes with each input and has to be monotonic.
 package struct SupervisorStateMachine: Sendable {
     enum Mode: Hashable, Sendable {
         case notStarted
@@ -24,7 +24,7 @@ package struct SupervisorStateMachine: Sendable {
     var startupIsOpen = false
     /// The significant child that has just come to rest of its own accord.
     var endedSignificant: Int?
-    /// Whether the environment was told of that end, with which all are to end.
+    /// Whether the environment was told that all are to end because that child has ended.
     var isEndingWithSignificant = false
     /// How often the stop was escalated.
     var escalations = 0
@@ -96,12 +96,13 @@ package struct SupervisorStateMachine: Sendable {
         case .childViolated(let index, let start, let reason):
             if isCurrent(index, start) { endForFault(index, reason) }
         case .heartbeatMissed(let index, let start, let time, let busyWith):
-            // Before it is ready, the handshake's deadline watches over it; while it is stopped, the steps' graces do.
+            // Before the child is ready, its handshake has a deadline; while the child is being stopped, each step has
+            // a grace.
             if isCurrent(index, start), children[index].phase == .ready {
                 endForFault(index, .unresponsive(after: time, busyWith: busyWith))
             }
         case .handlerTimedOut(let index, let start, let event, let time):
-            // While it is stopped, the steps' graces watch over it.
+            // While the child is being stopped, each step has a grace.
             if isCurrent(index, start), children[index].phase == .ready {
                 endForFault(index, .handlerTimedOut(event: event, after: time))
             }
@@ -223,7 +224,7 @@ package struct SupervisorStateMachine: Sendable {
 
     /// Whether a timer fires so late that this process, or the whole machine, must have stood still.
     ///
-    /// Then the child has not had the time that has passed, and has it again.
+    /// Then the child could not use its time, and gets it again.
     func stoodStill(beyond deadline: Duration, of allowance: Duration) -> Bool {
         now - deadline > max(allowance.clampedToAllowed / 2, Self.busySlack)
     }

@@ -1,5 +1,5 @@
-// The C library has another name on each system. Supervision knows processes by their numbers only, not the platform
-// module.
+// The C library has another name on each system. Supervision knows processes by number only, so it does without the
+// platform module.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)

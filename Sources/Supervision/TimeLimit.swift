@@ -6,9 +6,9 @@ struct TimeLimit: Sendable, Hashable {
     private(set) var readiness = Duration.zero
     /// When the timer of its start or drain fires.
     private(set) var deadline = Duration.zero
-    /// The time until which the process has asked.
+    /// The end of the time that the process has asked for.
     private var promisedUntil = Duration.zero
-    /// What the process has said that it is at.
+    /// What the process said that it was doing.
     private(set) var statedReason: String?
 
     init(launchedAt: Duration) { self.launchedAt = launchedAt }
@@ -22,7 +22,7 @@ struct TimeLimit: Sendable, Hashable {
     /// The process is to finish what it has within this time.
     mutating func drainBegan(within limit: Duration, at now: Duration) { deadline = now + limit }
 
-    /// The process asks for this much time from now, or says what it is at.
+    /// The process asks for this much time from now, or says what it is doing.
     mutating func askedForTime(_ more: Duration, because reason: String, at now: Duration) {
         if !reason.isEmpty { statedReason = reason }
         promisedUntil = max(promisedUntil, now + more.clampedToAllowed)
