@@ -51,9 +51,8 @@ package enum CallPlace {
 
 /// Tells of tasks that are handed to Swift's global executor.
 package enum GlobalTasks {
-    /// Calls `seen` on each thread that hands a task over, before the task runs; for good, and for the first caller
-    /// only.
+    /// Calls `seen`, for good, on each thread that hands a task over, before the task runs; may be called only once.
     ///
-    /// - Returns: Whether anything will be told.
+    /// - Returns: Whether `seen` will be called.
     package static func watch(_ seen: @escaping @convention(c) () -> Void) -> Bool { cbp_watch_global_tasks(seen) == 0 }
 }

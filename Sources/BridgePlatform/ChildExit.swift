@@ -16,7 +16,7 @@ package enum ExitStatus: Equatable, Hashable, Sendable, CustomStringConvertible 
     }
 }
 
-/// What a child process has used in all, together with those of its own children that it waited for.
+/// What a child process has used in all, with the use of its own children, as far as it waited for them.
 package struct ResourceUse: Equatable, Sendable {
     package let userMicroseconds: UInt64
     package let systemMicroseconds: UInt64

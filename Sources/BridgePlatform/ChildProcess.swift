@@ -66,8 +66,7 @@ package final class ChildProcess: @unchecked Sendable {
     /// Starts a process and calls `completion` on the thread that starts all processes; `completion` must not hold that
     /// thread up.
     ///
-    /// The descriptors named in the request must stay open until then. Requests that cannot be right are thrown back
-    /// at once.
+    /// The descriptors named in the request must stay open until then. An invalid request throws an error at once.
     package static func spawn(
         _ request: SpawnRequest,
         completion: @escaping @Sendable (Result<ChildProcess, SpawnError>) -> Void
@@ -129,8 +128,8 @@ package final class ChildProcess: @unchecked Sendable {
             guard exit == nil, let handle else { return false }
             if cbp_process_signal_group(handle.rawValue, signal) == 0 { return true }
             if errno == EINVAL {
-                // By its number, which any process may have once the child is reaped. The look is for the case that
-                // other code of this process has reaped it. Between this look and the signal such code still could; it
+                // By the group's number, which another process may get once the child is reaped. The look notices if
+                // other code of this process has reaped the child. Such code could still do so before the signal; it
                 // breaks the rule that only we wait for our children.
                 guard look(at: handle, reaping: false) != nil else { return false }
                 if kill(-processIdentifier, signal) == 0 { return true }
@@ -191,7 +190,7 @@ package final class ChildProcess: @unchecked Sendable {
                 return exit
             }
             if first.state == cbp_exit_still_running { return nil }
-            // The zombie keeps its number from being given away, so that this can hit no other process.
+            // The zombie still has its number, so this can hit no other process.
             if killsGroupOnExit { kill(-processIdentifier, SIGKILL) }
             let last = look(at: handle, reaping: true)
             exit =

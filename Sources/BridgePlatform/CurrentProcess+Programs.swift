@@ -39,7 +39,7 @@ extension CurrentProcess {
         writeAll(sentence + "\n", to: STDERR_FILENO)
     }
 
-    /// Writes text to a descriptor, as far as its reader goes along.
+    /// Writes text to a descriptor until all of it is written, or a write fails.
     ///
     /// - Returns: Whether all of it was written.
     @discardableResult

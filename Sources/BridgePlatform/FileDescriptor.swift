@@ -38,7 +38,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return FileDescriptor(owning: copy)
     }
 
-    /// Keeps `number` from living on in programs that this process starts.
+    /// Lets no program that this process starts get `number`.
     package static func setCloseOnExec(_ number: CInt) throws(SystemError) {
         try SystemError.check("setting close-on-exec on descriptor \(number)") { fcntl(number, F_SETFD, FD_CLOEXEC) }
     }

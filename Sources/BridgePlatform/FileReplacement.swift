@@ -57,8 +57,7 @@ package final class FileReplacement {
 
     /// Removes what is written so far, for a process that ends at once and releases nothing.
     ///
-    /// It may come from another thread than the other calls. After ``commit()`` it does nothing; a commit after it
-    /// fails.
+    /// Any thread may call this, at any time. After ``commit()`` it does nothing; a commit after it fails.
     package func discard() {
         if let names { unlink(names.temporary) }
     }

@@ -10,7 +10,7 @@ import Darwin
 /// like a program that ended at once. So the launcher writes the error into a pipe. The pipe's end shows that the
 /// program has begun: the launcher's exec closes its copy.
 struct LaunchedSpawn {
-    /// How far a launcher came, where that is not a matter of the box: see `SpawnBox.Stage`.
+    /// How far a launcher came, except with the box, for which see `SpawnBox.Stage`.
     private enum Stage {
         static let parent: CInt = 2
         static let program: CInt = 3
@@ -139,7 +139,7 @@ struct LaunchedSpawn {
         SystemError(code: code, operation: "\(asked.operation) through \(launcher.path)")
     }
 
-    /// Keeps what the kernel says of the launcher's file from being taken for the program's.
+    /// Lets an error about the launcher's file say so; otherwise it would seem to be about the program's.
     private func explain(_ error: SpawnError) -> SpawnError {
         guard case .failed(let cause) = error, cause.operation == asked.operation,
             [ENOENT, EACCES, ENOEXEC, ENOTDIR, ELOOP, ETXTBSY, EISDIR].contains(cause.code)
@@ -149,7 +149,7 @@ struct LaunchedSpawn {
 }
 
 extension SpawnRequest {
-    /// What an error says was being done.
+    /// The operation that an error names.
     var operation: String { "spawn of \(executable)" }
 }
 

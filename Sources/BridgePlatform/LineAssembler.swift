@@ -4,7 +4,7 @@ struct LineAssembler {
     private var pending: [UInt8] = []
 
     init(maximumLength: Int) {
-        // A piece must have room for a whole character, or cutting at characters would not get on.
+        // A piece must have room for a whole character; otherwise cutting between characters would make no progress.
         self.maximumLength = max(4, maximumLength)
     }
 

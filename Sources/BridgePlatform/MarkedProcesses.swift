@@ -49,7 +49,7 @@ package enum MarkedProcesses {
 
     /// Kills all processes that bear one of these values and are outside the process group named for it.
     ///
-    /// - Parameter groups: the process group of each value's first bearer, which is left to others.
+    /// - Parameter groups: the process group of each value's first bearer; other code kills that group.
     /// - Returns: The processes that were killed, by value.
     package static func kill(outside groups: [String: pid_t]) -> [String: [Found]] {
         var all: [String: [Found]] = [:]

@@ -22,7 +22,7 @@ package enum OperatingSystem {
 
     package static func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// What a path leads to; nil if it leads nowhere, or that cannot be seen.
+    /// What a path leads to; nil if it leads nowhere, or this process cannot see where.
     package static func status(of path: String) -> FileStatus? {
         var status = stat()
         return stat(path, &status) == 0 ? FileStatus(status) : nil

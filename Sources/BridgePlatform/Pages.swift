@@ -4,10 +4,10 @@ import Glibc
 import Darwin
 #endif
 
-/// Memory straight from the operating system; the system has it back the moment it is given back.
+/// Memory straight from the operating system, which has it back as soon as the caller gives it back.
 ///
-/// For blocks that come and go by the hundred thousand bytes on many threads: an allocator keeps them for their next
-/// use, each thread's apart, and a process that was once busy stays large.
+/// For blocks of hundreds of thousands of bytes that come and go on many threads. An allocator keeps such blocks for
+/// their next use, apart for each thread, and so a process that was once busy stays large.
 package enum Pages {
     /// Fresh memory, all 0.
     ///

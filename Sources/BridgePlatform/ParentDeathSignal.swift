@@ -21,7 +21,8 @@ package enum ParentDeathSignal {
     /// Asks the kernel to send `signal` to this process when its parent dies.
     ///
     /// Call it on the main thread: the request lasts only as long as the thread that made it. The kernel sends the
-    /// signal at the end of the parent's *thread* that spawned this process; that of `ChildProcess` never ends.
+    /// signal at the end of the parent's *thread* that spawned this process; the thread that spawns for `ChildProcess`
+    /// never ends.
     package static func arm(_ signal: CInt, expectedParent: pid_t) throws(SystemError) -> Outcome {
         if cbp_arm_parent_death_signal(signal) != 0 {
             let error = SystemError.current("asking for signal \(signal) at the parent's death")

@@ -70,9 +70,7 @@ package final class Poller: @unchecked Sendable {
     private var isStopping = false
     private var thread: PlatformThread?
 
-    /// Starts the thread.
-    ///
-    /// `name` is the thread's name.
+    /// Starts the thread, under this name.
     package init(name: String) throws(SystemError) {
         callEnded = Condition(lock: lock)
         queue = Simulation.thread == nil ? try EventQueue() : SimulatedEventQueue()

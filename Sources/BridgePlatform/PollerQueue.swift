@@ -24,7 +24,8 @@ protocol PollerQueue: AnyObject, Sendable {
     func event(at index: Int) -> (token: UInt64, readiness: Poller.Readiness)?
 }
 
-/// The queue of a poller in a simulation, where no descriptors are: its streams are memory, its processes threads.
+/// The queue of a poller in a simulation, which has no descriptors: its streams are memory, and its processes are
+/// threads.
 final class SimulatedEventQueue: PollerQueue, @unchecked Sendable {
     // Sendable: `isWoken` is guarded by `lock`.
     private let lock = Lock()

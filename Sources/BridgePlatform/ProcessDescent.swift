@@ -8,7 +8,7 @@ import Darwin
 
 /// Whose child a process is, as far as the system tells.
 package enum ProcessDescent {
-    /// A longer line is none: its numbers were given out again while it was followed.
+    /// A longer line is not real: the system gave numbers out again while this code followed the line.
     private static let longest = 64
 
     /// The process, its parent, the parent's parent, and so on up to the first process of the system.

@@ -10,15 +10,14 @@ import Darwin
 ///
 /// The kernel can end a child with its parent, but not a child's children. The guard is a `bridge-launcher` of its own:
 /// each launcher tells the guard of its process group before its program begins. So there is no moment in which a
-/// process could be left behind unknown. The guard ends with this object; then no process may be left.
+/// process could be left behind unknown. The guard ends with this object; by then no guarded process may be left.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class ProcessGuard: @unchecked Sendable {
     /// The guard's number for its end of the connection.
     private static let connection: CInt = 3
 
-    /// A guard that takes longer to end is helped along: another process holds the connection, and nothing is left to
-    /// guard.
+    /// A guard that takes longer to end is killed: another process holds the connection, and nothing is left to guard.
     private static let endNanoseconds: UInt64 = 1_000_000_000
 
     private let lock = Lock()
@@ -34,7 +33,7 @@ package final class ProcessGuard: @unchecked Sendable {
     }
 
     deinit {
-        // Closed before any thread waits for the end that this brings about.
+        // This ends the guard, so it comes before the wait for that end.
         connection = nil
         guard isAlive, let child else { return }
         // Without the thread the guard stays in the process table as long as this process lives.

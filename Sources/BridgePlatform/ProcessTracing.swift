@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// Whether a debugger, or another tracer, holds a process: then it may stand still for as long as a person thinks.
+/// Whether a debugger, or another tracer, holds a process, which may then stand still for any length of time.
 package enum ProcessTracing {
     /// Whether the process is traced; false also if that cannot be told.
     package static func isTraced(_ process: Int32) -> Bool {

@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Where the service manager that has started this process listens to know how it is: systemd's protocol, sd_notify(3).
+/// The socket on which the service manager of this process listens for its state: systemd's protocol, sd_notify(3).
 package struct ServiceSocket: Sendable, Hashable {
     /// A path, or "@" with a name that lies in no file system.
     private let name: String

@@ -69,7 +69,7 @@ package final class SignalSource: @unchecked Sendable {
         signal(SIGPIPE, SIG_IGN)
     }
 
-    /// Turns writing more to a file than this process may into an error, likewise.
+    /// Turns writing beyond this process's limit of file size from a deadly signal into an error, in the whole process.
     package static func ignoreFileSizeLimit() {
         signal(SIGXFSZ, SIG_IGN)
     }

@@ -84,7 +84,7 @@ extension SpawnBox {
         case network = 8
         case calls = 9
         case processes = 10
-        /// No reason not to begin.
+        /// The program begins all the same.
         case signals = 11
     }
 

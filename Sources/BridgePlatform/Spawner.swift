@@ -140,7 +140,7 @@ private struct DescriptorPlan {
             taken.insert(passed.child)
             try addDuplicate(of: passed.parent, as: passed.child)
         }
-        // Holes below the highest number, which closing from there on does not reach.
+        // Numbers below the highest one that the child does not get; closing from there on does not reach them.
         for hole in 0..<closesFrom where !taken.contains(hole) { add(cbp_spawn_close, 0, hole) }
     }
 
@@ -148,7 +148,7 @@ private struct DescriptorPlan {
         if source >= closesFrom {
             add(cbp_spawn_duplicate, source, target)
         } else {
-            // The number may be the target of another step: that step must not destroy it before this one.
+            // The number may be the target of another step, which must not overwrite it before this step.
             add(cbp_spawn_duplicate, try moved.duplicate(source, atLeast: closesFrom), target)
         }
     }

@@ -9,7 +9,7 @@ package final class StopRequests: @unchecked Sendable {
     /// For `supervisor run`, which belongs to no terminal, the last one means to read the configuration again.
     package static let signals = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
 
-    /// No request follows another within this time.
+    /// How long after a request a signal belongs to the same request, in nanoseconds.
     ///
     /// Programs such as `timeout` send the signal to the process and to its group, in one go.
     package static let distance: UInt64 = 100_000_000

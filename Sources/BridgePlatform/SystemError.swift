@@ -29,10 +29,10 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
         return SystemError(code: code, operation: operation())
     }
 
-    /// Whether it is for want of descriptors or memory, which passes.
+    /// Whether descriptors or memory were short, which passes.
     package var isShortage: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code) }
 
-    /// Whether a connection was refused because too many wait already to be accepted.
+    /// Whether a connection was refused because too many connections wait to be accepted.
     package var isFullBacklog: Bool { code == EAGAIN }
 
     /// Whether there is no room in the file system, or for this process in it, which may pass too.
@@ -71,7 +71,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
 /// Returns when a descriptor is ready for one of these events, or at its end; the call that follows says which.
 ///
 /// - Parameter limit: how long this waits; -1 for ever.
-/// - Returns: Whether it is so; false if the time was over first.
+/// - Returns: False if the time was over first.
 @discardableResult
 func waitUntilReady(_ descriptor: CInt, for events: CInt, milliseconds limit: CInt = -1) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)

@@ -13,8 +13,7 @@ package final class SystemFile: Sendable {
     /// Nil for a standard stream, which is not ours to close.
     private let owned: SharedDescriptor?
     private let number: CInt
-    /// Whether it was opened by the name of a pipe: then its beginning is that of the first process that writes into
-    /// it.
+    /// Whether it was opened by the name of a pipe: then it begins when the first process opens it for writing.
     private let isNamedPipe: Bool
 
     private init(inherited number: CInt) {
@@ -55,18 +54,18 @@ package final class SystemFile: Sendable {
         }
     }
 
-    /// Whether a pipe has no name, as one of a shell's `<(…)` that was opened by way of `/dev/fd`.
+    /// Whether a pipe has no name, such as the pipe of a shell's `<(…)`, opened by way of `/dev/fd`.
     ///
-    /// Such pipes are together on a device of their own. One whose writer has gone stays empty.
+    /// All such pipes are on one device of their own. A pipe without a name whose writer has gone stays empty.
     private static func isAnonymous(_ status: stat) throws(SystemError) -> Bool {
         let other = try FileDescriptor.pipe()
         var anonymous = stat()
         return fstat(other.reading.rawValue, &anonymous) == 0 && anonymous.st_dev == status.st_dev
     }
 
-    /// Waits until a read finds something or the end, if this is a named pipe; otherwise it returns at once.
+    /// Waits, if this is a named pipe, until a read finds something or the end; for another file it returns at once.
     ///
-    /// - Returns: Whether that was so within the time.
+    /// - Returns: False if the time was over first.
     package func comes(withinMilliseconds limit: CInt) -> Bool {
         !isNamedPipe || waitUntilReady(number, for: POLLIN, milliseconds: limit)
     }
@@ -91,9 +90,9 @@ package final class SystemFile: Sendable {
     }
 
     /// Calls `body` on the poller's thread when no process reads what is written any more; only a pipe tells that
-    /// beforehand.
+    /// before a write fails.
     ///
-    /// - Returns: What keeps this up; nil if it is no pipe.
+    /// - Returns: The registration, to be cancelled; nil if it is no pipe.
     package func whenReaderGoes(on poller: Poller, _ body: @escaping @Sendable () -> Void) -> Poller.Registration? {
         var status = stat()
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return nil }
@@ -101,7 +100,7 @@ package final class SystemFile: Sendable {
         return try? poller.register(number, interest: .readable) { _ in body() }
     }
 
-    /// Which file among all it is; nil where the system does not say.
+    /// The identity of the file; nil where the system does not say.
     package var identity: FileStatus.Identity? {
         var status = stat()
         return fstat(number, &status) == 0 ? FileStatus(status).identity : nil
@@ -109,7 +108,7 @@ package final class SystemFile: Sendable {
 
     /// Reads what there is, waiting for the first byte; nothing at the end.
     package func read(upTo count: Int) throws(SystemFileError) -> [UInt8] {
-        // Before a process has opened it for writing, such a pipe looks as it does at its end.
+        // Such a pipe reads as if it were at its end before a process has opened it for writing.
         if isNamedPipe { waitUntilReady(number, for: POLLIN) }
         var failure: CInt?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -148,7 +147,7 @@ package final class SystemFile: Sendable {
         if case .failed(let failure, _) = write(bytes) { throw failure }
     }
 
-    /// Returns when the written bytes lie where they stay, as far as the file is of a kind that stays.
+    /// Returns when the written bytes lie on the medium, if the file is of a kind that has one.
     package func synchronize() throws(SystemFileError) {
         guard retryingInterrupted({ fsync(number) }) != 0 else { return }
         let failure = errno

@@ -6,7 +6,7 @@ package import Glibc
 package import Darwin
 #endif
 
-/// Sockets with a name in the file system, step by step, for callers that look at what there is between the steps.
+/// Sockets with a name in the file system, step by step, for callers that look at the file system between the steps.
 extension UnixSocket {
     /// A socket that is not connected.
     package static func unconnected() throws(SystemError) -> FileDescriptor { try create() }

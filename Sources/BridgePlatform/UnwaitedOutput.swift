@@ -54,8 +54,8 @@ package final class UnwaitedOutput: Sendable {
 
     /// Writes what is taken at once.
     ///
-    /// On a thread of `PlatformThread`, in which SIGPIPE is blocked: a reader that is gone takes nothing, and nothing
-    /// else follows.
+    /// Call it on a thread of `PlatformThread`, in which SIGPIPE is blocked: if the reader is gone, nothing is written,
+    /// and nothing else happens.
     /// - Returns: How many of the bytes were written.
     package func write(_ bytes: ArraySlice<UInt8>) -> Int {
         let count = bytes.withUnsafeBytes { bytes in

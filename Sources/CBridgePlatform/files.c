@@ -26,7 +26,7 @@
 
 // MARK: File systems
 
-// As in linux/magic.h, and in the sources of those that are not there.
+// The numbers of linux/magic.h; for kinds that are not there, those of their sources.
 enum cbp_file_system cbp_file_system_of_type(uint64_t type) {
     switch (type) {
     case 0xEF53:     // ext2, ext3, ext4

@@ -453,8 +453,8 @@ int cbp_thread_start(size_t stack_size, int detached, void (*body)(void *), void
         result = pthread_attr_setstacksize(&attributes, (stack_size + page - 1) / page * page);
     }
     if (result == 0) {
-        // A thread inherits its creator's mask. It is set before, so there is no moment in which a signal could land in
-        // the thread. It is set and not added to, because threads of a pool block the faults as well.
+        // A thread inherits its creator's mask. The mask is set before, so a signal can never land in the thread. It is
+        // replaced and not extended, because threads of a pool block the faults as well.
         sigset_t blocked, previous;
         fill_with_foreign_signals(&blocked);
         pthread_sigmask(SIG_SETMASK, &blocked, &previous);
@@ -751,7 +751,7 @@ enum bareness {
     bare_for_good,
     /// Its old environment is gone, and the new one is not there yet: it is becoming another program.
     bare_for_now,
-    /// It has one after all, be it an empty one.
+    /// It has one after all, even if that one is empty.
     bare_no_more,
 };
 
@@ -794,7 +794,7 @@ static char *read_whole_environment(int32_t pid, size_t *length) {
     static const useconds_t pause = 500;
     // A fifth of a second: with more, the caller would wait too long for a process that is stuck.
     static const int most_pauses = 400;
-    // Between two looks the moment may end and the next one begin. A process that has none at every look has none.
+    // Between two looks one such moment may end and another begin. A process without one at every look has none.
     static const int most_looks = 8;
     char *text = read_environment(pid, length);
     int pauses = 0, looks = 0;

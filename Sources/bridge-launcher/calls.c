@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The machines on which only system calls of that purpose make sockets, and numbers lie as the filter reads them.
+// The machines on which only the system calls for sockets make sockets, and whose byte order the filter reads.
 #if defined(__x86_64__)
 #define OWN_MACHINE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)

@@ -32,7 +32,7 @@ static bool signal_group(struct group group, int signal) {
     if (group.handle >= 0) {
         if (cbp_process_signal_group(group.handle, signal) == 0) return true;
         if (errno != EINVAL) return errno != ESRCH;
-        // An older kernel: the number belongs to the group for as long as nothing has waited for its leader.
+        // An older kernel signals by number. The number is the group's until a process has waited for the leader.
         if (cbp_process_signal(group.handle, group.leader, 0) != 0) return false;
     }
     return kill(-group.leader, signal) == 0 || errno != ESRCH;
@@ -132,7 +132,7 @@ static void wait_for_end(pid_t parent, int socket) {
         {.fd = socket, .events = POLLIN},
         {.fd = open_parent(parent), .events = POLLIN},
     };
-    // After the line above: at that moment the parent's number cannot have been another process's.
+    // After the descriptor was opened: if the parent lives now, the number was the parent's then.
     if (getppid() != parent) return;
     while (true) {
         int ready = poll(watched, 2, pause_between_looks());
@@ -152,7 +152,7 @@ int guard(const struct plan *plan) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-    // The guard keeps no directory busy.
+    // The guard must not keep its directory busy.
     if (chdir("/") != 0) return 1;
     wait_for_end(plan->parent, plan->guard);
     take_notices(plan->guard);

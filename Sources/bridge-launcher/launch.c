@@ -18,8 +18,8 @@ extern char **environ;
 
 /// Tells the guard of this process group: this process leads it, and all its children will be in it.
 ///
-/// Called after the parent-death signal and the look at the parent: once the guard could come too late, this process
-/// does not get here.
+/// Called after the parent-death signal and the look at the parent. So if the parent is gone, and the guard with it,
+/// this process does not get here.
 static void tell_guard(int guard) {
     struct launch_notice notice = {.process = (int32_t)getpid()};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
@@ -44,7 +44,7 @@ static void tell_guard(int guard) {
         memcpy(CMSG_DATA(header), &own, sizeof own);
     }
 #endif
-    // A guard that has gone is no reason not to work.
+    // The worker begins even if the guard has gone.
     while (sendmsg(guard, &message, flags) < 0 && errno == EINTR) {}
 }
 
@@ -52,7 +52,7 @@ static void tell_guard(int guard) {
 static void lower_descriptor_limit(const struct plan *plan) {
     struct rlimit limit;
     if (plan->descriptors < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    // A limit that stays higher than was asked for is no reason not to begin.
+    // The worker begins even if the limit stays higher than was asked for.
     if ((rlim_t)plan->descriptors < limit.rlim_cur) limit.rlim_cur = (rlim_t)plan->descriptors;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
@@ -66,7 +66,7 @@ struct launch_report launch(const struct plan *plan) {
     // Exec keeps the signal, unless the program changes the user or has capabilities of its own. Where there is no such
     // signal, only the guard is left.
     cbp_arm_parent_death_signal(SIGKILL);
-    // After that, because a parent that died before has sent no signal.
+    // After the arming, because a parent that died before it sends no signal.
     if (getppid() != plan->parent) return failed(stage_parent, ESRCH, 0);
     if (plan->guard >= 0) tell_guard(plan->guard);
     lower_descriptor_limit(plan);

@@ -33,7 +33,7 @@ struct box {
     /// -1 where nothing was said.
     int64_t limits[limit_count];
     int mask;
-    /// Whether the worker can touch files only below `paths`, and where every program has to be able to.
+    /// Whether the worker can touch only files below `paths`, and the files that every program needs.
     bool rules_files;
     struct box_path *paths;
     size_t path_count;
@@ -51,11 +51,10 @@ struct plan {
     /// The connection to the guard, from either side.
     int guard;
     bool is_guard;
-    /// How the variable begins that all workers of the bridge, and all that they start, have in their environment.
+    /// The beginning of the variable that marks all workers of the bridge and all that they start.
     const char *mark;
     const char *program;
-    /// How many descriptors the worker may have open without raising the limit itself; for a parent that has raised its
-    /// own.
+    /// The worker's soft limit of open descriptors, from a parent that has raised its own.
     int64_t descriptors;
     struct box box;
     /// The program's arguments, its name first.
@@ -79,8 +78,8 @@ enum launch_stage {
     stage_calls = 9,
     /// The same, because Landlock is missing.
     stage_processes = 10,
-    /// Signals reach processes outside. This is told, and is no reason not to begin. The detail is what Landlock calls
-    /// its version.
+    /// Signals reach processes outside. This is told, and the worker begins all the same. The detail is what Landlock
+    /// calls its version.
     stage_signals = 11,
 };
 
@@ -117,8 +116,8 @@ struct launch_report launch(const struct plan *plan);
 /// Closes the box around this process, for good. Reports what the system lacks as left out, where the box allows that.
 struct launch_report enter_box(const struct plan *plan);
 
-/// The part of every box that keeps a set-user-ID program's rights from the worker. Filters and rules ask for that,
-/// too.
+/// The part of every box that keeps a set-user-ID program's rights from the worker. The kernel takes filters and rules
+/// only with that.
 struct launch_report refuse_new_privileges(const struct plan *plan);
 
 /// The part of a closed box that leaves the superuser only the rights about files and users.

@@ -15,7 +15,7 @@ int main(int count, char **words) {
     for (int limit = 0; limit < limit_count; limit++) plan.box.limits[limit] = -1;
     if (!parse_command_line(count, words, &plan)) {
         if (plan.status >= 0) report(&plan, failed(stage_usage, EINVAL, 0));
-        // The end of the process takes back all memory; no leak check is to look for what was not freed.
+        // Without a leak check, which would find memory that the end of the process takes back.
         _exit(exit_usage);
     }
     if (plan.is_guard) return guard(&plan);

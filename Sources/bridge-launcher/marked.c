@@ -39,8 +39,8 @@ static int kill_once(const char *mark) {
 }
 
 void kill_marked(const char *mark) {
-    // A round may still see processes that the one before has killed. It finds those that the one before has missed
-    // because they were just being born.
+    // A round may still see processes that the one before has killed. It also finds processes that were just being born
+    // then.
     for (int round = 0; round < most_rounds && kill_once(mark) > 0; round++) usleep(2000);
 }
 

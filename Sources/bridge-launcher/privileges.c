@@ -44,8 +44,8 @@ struct launch_report give_up_capabilities(void) {
     struct __user_cap_data_struct now[words];
     if (syscall(SYS_capget, &header, now) != 0) return failed(stage_privileges, errno, 0);
     for (unsigned long capability = 0; capability < greatest; capability++) {
-        // A drop may fail. Without the right to drop, there is none that the program could get back. Beyond the last
-        // capability the kernel knows of no other.
+        // A drop may fail without harm: a process that may not drop has none that its program could get back, and the
+        // kernel has no capability beyond its last one.
         if ((left[capability / 32] >> capability % 32 & 1) == 0) prctl(PR_CAPBSET_DROP, capability, 0UL, 0UL, 0UL);
     }
     for (int word = 0; word < words; word++) {

@@ -56,7 +56,7 @@ static const __u64 writing = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_R
     | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO
     | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | LANDLOCK_ACCESS_FS_TRUNCATE;
 
-/// For a box that does not rule files: the kernel takes only rules that rule something, and no worker makes devices.
+/// For a box that does not rule files: the kernel refuses rules that rule nothing, and no worker makes devices.
 static const __u64 making_devices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK;
 
 /// Rights that a single file can have.
@@ -64,8 +64,8 @@ static const __u64 of_files = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_RE
     | LANDLOCK_ACCESS_FS_TRUNCATE;
 
 /// What programs of any kind need, and what tells no secrets: the system's programs and libraries, time zones, which
-/// processes and processors there are. What /proc says of another process beyond its name and state, Landlock refuses
-/// by itself.
+/// processes and processors there are. Landlock by itself refuses what /proc says of another process beyond its name
+/// and state.
 static const char *const always_readable[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime",
     "/proc", "/sys/devices/system/cpu", "/dev/zero", "/dev/random", "/dev/urandom",

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 void report(const struct plan *plan, struct launch_report found) {
-    // The report has fewer bytes than a pipe takes in one piece. A reader that it does not reach has gone.
+    // The report has fewer bytes than a pipe takes in one piece. If the write fails, the reader has gone.
     while (write(plan->status, &found, sizeof found) < 0 && errno == EINTR) {}
 }
 

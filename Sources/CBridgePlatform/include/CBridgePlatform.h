@@ -34,8 +34,8 @@ int cbp_is_listening(int descriptor);
 /// `path` must not be longer than the limit.
 int cbp_unix_bind(int descriptor, const char *_Nonnull path);
 int cbp_unix_connect(int descriptor, const char *_Nonnull path);
-/// Sends one datagram to a socket with a name, and waits for room for so many milliseconds at most. "@" at the
-/// beginning of a name stands for a name in no file system, which only Linux has. Returns 0, or -1 with errno set.
+/// Sends one datagram to a socket with a name, and waits for room at most `milliseconds`. "@" at the beginning of a
+/// name stands for a name in no file system, which only Linux has. Returns 0, or -1 with errno set.
 int cbp_datagram_send(const char *_Nonnull name, const void *_Nonnull bytes, size_t count, int milliseconds);
 int cbp_peer_credentials(int descriptor, int32_t *_Nonnull pid, uint32_t *_Nonnull uid, uint32_t *_Nonnull gid);
 
@@ -57,7 +57,7 @@ int cbp_memory_file_create(size_t size);
 /// Maps the file, shared, for reading and writing; NULL and errno. Neither a core dump nor a forked child has it.
 void *_Nullable cbp_memory_file_map(int descriptor, size_t size);
 /// The same with a mapping; once that is made, nothing else can write to the file. -1 and ENOTSUP where the system has
-/// no such thing. Then `cbp_memory_file_give_back` does nothing.
+/// no such thing. `cbp_memory_file_give_back` does nothing for such a file.
 int cbp_memory_file_create_for_readers(size_t size, void *_Nullable *_Nonnull address);
 /// Maps the file, shared, for reading; NULL and errno. Only a file that cannot be made shorter, so that the memory is
 /// safe to touch.
@@ -69,8 +69,8 @@ int cbp_memory_file_unmap(void *_Nonnull address, size_t size);
 /// such thing.
 void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
 
-/// Makes malloc give back to the system what is freed beyond so many bytes at the end of an arena, and take larger
-/// blocks straight from the system; does nothing where malloc has no such limits.
+/// Makes malloc give back to the system what is freed beyond `bytes` at the end of an arena, and take larger blocks
+/// straight from the system; does nothing where malloc has no such limits.
 void cbp_heap_limit(int bytes);
 /// Raises the soft limit of open descriptors to the hard one. Returns the old soft limit, -1 where it was not raised.
 int64_t cbp_raise_descriptor_limit(void);
@@ -82,7 +82,8 @@ int64_t cbp_resident_bytes(int32_t pid);
 // Files that outlive the process
 
 enum cbp_file_system {
-    /// Its blocks stay where they are: a mapped page that was written once can be written again, however full it is.
+    /// Its blocks stay where they are: a mapped page that was written once can be written again, however full the file
+    /// system is.
     cbp_file_system_in_place,
     /// Of this machine, but it may need room to write what is there already.
     cbp_file_system_local,
@@ -95,7 +96,7 @@ enum cbp_file_system cbp_file_system_of_type(uint64_t type);
 /// Returns when what was written to the file lies on the medium.
 int cbp_file_synchronize(int descriptor);
 
-/// CRC-32C of some bytes, behind those that `before` is of; 0 is of none.
+/// CRC-32C of `bytes` together with the bytes before them, whose CRC-32C is `before`; 0 if there are none.
 uint32_t cbp_crc32c(uint32_t before, const void *_Nullable bytes, size_t count);
 /// The same without the processor's instruction.
 uint32_t cbp_crc32c_by_table(uint32_t before, const void *_Nullable bytes, size_t count);
@@ -119,8 +120,8 @@ int cbp_thread_start(
 int cbp_thread_join(uintptr_t thread);
 int cbp_thread_detach(uintptr_t thread);
 void cbp_thread_set_name(const char *_Nonnull name);
-/// Binds the calling thread, and those that it starts from now on, to one processor: the one whose turn it is of those
-/// that they may use. Does nothing where threads cannot be bound.
+/// Binds the calling thread, and those that it starts from now on, to one of the processors that they may use; `turn`
+/// says to which. Does nothing where threads cannot be bound.
 void cbp_thread_stay_on_one_processor(uint64_t turn);
 /// The number of the calling thread, as the kernel counts threads.
 uint64_t cbp_thread_identifier(void);
@@ -208,7 +209,7 @@ int cbp_callers(void *_Nullable *_Nonnull addresses, int capacity);
 /// known.
 int cbp_function_name(void *_Nonnull address, char *_Nonnull buffer, size_t size);
 /// From now on calls `seen` on each thread that hands a task to Swift's global executor, before the executor gets it.
-/// Returns 0 unless the run-time library has no place for that.
+/// To be called once. Returns 0, or ENOTSUP if the run-time library has no hook for that.
 int cbp_watch_global_tasks(void (*_Nonnull seen)(void));
 
 #ifdef __linux__
