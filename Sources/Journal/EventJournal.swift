@@ -13,33 +13,33 @@ import JournalFormat
 /// ```
 ///
 /// - An event of a recorded type is in the journal before a subscriber gets it, here or in another process, and before
-///   `publish` returns. In a host that holds for the events of workers, too.
+///   `publish` returns. In a host, this also holds for the events of workers.
 /// - If one `publish` returns before another begins, their events lie in the journal in that order.
-/// - A reader gets every event once and in order, from any position into those that are published while it reads.
-///   Where events are missing, it is told so at that place.
-/// - `publish` waits for nothing, with one exception: if events come faster than the file system takes whole segments,
-///   it waits for the segment that follows.
+/// - A reader gets every event once and in order: from any position on, and then each new event as it comes. Where
+///   events are missing, the reader gets a gap.
+/// - `publish` does not wait, with one exception: if events come faster than the file system makes segments, `publish`
+///   waits for the next segment.
 /// - One process at a time writes a journal; any number reads its files.
 ///
-/// All members may be used from any thread. A journal that is released is closed; ``close()`` also waits for that.
+/// All members may be used from any thread. Releasing a journal closes it; ``close()`` also waits until it is closed.
 public final class EventJournal: Sendable {
     let core: JournalCore
     private let recordings: JournalRecordings
 
-    /// What was found of the journal when it was opened.
+    /// What the journal found in its directory when it was opened.
     public let recovery: JournalRecovery
 
-    /// Opens the journal in a directory, and makes both if they are not there.
+    /// Opens the journal in a directory; makes the directory and the journal if they do not exist.
     ///
-    /// This reads the heads of all segments and the whole of the last one. If events are to be safe against a power
-    /// cut, it synchronizes all segments. Make a journal where a thread may wait for the disk.
+    /// This call reads the heads of all segments and the whole last segment. If events have to be safe against a power
+    /// cut, it also synchronizes all segments. Make a journal on a thread that may wait for the disk.
     /// - Parameters:
-    ///   - path: the directory. It is of this user alone, with the permissions 0700, and on a disk of this machine.
-    ///   - durability: against what events are safe.
+    ///   - path: the directory, on a disk of this machine. This user owns it, and it has the permissions 0700.
+    ///   - durability: what events are safe against.
     ///   - retention: how much of the past is kept.
-    ///   - whenFull: what is done if there is no room for another segment.
-    ///   - segmentBytes: the size of a file, from 64 KiB to 128 MiB in multiples of 4 KiB. An event has to fit in.
-    /// - Throws: Why there can be no journal: it is in use, the directory is not suitable, a file is damaged or of a
+    ///   - whenFull: what the journal does if there is no room for another segment.
+    ///   - segmentBytes: the size of a file, from 64 KiB to 128 MiB in multiples of 4 KiB. Each event must fit in.
+    /// - Throws: ``JournalError`` if the journal is in use, the directory is unsuitable, a file is damaged or of a
     ///   later version, or the operating system refused something.
     public convenience init(
         at path: String,
@@ -83,12 +83,12 @@ public final class EventJournal: Sendable {
 
     // MARK: - Recording
 
-    /// Records every event of a type that passes a publisher from now on, until the journal is closed.
+    /// Records every event of a type that passes through a publisher, from now until the journal is closed.
     ///
-    /// The journal is a subscriber of the type: workers send such events, and receipts count it as a handler. If an
-    /// event cannot be recorded, its publisher learns it as of a handler that threw. A type that this journal records
-    /// of the publisher already stays as it is.
-    /// - Throws: ``JournalError`` for a type in which publisher and bridge report about themselves.
+    /// The journal subscribes to the type: workers send such events, and receipts count the journal as a handler. If an
+    /// event cannot be recorded, its publisher learns this in the same way as of a handler that threw. If the journal
+    /// already records the type from this publisher, the call does nothing.
+    /// - Throws: ``JournalError`` if the type is a report of a publisher or of the bridge about itself.
     public func record<E: DomainEvent>(
         _ type: E.Type,
         of publisher: EventPublisher,
@@ -104,10 +104,10 @@ public final class EventJournal: Sendable {
         recordings.record(type, of: publisher, at: SubscriptionSite(file: file, line: line))
     }
 
-    /// Records every event with one of these names that passes a publisher from now on, until the journal is closed.
+    /// Records every event with one of these names that passes through a publisher, until the journal is closed.
     ///
-    /// A name counts from when this process uses a type of that name with the publisher; reports about the bridge are
-    /// left out.
+    /// Recording a name begins as soon as this process uses a type of that name with the publisher. Reports about the
+    /// bridge are left out.
     public func record(
         named names: Set<String>,
         of publisher: EventPublisher,
@@ -117,9 +117,9 @@ public final class EventJournal: Sendable {
         recordings.record(named: names, of: publisher, at: SubscriptionSite(file: file, line: line))
     }
 
-    /// Returns when every event that was recorded so far is as safe as was asked for.
+    /// Returns when every event that was recorded so far is as safe as the journal's durability promises.
     ///
-    /// - Throws: ``JournalError`` if that cannot be.
+    /// - Throws: ``JournalError`` if the events cannot be made safe.
     public func synchronize() async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             core.whenSafe { error in
@@ -128,12 +128,12 @@ public final class EventJournal: Sendable {
         }
     }
 
-    /// What the journal is at the moment.
+    /// The journal's present positions and sizes.
     public var status: JournalStatus { core.status }
 
-    /// Ends the recording, makes safe what was recorded, and returns when the files are closed.
+    /// Stops recording, makes the recorded events safe, and returns when the files are closed.
     ///
-    /// Readers get what is left and then their end.
+    /// Readers get the remaining events, and then end.
     public func close() async {
         recordings.end()
         core.close()
@@ -142,14 +142,14 @@ public final class EventJournal: Sendable {
 
     // MARK: - Reading
 
-    /// The events of one type behind a position, and then those that are recorded while you read.
+    /// The events of one type after a position: the recorded ones, and then those that are recorded while you read.
     ///
     /// - Parameters:
-    ///   - type: the type of the events; one that cannot be made of an event of that name is told as a gap.
-    ///   - position: that of the last event that is not wanted any more. 0 is before the first event of all: if the
-    ///     journal no longer keeps it, the reader is told what is missing.
-    ///   - query: which of the events are wanted; its names are not looked at.
-    ///   - follows: whether the reader waits for events that come later. Otherwise it ends with the newest.
+    ///   - type: the type of the events. An event of its name that does not decode as this type becomes a gap.
+    ///   - position: the position of the last event that the caller needs no more, or 0 to begin with the first event.
+    ///     If the journal no longer keeps the next event, the reader gets a gap first.
+    ///   - query: which of the events are wanted; its names are ignored.
+    ///   - follows: whether the reader waits for later events. If not, it ends after the newest.
     public func events<E: DomainEvent>(
         of type: E.Type,
         after position: UInt64,
@@ -161,7 +161,7 @@ public final class EventJournal: Sendable {
         return JournalEvents(core: core, query: query, position: position, follows: follows)
     }
 
-    /// The events of all types behind a position, in CBOR; otherwise like ``events(of:after:where:follows:)``.
+    /// The events of all types after a position, in CBOR; otherwise like ``events(of:after:where:follows:)``.
     public func records(
         after position: UInt64,
         where query: JournalQuery = JournalQuery(),

@@ -4,9 +4,9 @@ import JournalFormat
 import Locks
 import Synchronization
 
-/// What takes time: making segments, synchronizing them, removing them, closing them.
+/// The slow work, on the journal's own thread: making, synchronizing, removing and closing segments.
 extension JournalCore {
-    /// Begins the end: what was taken becomes safe, and then the files are closed.
+    /// Begins to close the journal: the thread makes the accepted events safe, and then closes the files.
     func close() {
         lock.withLock {
             state.closeRequested()
@@ -66,7 +66,7 @@ extension JournalCore {
         wakeReaders()
     }
 
-    /// Makes the segment that follows, and lets go of what need not be kept.
+    /// Removes segments that need not be kept, and makes the next segment.
     private func makeSpare() {
         let number = lock.withLock { state.accepted.number + 1 }
         removeOld()
@@ -93,11 +93,11 @@ extension JournalCore {
         }
     }
 
-    /// A file that has room for a segment, under its name.
+    /// Makes a file with room for a segment, under the segment's name.
     ///
     /// - Parameters:
-    ///   - head: what it begins with as soon as it has its name; nil for a file that holds nothing.
-    ///   - isReplacement: whether there is a file of that name, which goes when this one is whole.
+    ///   - head: the head, which the file has before it gets its name; nil for a segment that is made ahead.
+    ///   - isReplacement: whether the new file replaces a complete one of the same name.
     static func prepare(
         _ number: UInt64,
         _ storage: any JournalStorage,
@@ -109,18 +109,18 @@ extension JournalCore {
         try storage.remove(name)
         do throws(SystemError) {
             let file = try storage.create(name)
-            // Written and not only reserved: what a segment's pages hold later changes nothing in the file system.
+            // Written, not only reserved: later stores into the segment's pages then change nothing in the file system.
             try file.fillWithZeros(settings.segmentBytes)
             let writer = try SegmentWriter(file, segmentBytes: settings.segmentBytes, isMapped: storage.writesInPlace)
             if let head { try writer.begin(head) }
             let synchronizes = if case .machine = settings.durability { true } else { false }
-            // Otherwise a power cut could leave the new name with nothing under it, and the old file would be gone.
+            // Without this, a power cut could leave an empty file under the name, and the old file would be gone.
             if synchronizes || isReplacement { try file.synchronize() }
             try storage.rename(name, to: SegmentCatalog.fileName(of: number))
             if synchronizes { try storage.synchronize() }
             return writer
         } catch {
-            // Its room is what another attempt needs.
+            // Another attempt needs the room that this file takes.
             try? storage.remove(name)
             throw error
         }
@@ -134,7 +134,7 @@ extension JournalCore {
                 guard catalog.segments.count > 2 else { return false }
                 let bytes = catalog.byteCount(with: settings.segmentBytes)
                 if let limit = settings.retention.bytes, bytes > limit { return true }
-                // All events of a segment are older than the next one's beginning.
+                // Every event of the oldest segment came before the next segment was begun.
                 guard let age, let next = catalog.segments[1].head, now >= next.begunAt else { return false }
                 return now - next.begunAt > age
             }
@@ -142,7 +142,7 @@ extension JournalCore {
         }
     }
 
-    /// - Returns: Whether one has gone.
+    /// - Returns: Whether a segment was removed.
     private func removeOldest() -> Bool {
         let segment = lock.withLock { () -> SegmentCatalog.Segment? in
             let canGo = catalog.segments.count > 1 && catalog.segments[0].number < state.safe.number
@@ -152,7 +152,7 @@ extension JournalCore {
         do throws(SystemError) {
             try storage.remove(segment.fileName)
         } catch {
-            // Nothing is won by taking the next one.
+            // Segments are removed oldest first, so no later one is tried.
             lock.withLock { catalog.putBack(segment) }
             return false
         }

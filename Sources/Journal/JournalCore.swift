@@ -4,26 +4,26 @@ import JournalFormat
 import Locks
 import Synchronization
 
-/// The owner of a journal's files: takes events under its lock, and has one thread do what takes time.
+/// Owns a journal's files: accepts events under its lock, and leaves slow work to one thread.
 final class JournalCore: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock` or atomic.
     let path: String
     let storage: any JournalStorage
     let settings: Settings
     private let identity: UInt64
-    /// Holds the directory against other processes until the thread has ended.
+    /// Keeps other processes from writing in the directory until the thread has ended.
     var directoryLock: LockFile?
 
     let lock = Lock()
-    /// There may be work for the thread.
+    /// Signalled when there may be work for the thread.
     let work: Condition
-    /// The segment that follows is ready, or will not be.
+    /// Signalled when the next segment is ready, or cannot be made.
     let spareDecided: Condition
     var state: JournalState
     var catalog: SegmentCatalog
     var writer: SegmentWriter
     var spare: SegmentWriter?
-    /// Files whose records are not all safe, beside the one that is written.
+    /// Earlier segments with records that are not all safe; the one that is being written is not among them.
     var unsynchronized: [any JournalFile] = []
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []
     var hasEnded = false
@@ -32,9 +32,9 @@ final class JournalCore: @unchecked Sendable {
     private var readers: [(ticket: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
     private var tickets: UInt64 = 0
     private var cancelled: Set<UInt64> = []
-    /// Whether the segment that follows is not made yet, for recording threads to see without the lock.
+    /// Whether the next segment is still to be made; recording threads read this without the lock.
     let lacksSpare = Atomic<Bool>(true)
-    /// Whether readers wait, for recording threads to see without the lock.
+    /// Whether readers wait; recording threads read this without the lock.
     private let hasReaders = Atomic<Bool>(false)
 
     struct Settings: Sendable {
@@ -44,7 +44,7 @@ final class JournalCore: @unchecked Sendable {
         var segmentBytes = 16 << 20
     }
 
-    /// Goes on behind what a journal's directory holds.
+    /// Continues the journal after what its directory holds.
     init(
         _ opening: JournalOpening,
         storage: any JournalStorage,
@@ -80,7 +80,7 @@ final class JournalCore: @unchecked Sendable {
         state = JournalState(settings.durability, at: mark)
     }
 
-    /// Makes the segment with which an opened journal goes on; the oldest ones go if they may and have to.
+    /// Makes the segment that an opened journal writes first; on a full disk, removes the oldest segments if it may.
     private static func first(
         _ head: SegmentHead,
         _ catalog: inout SegmentCatalog,
@@ -111,11 +111,11 @@ final class JournalCore: @unchecked Sendable {
 
     // MARK: - Recording
 
-    /// Waits for the segment that follows if a payload of this length will need it; most likely ``append`` need not.
+    /// Waits for the next segment if a payload of this length will need it, so that ``append`` seldom has to wait.
     func makeRoom(forPayload byteCount: Int) {
         guard lacksSpare.load(ordering: .relaxed) else { return }
         lock.withLock {
-            // The rest of a record is seldom longer.
+            // The rest of a record seldom has more than 1,024 bytes.
             let stride = byteCount + 1_024
             while case .open = state.phase, spare == nil, state.noRoom == nil, !writer.hasRoom(forStride: stride) {
                 work.signal()
@@ -126,7 +126,7 @@ final class JournalCore: @unchecked Sendable {
 
     /// Writes an event.
     ///
-    /// - Returns: Whether it is as safe as was asked for; otherwise `whenSettled` is called once it is.
+    /// - Returns: Whether the event is safe already; if not, `whenSettled` is called when it is, or cannot be.
     func append(
         _ payload: [UInt8],
         name: String,
@@ -177,11 +177,11 @@ final class JournalCore: @unchecked Sendable {
         throw JournalError(.notRecordable, "\(name) \(context.id) is not in the journal \(path): \(mistake)")
     }
 
-    /// Goes on in the segment that was made ahead, or waits for it; called with the lock held.
+    /// Switches to the segment that was made ahead, or waits for it; called with the lock held.
     private func enterNextSegment() throws(JournalError) {
         guard let spare else {
             if let noRoom = state.noRoom {
-                // The event that finds no room has the thread look again, for those behind it.
+                // This event is refused, but the thread tries again to make the segment for later events.
                 state.spareNeeded(at: MonotonicClock.now())
                 work.signal()
                 throw noRoom
@@ -213,7 +213,7 @@ final class JournalCore: @unchecked Sendable {
         work.signal()
     }
 
-    /// What is wrong if the system found no room for what it was to write: nothing else has changed.
+    /// The error for a write that found no room, which has changed nothing else; nil for any other error.
     private func noRoom(_ error: SystemError) -> JournalError? {
         error.isFullDisk ? JournalError(error, at: path) : nil
     }
@@ -232,7 +232,7 @@ final class JournalCore: @unchecked Sendable {
 
     // MARK: - Waiting
 
-    /// Calls `body` when everything that was taken so far is as safe as was asked for, or cannot be.
+    /// Calls `body` when all events that were accepted so far are safe, or cannot become safe.
     func whenSafe(_ body: @escaping @Sendable ((any Error)?) -> Void) {
         let result: Result<Bool, JournalError> = lock.withLock {
             if state.safe.position >= state.accepted.position { return .success(true) }
@@ -249,7 +249,7 @@ final class JournalCore: @unchecked Sendable {
         }
     }
 
-    /// How far readers may read, to what is as safe as was asked for, and the state at that moment.
+    /// How far readers may read, which is up to the last safe event; and the state at the same moment.
     var horizon: (JournalCursor.Horizon, JournalState) {
         lock.withLock {
             var visible = catalog
@@ -258,7 +258,7 @@ final class JournalCore: @unchecked Sendable {
         }
     }
 
-    /// Returns when there is more to read than up to a position, or the journal is closed, or the task is cancelled.
+    /// Returns when events after a position can be read, the journal is closed, or the task is cancelled.
     func waitForMore(than position: UInt64) async {
         let ticket = lock.withLock {
             tickets += 1
@@ -267,7 +267,7 @@ final class JournalCore: @unchecked Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 let isReady = lock.withLock {
-                    // Before the look: either that sees a new event, or its publisher sees this.
+                    // Stored before `state` is read: either this reader sees a new event, or the publisher sees this.
                     hasReaders.store(true, ordering: .sequentiallyConsistent)
                     if !state.goesOn || state.safe.position > position || cancelled.remove(ticket) != nil {
                         return true
@@ -292,7 +292,7 @@ final class JournalCore: @unchecked Sendable {
         lock.withLock { _ = cancelled.remove(ticket) }
     }
 
-    /// Wakes the readers that wait, without the lock.
+    /// Wakes the waiting readers; called without the lock.
     func wakeReaders() {
         guard hasReaders.load(ordering: .sequentiallyConsistent) else { return }
         let woken = lock.withLock {
@@ -303,7 +303,7 @@ final class JournalCore: @unchecked Sendable {
         for reader in woken { reader.continuation.resume() }
     }
 
-    /// What the journal is at the moment.
+    /// The journal's present positions and sizes.
     var status: JournalStatus {
         let now = MonotonicClock.now()
         return lock.withLock {

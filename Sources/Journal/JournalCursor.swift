@@ -1,33 +1,33 @@
 import BridgePlatform
 import JournalFormat
 
-/// What a reader finds next, before it is made into an event of a type.
+/// What a reader finds next, before it is decoded as an event type.
 enum StoredStep: Sendable {
     case record(JournalRecord)
     case gap(JournalGap)
 }
 
-/// Reads a journal's files from one position on, a portion at a time; one thread uses it at once.
+/// Reads a journal's files from one position on, a portion at a time; only one thread at a time may use it.
 final class JournalCursor: @unchecked Sendable {
-    // Sendable: its user reads one portion after the other.
+    // Sendable: its user reads one portion at a time.
     private let storage: any JournalStorage
     private let path: String
     private let filter: RecordFilter
-    /// Everything up to here was told, filtered out or found missing.
+    /// Every event up to this position was handed out, filtered out or reported missing.
     private(set) var position: UInt64
-    /// Whether the last reading ended at a file that is no longer there: another look at the catalog is due.
+    /// Whether the last reading stopped at a file that is no longer there, so the catalog has to be read again.
     private(set) var isOutdated = false
-    /// Whether the last reading came to the end; otherwise there is more, even if it found nothing that is wanted.
+    /// Whether the last reading reached the end; if not, there is more to read, even if it found no wanted event.
     private(set) var isAtEnd = false
-    /// How many bytes the present reading may still go on.
+    /// How many more bytes the present reading may look at.
     private var left = 0
     private var missing: UInt64?
-    /// Nil before the end was reached, and while the journal is written.
+    /// How the last segment ends; nil until the end is reached, and if the horizon says where the records end.
     private(set) var ending: Ending?
     private var current: Current?
-    /// The segment that was read last.
+    /// The number of the last segment that was read or skipped.
     private var finished: UInt64?
-    /// The position behind the last event that lies before the next segment, as far as files say so.
+    /// The position after the last event of the last segment that was read; 1 before that.
     private(set) var reached: UInt64 = 1
     private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
 
@@ -37,13 +37,13 @@ final class JournalCursor: @unchecked Sendable {
         let file: any JournalFile
         let segmentBytes: Int
         private(set) var walk: SegmentWalk
-        /// Where the bytes in the buffer lie.
+        /// The part of the file that the buffer holds.
         var window = 0..<0
-        /// The walk behind what was told last.
+        /// The walk as it was after the last step that was handed out.
         private var told: SegmentWalk
         private var suspicion: Suspicion?
 
-        /// What is damage, unless the segment was written to while it was read.
+        /// A finding that is damage, unless the segment was written to while it was read.
         enum Suspicion: Equatable {
             case damage(SegmentDamage)
             case end(SegmentEnd, byteCount: Int)
@@ -66,16 +66,16 @@ final class JournalCursor: @unchecked Sendable {
             suspicion = nil
         }
 
-        /// Goes back to what was told last, to read what follows it from the file once more.
+        /// Goes back to the last step that was handed out, to read the file from there once more.
         mutating func goBack() {
             walk = told
             window = 0..<0
         }
 
-        /// Goes back unless what is there was found the last time, too: bytes that were read one after the other are
-        /// not of one moment.
+        /// Goes back, unless the previous reading found the same: a reading of a file that is being written may mix
+        /// bytes of different moments.
         ///
-        /// - Returns: Whether it has gone back.
+        /// - Returns: Whether the walk went back.
         mutating func doubts(_ found: Suspicion) -> Bool {
             if suspicion == found { return false }
             suspicion = found
@@ -93,12 +93,12 @@ final class JournalCursor: @unchecked Sendable {
     /// How far a journal can be read at the moment.
     struct Horizon: Sendable {
         let catalog: SegmentCatalog
-        /// Where the records of the last segment end; nil where its bytes say so.
+        /// Where the records of the last segment end; nil if only the segment's own bytes say so.
         let end: Int?
     }
 
     private static let windowBytes = 256 << 10
-    /// How much is read before the reader gets it, in events and in bytes.
+    /// The limits of a portion: the steps that it holds, and the bytes that the reading looks at.
     private static let portion = 256
     private static let portionBytes = 1 << 20
 
@@ -111,7 +111,7 @@ final class JournalCursor: @unchecked Sendable {
 
     deinit { buffer.deallocate() }
 
-    /// Reads on, a portion; ``isAtEnd`` says whether there is more.
+    /// Reads the next portion; ``isAtEnd`` then says whether the reading reached the end.
     func read(to horizon: Horizon) throws(JournalError) -> [StoredStep] {
         var steps: [StoredStep] = []
         isOutdated = false
@@ -128,9 +128,9 @@ final class JournalCursor: @unchecked Sendable {
 
     // MARK: - From segment to segment
 
-    /// Opens the segment in which the reading goes on.
+    /// Opens the next segment to read.
     ///
-    /// - Returns: Whether the reading goes on; false at the end.
+    /// - Returns: Whether reading goes on; false at the end, and if the catalog has to be read again.
     private func enterNext(_ horizon: Horizon, _ steps: inout [StoredStep]) -> Bool {
         let catalog = horizon.catalog
         let index: Int?
@@ -161,7 +161,7 @@ final class JournalCursor: @unchecked Sendable {
             current = Current(head, try storage.open(segment.fileName, forWriting: false))
             if let mistake { steps.append(.gap(JournalGap(positions: nil, reason: mistake))) }
         } catch {
-            // Removed in this moment, as the journal keeps only so much: the next look at the catalog says so.
+            // The journal's retention may just have removed the file; if so, the catalog lacks it when read again.
             if error.isMissingFile, missing != segment.number {
                 missing = segment.number
                 isOutdated = true
@@ -179,7 +179,7 @@ final class JournalCursor: @unchecked Sendable {
         return .unreadable(file: name, why: "it ends before its last event")
     }
 
-    /// Tells that everything up to the event at `next` is missing.
+    /// Adds a gap for all events before the position `next`; without positions if `next` is nil.
     private func tell(upTo next: UInt64?, _ reason: JournalGap.Reason, _ steps: inout [StoredStep]) {
         guard let next else { return steps.append(.gap(JournalGap(positions: nil, reason: reason))) }
         guard next > position, next - 1 > position else { return }
@@ -198,7 +198,7 @@ final class JournalCursor: @unchecked Sendable {
         let segments = horizon.catalog.segments
         let index = segments.firstIndex { $0.number == here.number }
         let isLast = index.map { $0 == segments.count - 1 } ?? false
-        // Its process may be writing to it, and nothing says how far.
+        // Another process may be writing the segment, and only the segment's own bytes say how far.
         let isLiving = isLast && horizon.end == nil
         var byteCount = try self.byteCount(of: here)
         while steps.count < Self.portion, left > 0 {
@@ -211,7 +211,7 @@ final class JournalCursor: @unchecked Sendable {
             switch step {
             case .needsBytes(let count):
                 if try fill(&here, count, limit) { continue }
-                // Cut behind its last record by its process, which has closed it, or by the next one.
+                // The file was cut after its last record, at the close of the journal or at the next opening.
                 byteCount = try shortened(here, from: byteCount)
                 here.goBack()
             case .record(let record):
@@ -248,16 +248,16 @@ final class JournalCursor: @unchecked Sendable {
         throw JournalError(.damaged, "the journal \(path): \(name) has fewer bytes than its file system says")
     }
 
-    /// How far a segment can be read.
+    /// How far the segment can be read.
     private func limit(of here: Current, _ byteCount: Int, index: Int?, isLast: Bool, _ horizon: Horizon) -> Int {
         let end = isLast ? horizon.end : index.flatMap { horizon.catalog.end(ofSegmentAt: $0) }
-        // A file that was removed meanwhile is open still, and was whole.
+        // A file that was removed meanwhile is still open, and was complete.
         return min(end ?? byteCount, byteCount, here.segmentBytes)
     }
 
-    /// Reads bytes from where the walk is.
+    /// Reads bytes into the buffer, from the walk's offset on.
     ///
-    /// - Returns: Whether there were at least so many.
+    /// - Returns: Whether at least `count` bytes were read.
     private func fill(_ here: inout Current, _ count: Int, _ limit: Int) throws(JournalError) -> Bool {
         let wanted = min(max(count, Self.windowBytes), limit - here.walk.offset)
         if buffer.count < wanted {
@@ -288,9 +288,9 @@ final class JournalCursor: @unchecked Sendable {
         )
     }
 
-    /// - Parameter next: the position of the event behind the damage.
+    /// - Parameter next: the position of the event after the damage.
     private func tell(_ damage: SegmentDamage, in number: UInt64, behind next: UInt64, _ steps: inout [StoredStep]) {
-        // What the reader did not ask for does not concern it.
+        // Damage before the reader's position does not concern the reader.
         guard next > position, damage.missing == nil || next - 1 > position else { return }
         let reason = JournalGap.Reason.damaged(
             file: SegmentCatalog.fileName(of: number),
@@ -301,7 +301,7 @@ final class JournalCursor: @unchecked Sendable {
         tell(upTo: next, reason, &steps)
     }
 
-    /// Goes on to the next segment, which says how far this one went.
+    /// Leaves a segment for the next one, whose head says at which position this one should have ended.
     private func leave(
         _ here: Current,
         limit: Int,
@@ -324,15 +324,15 @@ final class JournalCursor: @unchecked Sendable {
         )
     }
 
-    /// Whether no writer leaves such an end in the last segment.
+    /// Whether no writer leaves the last segment with such an end.
     private func isDamage(_ end: SegmentEnd, _ here: Current, _ byteCount: Int) -> Bool {
         if case .torn = end { return true }
         return end != .closed && byteCount < here.segmentBytes
     }
 
-    /// Notes how the last segment ends, and tells of an end that no writer has left there.
+    /// Notes how the last segment ends, and adds a gap if the end is damage.
     private func noteEnd(_ end: SegmentEnd, _ here: Current, _ byteCount: Int, _ steps: inout [StoredStep]) {
-        // Once: the next call finds nothing.
+        // Only once for a segment: the next call finds nothing new.
         guard finished != here.number else { return }
         finished = here.number
         ending = Ending(offset: here.walk.offset, end: end)

@@ -4,23 +4,23 @@ import BridgePlatform
 public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// Another process has the journal open, or this one has.
+        /// Another process has the journal open, or this process has.
         case inUse
-        /// The directory is not of this user alone, or lies on a file system that cannot keep a journal.
+        /// Other users own or may use the directory, or its file system cannot keep a journal.
         case unsuitableDirectory
-        /// A file of the journal cannot be read, and the journal does not go on behind it.
+        /// A file is damaged or of a later version of the format, and the journal cannot go on after it.
         case damaged
-        /// A file was written by a later version of the format, or belongs to another journal.
+        /// A file belongs to another journal.
         case foreign
         /// There is no room for another segment.
         case full
         /// The event does not fit into a segment, or cannot be encoded.
         case notRecordable
-        /// A reader asked for what comes behind a position that the journal has not reached.
+        /// A reader asked for events after a position that the journal has not reached.
         case positionAhead
         /// The journal was closed.
         case closed
-        /// The operating system refused something; if that was to make events durable, the journal is closed for good.
+        /// The operating system refused something; after a failed write or synchronization, the journal stays closed.
         case system
     }
 

@@ -2,30 +2,30 @@ import BridgePlatform
 import JournalFormat
 import Locks
 
-/// What a journal's directory holds when it is opened to be written: where the last process stopped.
+/// What a journal's directory holds when a process opens it for writing: where the last process stopped.
 struct JournalOpening {
     let catalog: SegmentCatalog
     /// The journal's identity.
     let journal: UInt64
     let nextNumber: UInt64
-    /// Whether the next segment takes the place of one without events, under its number.
+    /// Whether the next segment replaces the last one, which has no events, under the same number.
     let isReplacement: Bool
     let lastPosition: UInt64
     /// Where the records of the last segment end; 0 if there is none.
     let lastEnd: Int
     let recovery: JournalRecovery
 
-    /// Numbers and positions of files are far below this, and are counted on without a look.
+    /// Numbers and positions in files must be below this, so that counting on from them cannot overflow.
     private static let highest: UInt64 = 1 << 62
 
-    /// Reads all heads and the last segment, and closes that one: the journal goes on in a new one.
+    /// Reads all heads and the last segment, and closes that segment: the journal continues in a new one.
     ///
-    /// It needs no room in the file system. If events are to be safe against a power cut, all files are synchronized,
-    /// and the last one is written once more.
+    /// This needs no room in the file system. If events have to be safe against a power cut, it writes the last segment
+    /// once more and synchronizes all segments.
     init(_ storage: any JournalStorage, at path: String, durability: JournalDurability) throws(JournalError) {
         var catalog = try SegmentCatalog(of: storage, at: path)
         do throws(SystemError) {
-            // What was made ahead, and holds nothing.
+            // Files that were made ahead and hold nothing.
             for name in catalog.unused + [SegmentCatalog.unfinishedName] { try storage.remove(name) }
         } catch {
             throw JournalError(error, at: path)
@@ -37,7 +37,7 @@ struct JournalOpening {
             recovery = JournalRecovery(lastPosition: 0, wasClosed: true, tornBytes: 0, gaps: [])
             return
         }
-        // Where the reading begins: with the last segment, or before it if its own head does not say at which position.
+        // Reading begins with the last segment that has a head: only a head says at which position its segment begins.
         guard let head = catalog.segments.lazy.compactMap(\.head).last, last.number < Self.highest, last.isReadable
         else { throw Self.damaged(last, at: path) }
         let cursor = JournalCursor(storage, at: path, after: head.firstPosition - 1, filter: .nothing)
@@ -49,15 +49,15 @@ struct JournalOpening {
             throw JournalError(.damaged, "the journal \(path): \(last.fileName): its positions leave no room")
         }
         let isEmpty = cursor.position < (last.head?.firstPosition ?? cursor.reached)
-        // Events may have been there, whose positions no later event may get.
+        // The segment may have held events, and no later event may get their positions.
         if isEmpty, case .damaged = last.reading { throw Self.damaged(last, at: path) }
         catalog.removeLast()
         journal = head.journal
         lastPosition = cursor.position
         isReplacement = isEmpty && last.head != nil && gaps.isEmpty
         if isReplacement {
-            // No event came to it: the next one takes its place, or each start would leave a file behind. Until that is
-            // whole, this one is what says at which position the journal is.
+            // The segment has no events, so the next one replaces it; otherwise each start would leave a file behind.
+            // Until the new file is complete, the old one says at which position the journal is.
             nextNumber = last.number
             lastEnd = head.previousEnd
         } else {
@@ -80,7 +80,7 @@ struct JournalOpening {
             wasClosed: ending.end == .closed,
             tornBytes: torn,
             gaps: gaps.filter { gap in
-                // Bytes at the end are told as such.
+                // Torn bytes at the end are counted in `tornBytes`.
                 if case .damaged(_, ending.offset, torn) = gap.reason, torn > 0, gap.positions == nil { return false }
                 return true
             }
@@ -97,9 +97,9 @@ struct JournalOpening {
         )
     }
 
-    /// Puts the record behind the last event that says that nothing follows, and cuts off the rest.
+    /// Writes the end record after the last event, and cuts off the rest of the file.
     ///
-    /// A segment whose head is gone stays as it is: the next one says where its records end.
+    /// A segment whose head is gone stays as it is: the next head says where its records end.
     private static func close(
         _ segment: SegmentCatalog.Segment,
         _ ending: JournalCursor.Ending,
@@ -133,10 +133,10 @@ struct JournalOpening {
         return .init(number: segment.number, reading: segment.reading, byteCount: end)
     }
 
-    /// Writes what a file holds to where it is.
+    /// Writes a file's bytes once more, each to its own place.
     ///
-    /// If a synchronization has failed before, the system may take its pages for written: they are what the file holds
-    /// as long as the machine runs, and another synchronization would do nothing.
+    /// After a failed synchronization, the system may take the file's pages for written. Reads still return them, but
+    /// another synchronization would not write them.
     private static func writeBack(_ file: any JournalFile, upTo end: Int) throws(SystemError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
         defer { buffer.deallocate() }
@@ -150,7 +150,7 @@ struct JournalOpening {
         }
     }
 
-    /// Makes safe against a power cut what was found, whatever mode it was written in.
+    /// Makes all segments safe against a power cut, in whichever mode they were written.
     private static func synchronize(
         _ catalog: SegmentCatalog,
         _ storage: any JournalStorage,

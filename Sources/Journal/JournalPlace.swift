@@ -1,6 +1,6 @@
 package import BridgePlatform
 
-/// The directory of a journal, judged before anything in it is opened.
+/// The directory of a journal, checked before any file in it is opened.
 package struct JournalPlace: Sendable {
     package let path: String
     package let storage: any JournalStorage
@@ -8,7 +8,7 @@ package struct JournalPlace: Sendable {
 
     /// Opens the directory.
     ///
-    /// - Parameter makes: whether it is made if it is missing, for this user alone.
+    /// - Parameter makes: whether to make a missing directory, for this user alone.
     package init(at path: String, makes: Bool) throws(JournalError) {
         self.path = path
         let status: FileStatus
@@ -39,7 +39,7 @@ package struct JournalPlace: Sendable {
         storage = DirectoryStorage(directory)
     }
 
-    /// Takes the journal for this process, until the lock is released.
+    /// Locks the journal for this process, until the lock is released.
     package func lock() throws(JournalError) -> LockFile {
         let lock: LockFile
         do throws(SystemError) {

@@ -1,8 +1,8 @@
 public import DomainEvents
 
-/// An event of a journal whose type the reader does not know.
+/// An event of a journal as it was recorded, for a reader that does not know its type.
 public struct JournalRecord: Sendable {
-    /// Its place among all events of the journal, from 1; a reader that is told this one goes on behind the event.
+    /// Its place among all events of the journal, from 1; reading after this position goes on with the next event.
     public let position: UInt64
 
     /// The event's name.
@@ -24,7 +24,7 @@ public struct JournalRecord: Sendable {
 
 /// An event of a journal.
 public struct JournalEntry<E: DomainEvent>: Sendable {
-    /// Its place among all events of the journal, from 1; a reader that is told this one goes on behind the event.
+    /// Its place among all events of the journal, from 1; reading after this position goes on with the next event.
     public let position: UInt64
 
     /// The event.
@@ -38,25 +38,25 @@ public struct JournalEntry<E: DomainEvent>: Sendable {
 public enum JournalStep<Entry: Sendable>: Sendable {
     /// The next event.
     case event(Entry)
-    /// Events are missing here; what follows lies behind them.
+    /// Events are missing here; the next step comes after them.
     case gap(JournalGap)
 }
 
-/// A place of a journal where events are missing.
+/// A place in a journal where events are missing.
 public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
     /// Why events are missing.
     public enum Reason: Sendable, Hashable {
-        /// The journal keeps only so much, and they were older.
+        /// The journal removed its oldest segments, and these events with them.
         case removed
         /// A part of a file cannot be read.
         case damaged(file: String, offset: Int, byteCount: Int)
-        /// A file is missing, or its head cannot be read; without positions if the events were found all the same.
+        /// A file is missing, or its head cannot be read. There are no positions if the events were found all the same.
         case unreadable(file: String, why: String)
-        /// The event is there, but is none of the type that the reader asked for.
+        /// The event is there, but does not decode as the type that the reader asked for.
         case undecodable(why: String)
     }
 
-    /// The positions of the events; nil if none is known to be missing, or it is not known how many are.
+    /// The positions of the missing events; nil if none is known to be missing, or their number is unknown.
     public let positions: Range<UInt64>?
 
     /// Why they are missing.
@@ -69,7 +69,7 @@ public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
 
     /// A gap of one event.
     init(at position: UInt64, _ reason: Reason) {
-        // A number from a file.
+        // The position comes from a file, so the sum may overflow.
         let (next, overflow) = position.addingReportingOverflow(1)
         self.init(positions: position..<(overflow ? position : next), reason: reason)
     }
@@ -96,7 +96,7 @@ public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Which events of a journal a reader wants; all, unless it says otherwise.
+/// Which events of a journal a reader wants; by default all.
 public struct JournalQuery: Sendable, Hashable {
     /// The names of the events; empty for all.
     public var names: Set<String> = []
@@ -107,7 +107,7 @@ public struct JournalQuery: Sendable, Hashable {
     /// The earliest time of an event by its publisher's clock, in nanoseconds since 1970-01-01 00:00 UTC.
     public var since: UInt64?
 
-    /// The time from which on events are no longer wanted.
+    /// Only events before this time are wanted, in the same form as ``since``; nil for no end.
     public var until: UInt64?
 
     /// Makes a query for all events.

@@ -3,7 +3,7 @@ import CBOR
 import DomainEvents
 import Locks
 
-/// What a journal records of which publishers, until it is closed.
+/// What a journal records from which publishers, until it is closed.
 final class JournalRecordings: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: JournalCore
@@ -13,7 +13,7 @@ final class JournalRecordings: @unchecked Sendable {
     private var recorded: [Recorded] = []
     private var hasEnded = false
 
-    /// What is recorded already: once more would give each event a second position.
+    /// A name that is recorded already; recording it again would give each event a second position.
     private struct Recorded {
         weak let publisher: EventPublisher?
         let name: EventName
@@ -28,7 +28,7 @@ final class JournalRecordings: @unchecked Sendable {
         keep(publisher.record(type, by: core, at: site))
     }
 
-    /// Notes that events of this name are recorded from now on; false if they are, or nothing is any more.
+    /// Notes that this name is recorded from now on; false if it already is, or if the recording has ended.
     private func isNew(_ name: EventName, of publisher: EventPublisher) -> Bool {
         lock.withLock {
             recorded.removeAll { $0.publisher == nil }
@@ -51,7 +51,7 @@ final class JournalRecordings: @unchecked Sendable {
         }
         guard !isLate else { return }
         publisher.addInterestObserver(watch)
-        // The end may have come in between, and not have found it there.
+        // `end()` may have run before the observer was added, and so not have removed it.
         if lock.withLock({ hasEnded }) { watch.end() }
     }
 
@@ -98,7 +98,7 @@ private final class NameWatch: InterestObserver, @unchecked Sendable {
 
     func channelWasMade(_ channel: AnyEventChannel) {
         guard let publisher, !(channel.eventType is any SelfReport.Type) else { return }
-        // Two threads may tell of the same channel.
+        // Two threads may report the same channel.
         guard lock.withLock({ names.remove(EventName(channel.name)) }) != nil else { return }
         record(channel, publisher)
     }

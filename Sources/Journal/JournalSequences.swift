@@ -3,10 +3,10 @@ import CBOR
 public import DomainEvents
 import Locks
 
-/// The events of one type in a journal, for `for try await`: first those that are there, then those that come.
+/// The events of one type in a journal, for `for try await`: first the recorded ones, then new ones as they come.
 ///
-/// It ends when the journal is closed, when the task is cancelled, and at the newest event if it does not follow. If a
-/// failure has closed the journal, a reader that follows is told of it behind the last event that is safe.
+/// The sequence ends when the journal is closed, when the task is cancelled, and after the newest event if it does not
+/// follow. If a failure has closed the journal, a sequence that follows throws the error after the last safe event.
 public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
     /// Events and the places where some are missing.
     public typealias Element = JournalStep<JournalEntry<E>>
@@ -89,10 +89,10 @@ public struct JournalRecords: AsyncSequence, Sendable {
     }
 }
 
-/// One reader of a journal that is written: portions are read on other threads, and waited for here.
+/// One reader in the process that writes the journal: other threads read the portions, and the reader's task waits.
 ///
-/// It always reads the files, also what was written a moment ago. So there is no seam between history and present, and
-/// nothing is held while it reads.
+/// It reads every event from the files, even one that was written a moment ago. So old and new events come the same
+/// way, and no lock is held while it reads.
 final class JournalReading {
     private let core: JournalCore
     private let cursor: JournalCursor
@@ -110,7 +110,7 @@ final class JournalReading {
         while portion.isEmpty {
             if Task.isCancelled { return nil }
             let (horizon, state) = core.horizon
-            // What is not safe yet may be waited for; what was never recorded may not.
+            // A reader may wait for recorded events to become safe, but not for positions that no event has yet.
             if !isChecked, cursor.position > state.accepted.position {
                 throw JournalError(
                     .positionAhead,
@@ -134,7 +134,7 @@ final class JournalReading {
         return portion.popFirst()
     }
 
-    /// Reads on another thread, as the file system may take its time.
+    /// Reads on another thread, as the file system may be slow.
     private func readPortion(to horizon: JournalCursor.Horizon) async throws(JournalError) -> [StoredStep] {
         let (cursor, found) = (cursor, FoundPortion())
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -147,10 +147,10 @@ final class JournalReading {
     }
 }
 
-/// What one reading has found, on its way from the thread that reads to the task that waits.
+/// The result of one reading, on its way from the thread that reads to the task that waits.
 ///
-/// The lock orders all that the thread did before what the task does next; the thread sanitizer does not see that a
-/// continuation does.
+/// The lock orders the thread's work before what the task does next. A continuation does so as well, but the thread
+/// sanitizer does not see that.
 private final class FoundPortion: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()

@@ -1,29 +1,29 @@
-/// Against what the events of a journal are safe.
+/// What the events of a journal are safe against.
 public enum JournalDurability: Sendable, Hashable {
     /// Against the death of this process and of all others by any signal, from the moment that `publish` returns.
     ///
-    /// A power cut, or a crash of the operating system, takes what the system had not yet written by itself.
+    /// A power cut, or a crash of the operating system, takes the events that the system had not written to the disk.
     case process
 
-    /// Against a power cut as well, once the event was synchronized with others in a group.
+    /// Against a power cut as well, once the event has been synchronized, together with others in a group.
     ///
-    /// `publish` does not wait. Those who wait return behind the synchronization: `deliver`,
-    /// ``EventJournal/synchronize()``, and the worker that is told that its event was handled. Readers of the journal
-    /// see an event once it is safe. If no caller waits, a group is synchronized within this time of its first event.
+    /// `publish` does not wait for that. `deliver` and ``EventJournal/synchronize()`` return after the synchronization,
+    /// and only then does a worker learn that its event was handled. Readers of the journal see an event once it is
+    /// safe. If no caller waits, a group is synchronized within this time after its first event.
     case machine(within: Duration)
 }
 
-/// How much of the past a journal keeps; whole segments go, the oldest first, when a new one is made.
+/// How much of the past a journal keeps; when it makes a segment, it removes whole old segments, the oldest first.
 public struct JournalRetention: Sendable, Hashable {
     /// How many bytes the files take at most, the one made ahead included; nil for no limit.
     public var bytes: Int?
 
-    /// How old events become at most, as far as whole segments are older; nil for no limit.
+    /// The greatest age of events; a segment is removed when all its events are older; nil for no limit.
     public var age: Duration?
 
     /// Makes a limit; everything is kept if there is none.
     ///
-    /// Less than three segments are never kept: the one that is written, the one before it, and the one made ahead.
+    /// These limits leave at least three segments: the one being written, the one before it, and the one made ahead.
     public init(bytes: Int? = nil, age: Duration? = nil) {
         self.bytes = bytes
         self.age = age
@@ -35,9 +35,9 @@ public struct JournalRetention: Sendable, Hashable {
 
 /// What a journal does if the file system has no room for another segment.
 public enum JournalFullPolicy: Sendable, Hashable {
-    /// Takes no more events until there is room: `deliver` throws, `publish` is announced as `HandlerFailed`.
+    /// The journal takes no more events until there is room: `deliver` throws, and `HandlerFailed` reports a `publish`.
     case refuse
-    /// Removes its oldest segment for the new one, also when it is opened; a reader that had not come so far is told of
-    /// the gap.
+    /// The journal removes its oldest segment to make the new one, also while it is opened. A reader that had not read
+    /// the oldest segment yet gets a gap.
     case removeOldest
 }

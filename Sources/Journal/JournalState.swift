@@ -1,12 +1,12 @@
 import DomainEvents
 
-/// What a journal knows and decides, without its files: which events are taken, which are safe, and what is to be done.
+/// A journal's state and decisions, without its files: which events are accepted, which are safe, and what to do next.
 struct JournalState: Sendable {
     /// A place in the journal.
     struct Mark: Sendable, Equatable {
         /// The segment.
         var number: UInt64
-        /// Where the next record of the segment goes.
+        /// The offset of the segment's next record.
         var offset: Int
         /// The position of the last event before this place.
         var position: UInt64
@@ -16,7 +16,7 @@ struct JournalState: Sendable {
         case open
         case closing
         case closed
-        /// Closed for good: something was not written, and what the system says from now on proves nothing.
+        /// Closed for good: a write or synchronization failed, so later successes no longer prove that events are safe.
         case failed(JournalError)
     }
 
@@ -32,21 +32,21 @@ struct JournalState: Sendable {
 
     private let durability: JournalDurability
     private(set) var phase = Phase.open
-    /// What was taken.
+    /// The end of the accepted events.
     private(set) var accepted: Mark
-    /// What is as safe as was asked for.
+    /// The end of the events that are as safe as the durability promises.
     private(set) var safe: Mark
-    /// When the first event was taken that is not safe, on the monotonic clock.
+    /// The earliest time at which an event that is not safe was accepted, on the monotonic clock; nil if all are safe.
     private(set) var unsafeSince: UInt64?
-    /// Up to which position callers wait.
+    /// The last position that a caller waits for.
     private var awaited: UInt64 = 0
-    /// Whether the segment that follows is ready.
+    /// Whether the next segment is ready.
     private(set) var hasSpare = false
-    /// Why there is no room for it; tried again when an event needs it.
+    /// Why the next segment could not be made; an event that needs the segment has it tried again.
     private(set) var noRoom: JournalError?
-    /// Whether an event has needed it since.
+    /// Whether an event has asked for another try since then.
     private var retries = false
-    /// From when on an event may have it tried again: that writes up to a whole segment, for nothing if it fails.
+    /// The earliest time for another try: a try that fails may have written almost a whole segment for nothing.
     private var mayRetryAt: UInt64 = 0
     private static let pause: UInt64 = 100_000_000
 
@@ -56,7 +56,7 @@ struct JournalState: Sendable {
         safe = mark
     }
 
-    /// Whether more events may come, or become safe.
+    /// Whether further events may be accepted or become safe.
     var goesOn: Bool {
         switch phase {
         case .open, .closing: true
@@ -68,7 +68,7 @@ struct JournalState: Sendable {
 
     // MARK: - Inputs
 
-    /// Throws why no more events are taken.
+    /// Throws the reason if the journal accepts no more events.
     func check(_ path: String) throws(JournalError) {
         switch phase {
         case .open: return
@@ -77,7 +77,7 @@ struct JournalState: Sendable {
         }
     }
 
-    /// - Returns: Whether the event is as safe as was asked for.
+    /// - Returns: Whether the event is as safe as the durability promises.
     mutating func eventWritten(end offset: Int, isAwaited: Bool, at now: () -> UInt64) -> Bool {
         accepted.offset = offset
         accepted.position += 1
@@ -111,12 +111,12 @@ struct JournalState: Sendable {
         mayRetryAt = now.addingReportingOverflow(Self.pause).partialValue
     }
 
-    /// An event needs the next segment: what has failed is tried again, but not for each event.
+    /// An event needs the next segment: a failed attempt is repeated, but not for every event.
     mutating func spareNeeded(at now: UInt64) {
         if noRoom != nil, now >= mayRetryAt { retries = true }
     }
 
-    /// - Parameter begin: when the synchronization began; what came since is not safe, and is not older.
+    /// - Parameter begin: when the synchronization began; events after `mark` came later and are not safe yet.
     mutating func synchronized(to mark: Mark, since begin: UInt64) {
         safe = mark
         unsafeSince = safe.position < accepted.position ? begin : nil
@@ -141,13 +141,13 @@ struct JournalState: Sendable {
         }
         if awaited > safe.position { return .synchronize }
         let due = synchronizationDue
-        // Before the next segment, which takes longer.
+        // A due synchronization comes before the next segment, which takes longer.
         if let due, due <= now { return .synchronize }
         if !hasSpare, noRoom == nil || retries { return .makeSpare }
         return .wait(until: due)
     }
 
-    /// When a group has to be synchronized for which no caller waits.
+    /// When to synchronize a group that no caller waits for.
     private var synchronizationDue: UInt64? {
         guard case .machine(let limit) = durability, let unsafeSince else { return nil }
         let (due, overflow) = unsafeSince.addingReportingOverflow(limit.nanoseconds)

@@ -1,4 +1,4 @@
-/// What a journal is at a moment.
+/// A journal's positions and sizes at one moment.
 public struct JournalStatus: Sendable, Hashable {
     /// The position of the oldest event that is kept; one more than ``lastPosition`` if there is none.
     public let firstPosition: UInt64
@@ -6,20 +6,20 @@ public struct JournalStatus: Sendable, Hashable {
     /// The position of the newest event; 0 before the first.
     public let lastPosition: UInt64
 
-    /// Up to which position all events are as safe as was asked for.
+    /// The position up to which all events are as safe as the journal's durability promises.
     public let safePosition: UInt64
 
-    /// For how long there have been events that are not safe yet; nil if there are none.
+    /// For how long events have been waiting to become safe; nil if none are.
     public let unsafeFor: Duration?
 
     /// How many segments there are.
     public let segments: Int
 
-    /// How many bytes the files take, with the segment that was made ahead.
+    /// How many bytes the files take, including the segment that was made ahead.
     public let bytes: Int
 }
 
-/// What a journal found of the one before it when it was opened.
+/// What a journal found in its directory when it was opened.
 public struct JournalRecovery: Sendable, Hashable {
     /// The position of the last event that was found; 0 if there was none.
     public let lastPosition: UInt64
@@ -27,9 +27,9 @@ public struct JournalRecovery: Sendable, Hashable {
     /// Whether the journal had been closed; if not, its process was killed, or the machine went down.
     public let wasClosed: Bool
 
-    /// How many bytes at the end were the beginning of a record that was not finished.
+    /// How many bytes at the end belong to an unfinished record.
     public let tornBytes: Int
 
-    /// Where events of the last segment are missing, or its head is.
+    /// Where events of the last segment, or its head, are missing.
     public let gaps: [JournalGap]
 }

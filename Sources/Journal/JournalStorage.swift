@@ -1,6 +1,6 @@
 package import BridgePlatform
 
-/// Where the files of a journal lie: a directory, or in a test one that has faults.
+/// Where the files of a journal lie: a directory, or in tests a storage with faults.
 package protocol JournalStorage: AnyObject, Sendable {
     /// Whether a mapped page that was written once can be written again, however full the file system is.
     var writesInPlace: Bool { get }
@@ -10,11 +10,11 @@ package protocol JournalStorage: AnyObject, Sendable {
     func create(_ name: String) throws(SystemError) -> any JournalFile
     func rename(_ name: String, to other: String) throws(SystemError)
     func remove(_ name: String) throws(SystemError)
-    /// Returns when the names lie on the medium.
+    /// Returns when the file names are safe on the disk.
     func synchronize() throws(SystemError)
 }
 
-/// A file of a journal, as ``StorageFile`` has it.
+/// A file of a journal; ``StorageFile`` has these operations.
 package protocol JournalFile: AnyObject, Sendable {
     func byteCount() throws(SystemError) -> Int
     func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int

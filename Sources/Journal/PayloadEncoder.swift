@@ -5,7 +5,7 @@ import Locks
 
 /// A thread's encoder and buffer, kept from one event to the next.
 ///
-/// Encoding runs user code, which may publish. A call that finds them in use makes others.
+/// Encoding runs user code, which may publish. Such a nested call makes an encoder and a buffer of its own.
 final class PayloadEncoder {
     private let encoder = CBOREncoder()
     private let buffer = CBORBuffer()

@@ -1,6 +1,6 @@
 import JournalFormat
 
-/// A query whose names are bytes, so that most records are left out before they are looked at.
+/// A query with its names as bytes, so that most records are left out without being decoded.
 struct RecordFilter: Sendable {
     private let names: [[UInt8]]
     private let query: JournalQuery

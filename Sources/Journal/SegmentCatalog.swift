@@ -1,7 +1,7 @@
 import BridgePlatform
 package import JournalFormat
 
-/// The segments of a journal, oldest first, as far as their names and heads tell.
+/// The segments of a journal, oldest first, as their file names and heads describe them.
 package struct SegmentCatalog: Sendable {
     /// One file.
     package struct Segment: Sendable {
@@ -41,7 +41,7 @@ package struct SegmentCatalog: Sendable {
 
     /// Lists what lies in a directory.
     ///
-    /// - Throws: ``JournalError`` also if a file is of a later version, or of another journal than the others.
+    /// - Throws: ``JournalError``, also if a file belongs to another journal than the others.
     package init(of storage: any JournalStorage, at path: String) throws(JournalError) {
         do throws(SystemError) {
             for name in try storage.names() {
@@ -66,7 +66,7 @@ package struct SegmentCatalog: Sendable {
     private struct Look: Equatable {
         let byteCount: Int
         let reading: SegmentHead.Reading
-        /// Whether nothing lies behind a head that is not there, in a file that may be a segment.
+        /// Whether the head and everything after it are zeros, in a file that is no longer than a segment.
         let isZero: Bool
 
         init(_ file: any JournalFile) throws(SystemError) {
@@ -88,7 +88,7 @@ package struct SegmentCatalog: Sendable {
         }
     }
 
-    /// - Returns: Nil if the file is gone: a journal that keeps only so much may have removed it since it was listed.
+    /// - Returns: Nil if the file is gone: the journal's retention may have removed it since it was listed.
     private static func look(at name: String, in storage: any JournalStorage) throws(SystemError) -> Look? {
         let file: any JournalFile
         do throws(SystemError) {
@@ -97,7 +97,7 @@ package struct SegmentCatalog: Sendable {
             if error.isMissingFile { return nil }
             throw error
         }
-        // Its process may have begun it while it was read: then the next look finds something else.
+        // The writer may begin the segment during a look; then the next look finds something else.
         var before: Look?
         while true {
             let look = try Look(file)
@@ -118,7 +118,7 @@ package struct SegmentCatalog: Sendable {
         }
     }
 
-    /// The name of a segment's file; names sort as numbers do.
+    /// The name of a segment's file; names sort in the order of the numbers.
     package static func fileName(of number: UInt64) -> String {
         let text = String(number)
         return String(repeating: "0", count: digits - text.utf8.count) + text + suffix
@@ -144,10 +144,10 @@ package struct SegmentCatalog: Sendable {
     /// The journal's identity; nil if there is no head that says it.
     var journal: UInt64? { segments.lazy.compactMap(\.head).first?.journal }
 
-    /// A head in the place of one that is gone, so that the records behind it can be read.
+    /// A head that stands in for a missing one, so that the records after it can be read.
     ///
-    /// - Parameter firstPosition: a position that no event of the segment lies before.
-    /// - Returns: Nil if there is nothing to read, or no other head says whose segment it is.
+    /// - Parameter firstPosition: a position that is not after the segment's first event.
+    /// - Returns: Nil if the segment cannot be read, or no other head says to which journal it belongs.
     func rebuiltHead(ofSegmentAt index: Int, firstPosition: UInt64) -> SegmentHead? {
         let segment = segments[index]
         guard segment.isReadable, let journal else { return nil }
@@ -167,9 +167,9 @@ package struct SegmentCatalog: Sendable {
     /// The position of the oldest event that may be there.
     package var firstPosition: UInt64? { segments.lazy.compactMap(\.head).first?.firstPosition }
 
-    /// Where the reading of what comes behind a position begins.
+    /// The index of the segment in which reading after a position begins.
     func index(behind position: UInt64) -> Int? {
-        // The optimizer of Swift 6.3.1 does not get through a search by closures here.
+        // A loop, as the optimizer of Swift 6.3.1 crashes on a search with closures here.
         for index in segments.indices.reversed() {
             // A head's first position is at least 1.
             if let head = segments[index].head, head.firstPosition - 1 <= position { return index }

@@ -4,9 +4,9 @@ import Synchronization
 
 /// The segment that a journal writes to; its user holds the journal's lock.
 ///
-/// Where the file system writes in place, a record is stored into the mapped file: no system call, and the record
-/// outlives the process from the store of its length on. Elsewhere a mapped page might find no room when it is written,
-/// and the process would be killed, so records are written by the system there.
+/// If the file system writes in place, a record is stored into the mapped file: this needs no system call, and the
+/// record outlives the process once its length is stored. On other file systems, a store into a mapped page could find
+/// no room and kill the process, so system calls write the records there.
 final class SegmentWriter {
     let file: any JournalFile
     private let segmentBytes: Int
@@ -15,9 +15,9 @@ final class SegmentWriter {
     /// Where the next record goes.
     private(set) var offset = SegmentHead.byteCount
     private var seed: UInt32 = 0
-    /// Up to where a write that failed may have left something.
+    /// The end of the bytes that a failed write may have left.
     private var spoiled = 0
-    /// Where a record is put together that the system writes.
+    /// Holds a record until a system call writes it.
     private var scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
 
     /// - Parameter file: `segmentBytes` zeros.
@@ -29,14 +29,14 @@ final class SegmentWriter {
 
     deinit { scratch.deallocate() }
 
-    /// Makes the file a segment.
+    /// Writes the head, which makes the file a segment.
     func begin(_ head: SegmentHead) throws(SystemError) {
         try store(head.encodedWithoutMark)
         self.head = head
         seed = head.seed
     }
 
-    /// Whether a record of this length fits, and one that closes the journal behind it.
+    /// Whether a record of this length fits, with room left for the end record.
     func hasRoom(forStride stride: Int) -> Bool { stride <= segmentBytes - offset - EndRecord.byteCount }
 
     /// How long a record may be in a segment of this size.
@@ -44,14 +44,14 @@ final class SegmentWriter {
         byteCount - SegmentHead.byteCount - EndRecord.byteCount
     }
 
-    /// Writes a record, for which there is room.
+    /// Writes a record; the caller has checked that there is room.
     func append(_ record: EventRecord, _ payload: UnsafeRawBufferPointer) throws(SystemError) {
         try place(byteCount: record.byteCount, stride: record.stride) { target in
             record.write(payload, into: target, seed: seed, at: offset)
         }
     }
 
-    /// Writes the record that closes the journal, for which there is always room, and cuts off what lies behind.
+    /// Writes the end record, for which there is always room, and cuts off the rest of the file.
     func end(position: UInt64, time: UInt64) throws(SystemError) {
         try place(byteCount: EndRecord.byteCount, stride: EndRecord.byteCount) { target in
             EndRecord.write(position: position, time: time, into: target, seed: seed, at: offset)
@@ -72,7 +72,7 @@ final class SegmentWriter {
             // processes only read it, and only with system calls.
             target.baseAddress?.assumingMemoryBound(to: Atomic<UInt32>.self).pointee.store(length, ordering: .releasing)
         } else {
-            // With zeros over what another record has left that did not find room.
+            // Zeros overwrite what a failed write of a longer record may have left.
             let whole = room(max(byteCount, spoiled - offset))
             let target = UnsafeMutableRawBufferPointer(rebasing: whole[..<byteCount])
             let length = write(target)
@@ -85,7 +85,7 @@ final class SegmentWriter {
         offset += stride
     }
 
-    /// Writes a head, and last the mark that says that it is whole.
+    /// Writes a head; the mark, which says that the head is complete, comes last.
     private func store(_ head: [UInt8]) throws(SystemError) {
         let mark = SegmentHead.encodedMark
         if let mapping {

@@ -1,7 +1,7 @@
 import BridgePlatform
 import JournalFormat
 
-/// The files of a journal, read without being opened for writing: its process may be at work, or gone.
+/// The files of a journal, for any process; the process that writes the journal may be running or gone.
 package final class StoredJournal {
     private let place: JournalPlace
     package private(set) var catalog: SegmentCatalog
@@ -28,13 +28,13 @@ package final class StoredJournal {
         }
     }
 
-    /// The position that follows the last event; nil if it cannot be told.
+    /// The position that follows the last event; nil if it is unknown.
     private func positionBehindLast(from first: UInt64) -> UInt64? {
         guard let last = try? read(after: first - 1, .nothing, { _ in true }), last < .max else { return nil }
         return last + 1
     }
 
-    /// Hands over every wanted event behind a position, and every place where events are missing.
+    /// Hands over every wanted event after a position, and every place where events are missing.
     ///
     /// - Parameter take: returns whether more is wanted.
     /// - Returns: The position up to which the journal was read.
@@ -51,7 +51,7 @@ package final class StoredJournal {
     ///
     /// - Returns: The positions that were read.
     package func verify(_ take: (JournalGap) -> Void) throws -> Range<UInt64> {
-        // From the beginning also where the oldest head is gone, which is to be told.
+        // If the oldest head is gone, reading begins at position 1, so that the gap is reported.
         let first = catalog.segments.first?.head?.firstPosition ?? 1
         let last = try read(after: first - 1, .nothing) { step in
             if case .gap(let gap) = step { take(gap) }
@@ -83,8 +83,8 @@ package final class StoredJournal {
 
     /// Removes the oldest segments whose events all lie before a position; the last segment stays.
     ///
-    /// - Returns: What was removed.
-    /// - Throws: ``JournalError`` also if a process has the journal open.
+    /// - Returns: The removed segments.
+    /// - Throws: ``JournalError``, also if a process has the journal open.
     package func trim(before position: UInt64) throws(JournalError) -> [SegmentCatalog.Segment] {
         let lock = try place.lock()
         defer { withExtendedLifetime(lock) {} }

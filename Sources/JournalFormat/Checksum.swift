@@ -2,12 +2,12 @@ import CBridgePlatform
 
 /// CRC-32C, with the processor's instruction where there is one.
 package enum Checksum {
-    /// The checksum of some bytes, behind those that `before` is of.
+    /// The checksum of bytes that follow those with the checksum `before`.
     package static func crc32c(_ bytes: UnsafeRawBufferPointer, after before: UInt32 = 0) -> UInt32 {
         cbp_crc32c(before, bytes.baseAddress, bytes.count)
     }
 
-    /// The same without the instruction, which every processor gets the same result from.
+    /// The same without the instruction; both give the same result.
     package static func crc32cByTable(_ bytes: UnsafeRawBufferPointer, after before: UInt32 = 0) -> UInt32 {
         cbp_crc32c_by_table(before, bytes.baseAddress, bytes.count)
     }
@@ -21,7 +21,7 @@ package enum Checksum {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether there are zeros only; a word at a time, as it is asked of whole segments.
+    /// Whether all bytes are zero; compares words, as whole segments are checked.
     package var isZero: Bool {
         var offset = 0
         while count - offset >= 8 {
@@ -31,7 +31,7 @@ extension UnsafeRawBufferPointer {
         return self[offset...].allSatisfy { $0 == 0 }
     }
 
-    /// The number that lies at `offset`, lowest byte first; the bytes are there.
+    /// The number at `offset`, lowest byte first; the caller has checked that the bytes are there.
     func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type = Number.self) -> Number {
         Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
     }

@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// One event as it is to be written, beside its payload.
+/// One event that is to be written, without its payload.
 package struct EventRecord {
     package let position: UInt64
     package let name: String
@@ -11,12 +11,12 @@ package struct EventRecord {
     package let byteCount: Int
     private let payloadBytes: Int
 
-    /// What no record has room for, as the end of a sentence.
+    /// Why an event does not fit into a record, as the end of a sentence.
     package struct Mistake: Error, Sendable, Hashable {
         package let text: String
     }
 
-    /// How long a name or an origin may be.
+    /// How many bytes a name or an origin may have.
     package static let longestText = 4_096
 
     /// - Parameter position: the event's place among all events of the journal, from 1.
@@ -51,7 +51,7 @@ package struct EventRecord {
         byteCount = size + payloadBytes
     }
 
-    /// Where a record behind this one begins, counted from where this one does.
+    /// How far after the beginning of this record the next one begins.
     package var stride: Int { RecordLayout.next(after: byteCount) }
 
     /// Writes everything but the length.
@@ -59,7 +59,7 @@ package struct EventRecord {
     /// - Parameters:
     ///   - target: the record's ``byteCount`` bytes.
     ///   - offset: where the record begins in its segment.
-    /// - Returns: The length as it is stored last.
+    /// - Returns: The value of the length field, which the caller stores last.
     package func write(
         _ payload: UnsafeRawBufferPointer,
         into target: UnsafeMutableRawBufferPointer,
@@ -114,9 +114,9 @@ package struct EventRecord {
 package enum EndRecord {
     package static let byteCount = RecordLayout.headBytes
 
-    /// Writes everything but the length; returns the length as it is stored last.
+    /// Writes everything but the length; returns the value of the length field, which the caller stores last.
     ///
-    /// - Parameter position: that of the event before it.
+    /// - Parameter position: the position of the event before this record.
     package static func write(
         position: UInt64,
         time: UInt64,
@@ -132,7 +132,7 @@ package enum EndRecord {
     }
 }
 
-/// Puts the checksum in its place, and returns the length as it is stored.
+/// Stores the checksum, and returns the value of the length field.
 private func sealed(_ record: UnsafeMutableRawBufferPointer, seed: UInt32, at offset: Int) -> UInt32 {
     let checksum = RecordLayout.checksum(UnsafeRawBufferPointer(record), seed: seed, at: offset)
     record.store(checksum, at: RecordLayout.checksum)

@@ -1,10 +1,10 @@
-/// Where things lie in a record.
+/// The layout of a record.
 ///
 /// A record begins at a multiple of 8. Its first word, the length, is stored last, so a reader of a living journal
-/// finds a whole record or none. The checksum is over all that follows it, begun with the segment's seed, the record's
-/// place and its length.
+/// finds a whole record or none. The checksum covers the segment's seed, the record's offset and length, and all bytes
+/// after the checksum itself.
 enum RecordLayout {
-    /// The fixed part.
+    /// The length of the fixed part.
     static let headBytes = 48
 
     static let length = 0
@@ -19,7 +19,7 @@ enum RecordLayout {
     static let number = 32
     static let incarnation = 40
 
-    /// What stands in the upper bits of a length: no flipped bit makes a length of 0, which means the end.
+    /// The upper bits of every length: with them, a flipped bit cannot turn a length into 0, which means the end.
     static let lengthMark: UInt32 = 0xA000_0000
     static let lengthMask: UInt32 = 0x0FFF_FFFF
 
@@ -28,18 +28,18 @@ enum RecordLayout {
     static let hasTraceparent: UInt8 = 4
     static let allFlags: UInt8 = 7
 
-    /// Of a cause or a root: its incarnation, its number, and the length of its origin, which follows.
+    /// The bytes of a cause or a root before its origin: incarnation, number, and the length of the origin.
     static let identityBytes = 18
-    /// A traceparent is text of one length.
+    /// The text of a traceparent always has this length.
     static let traceparentBytes = 55
 
     enum Kind: UInt8 {
         case event = 1
-        /// The journal was closed here, or was recovered up to here: the file ends behind it.
+        /// The journal was closed here, or was recovered up to here: the file ends after this record.
         case end = 2
     }
 
-    /// Where the record behind one of this length begins.
+    /// How far after the beginning of a record of this length the next one begins.
     static func next(after byteCount: Int) -> Int { (byteCount + 7) & ~7 }
 
     static func checksum(_ record: UnsafeRawBufferPointer, seed: UInt32, at offset: Int) -> UInt32 {

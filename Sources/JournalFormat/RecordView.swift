@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// A record that was read, in the bytes that it was read from; its checksum is right.
+/// A record in the bytes that were read; its checksum is right.
 package struct RecordView {
     /// The whole record.
     private let bytes: UnsafeRawBufferPointer
@@ -9,7 +9,7 @@ package struct RecordView {
     private let flags: UInt8
     let isEnd: Bool
 
-    /// The event's place among all events of the journal; in a record that ends a journal, that of the event before.
+    /// The event's place among all events of the journal; in an end record, the place of the event before it.
     package var position: UInt64 { bytes.number(at: RecordLayout.position) }
 
     /// When the event was published, in nanoseconds since 1970-01-01 00:00 UTC.
@@ -17,7 +17,7 @@ package struct RecordView {
 
     package var byteCount: Int { bytes.count }
 
-    /// Looks at a record of `bytes.count` bytes, of which nothing is believed; nil if it is none of this segment.
+    /// Checks untrusted bytes as one record of `bytes.count` bytes; nil if they are no record of this segment.
     init?(_ bytes: UnsafeRawBufferPointer, seed: UInt32, at offset: Int) {
         guard Self.isPlausible(bytes, byteCount: bytes.count) else { return nil }
         let checksum = RecordLayout.checksum(bytes, seed: seed, at: offset)
@@ -29,7 +29,7 @@ package struct RecordView {
         isEnd = bytes[RecordLayout.kind] == RecordLayout.Kind.end.rawValue
     }
 
-    /// Whether bytes may be the head of a record of this length: quickly, as a search asks it at every place.
+    /// Whether bytes may be the head of a record of this length; a quick check, as a search makes it at every place.
     static func isPlausible(_ bytes: UnsafeRawBufferPointer, byteCount: Int) -> Bool {
         guard bytes.count >= RecordLayout.headBytes, byteCount >= RecordLayout.headBytes,
             RecordLayout.Kind(rawValue: bytes[RecordLayout.kind]) != nil,
@@ -65,7 +65,7 @@ package struct RecordView {
 
     /// Context and payload.
     ///
-    /// - Returns: Nil if the parts do not fit into the record, which no writer of this version leaves behind.
+    /// - Returns: Nil if the parts do not fit into the record; no writer of this version leaves such a record.
     package func event() -> (context: EventContext, payload: UnsafeRawBufferPointer)? {
         var offset = RecordLayout.headBytes + nameBytes + originBytes
         let id = EventID(

@@ -1,14 +1,14 @@
-/// What a segment begins with: whose it is, where it stands among the others, and where the one before it ends.
+/// The beginning of a segment: its journal, its number and position, and where the segment before it ends.
 ///
-/// It lies alone in the segment's first ``byteCount`` bytes, so that no later write touches its sector.
+/// The head lies alone in the segment's first ``byteCount`` bytes, so that no later write touches its sector.
 package struct SegmentHead: Sendable, Hashable {
-    /// How much of a segment is kept free for it.
+    /// How many bytes at the beginning of a segment are kept for the head.
     package static let byteCount = 4_096
     /// The format that this version writes; it reads no later one.
     package static let version: UInt32 = 1
     /// The smallest segment that a journal has.
     package static let smallestSegment = 64 << 10
-    /// The largest segment that a journal has, far below what the length of a record can say.
+    /// The largest segment that a journal has, far below the greatest length that a record can state.
     package static let largestSegment = 128 << 20
 
     /// `evjourn1` in the file.
@@ -19,11 +19,11 @@ package struct SegmentHead: Sendable, Hashable {
     package let journal: UInt64
     /// Counts the segments of a journal, from 1.
     package let number: UInt64
-    /// How many bytes the segment has room for, with this head.
+    /// How many bytes the segment has room for, including this head.
     package let segmentBytes: Int
     /// The position that the segment's first event has, or will have.
     package let firstPosition: UInt64
-    /// When it was begun, in nanoseconds since 1970-01-01 00:00 UTC.
+    /// When the segment was begun, in nanoseconds since 1970-01-01 00:00 UTC.
     package let begunAt: UInt64
     /// Where the records of the segment before it end; 0 for the first of all.
     package let previousEnd: Int
@@ -47,23 +47,23 @@ package struct SegmentHead: Sendable, Hashable {
     /// What the first bytes of a segment say.
     package enum Reading: Sendable, Hashable {
         case head(SegmentHead)
-        /// The segment was made ahead, and nothing was written to it yet; if something lies behind, the head is gone.
+        /// The segment was made ahead and not begun yet; if other bytes are not zero, its head is gone.
         case unused
-        /// The head is damaged, and the records behind it may be there; why, as the end of a sentence.
+        /// The head is damaged, but the records after it may be there. The text says why, as the end of a sentence.
         case damaged(String)
-        /// Why the segment cannot be read, as the end of a sentence.
+        /// The segment cannot be read. The text says why, as the end of a sentence.
         case unreadable(String)
     }
 
-    /// Reads the beginning of a segment, of which nothing is believed.
+    /// Reads the beginning of a segment, and trusts none of its bytes.
     package static func read(_ bytes: UnsafeRawBufferPointer) -> Reading {
         guard bytes.count >= byteCount else {
-            // A file whose content a power cut has taken, or kept from being written.
+            // After a power cut, the bytes of a file may be missing or zero.
             if bytes.isZero { return .unused }
             return .unreadable("it has \(bytes.count) bytes, which is less than a head")
         }
         let mark = bytes.number(at: 0, as: UInt64.self)
-        // The mark is stored last: without it the segment was not begun, whatever else stands there.
+        // The mark is stored last: without it the segment was not begun, whatever its other bytes are.
         if mark == 0 { return .unused }
         guard mark == self.mark else { return .damaged("it does not begin as a segment does") }
         let version = bytes.number(at: 8, as: UInt32.self)
@@ -109,10 +109,10 @@ package struct SegmentHead: Sendable, Hashable {
         return result
     }
 
-    /// The first eight bytes, written when the rest is there.
+    /// The first eight bytes, which are written after the rest.
     package static var encodedMark: UInt64 { mark.littleEndian }
 
-    /// What the checksums of this segment's records begin with: an old record in a segment that is used again, or in
-    /// another journal, does not pass for one of it.
+    /// The seed of the checksums of this segment's records; with it, an old record from another segment or journal does
+    /// not pass for a record of this segment.
     package var seed: UInt32 { Checksum.crc32c(of: journal, number) }
 }

@@ -1,14 +1,14 @@
-/// Reads the records of a segment one after the other, from bytes that the caller brings; believes nothing of them.
+/// Reads the records of a segment one after the other, from bytes that the caller brings; trusts none of them.
 ///
-/// Where the bytes are no record, it looks for the next one that is, and tells what lies between: nothing is left out
-/// in silence.
+/// Where the bytes are not a record, the walk looks for the next record, and reports the damage before it. The walk
+/// leaves nothing out silently.
 package struct SegmentWalk {
     private let seed: UInt32
     /// Where the next record begins; the caller's bytes begin there.
     package private(set) var offset: Int
     /// The position that the next event has, if none is missing.
     package private(set) var position: UInt64
-    /// Where the bytes began that are no record, while the walk looks for the next one.
+    /// Where the unreadable bytes begin, while the walk looks for the next record.
     private var unreadableSince: Int?
     private var beginsWithZero = false
     /// Whether the record that closes the journal was read.
@@ -16,14 +16,14 @@ package struct SegmentWalk {
 
     package enum Step {
         case record(RecordView)
-        /// Bytes before this place, or events, are missing; more records follow.
+        /// Bytes cannot be read, or events are missing, before this place; a record follows.
         case damage(SegmentDamage)
-        /// At least so many bytes are needed, counted from ``offset``; they lie before the limit.
+        /// The walk needs at least this many bytes from ``offset`` on; they lie before the limit.
         case needsBytes(Int)
         case end(SegmentEnd)
     }
 
-    /// Begins behind a segment's head.
+    /// Begins after a segment's head.
     package init(of head: SegmentHead) {
         seed = head.seed
         offset = SegmentHead.byteCount
@@ -39,7 +39,7 @@ package struct SegmentWalk {
         var start = 0
         while true {
             let left = limit - offset
-            // What is left has no room for a record.
+            // The rest has no room for a record.
             guard left >= RecordLayout.headBytes, !isOver else { return end(limit: limit) }
             let rest = UnsafeRawBufferPointer(rebasing: window[start...])
             guard rest.count >= RecordLayout.headBytes else { return .needsBytes(RecordLayout.headBytes) }
@@ -66,7 +66,7 @@ package struct SegmentWalk {
     private func look(at rest: UnsafeRawBufferPointer, left: Int) -> Look {
         let length = rest.number(at: RecordLayout.length, as: UInt32.self)
         let byteCount = Int(length & RecordLayout.lengthMask)
-        // No event has the greatest of all numbers, as none could follow it.
+        // No event has the greatest possible position, as no event could follow it.
         guard length & ~RecordLayout.lengthMask == RecordLayout.lengthMark, byteCount <= left,
             RecordView.isPlausible(rest, byteCount: byteCount),
             (lowestPosition(rest)..<UInt64.max).contains(rest.number(at: RecordLayout.position, as: UInt64.self))
@@ -76,14 +76,14 @@ package struct SegmentWalk {
         return RecordView(bytes, seed: seed, at: offset).map { .found($0) } ?? .nothing(isZero: false)
     }
 
-    /// An end has the position of the event before it.
+    /// The lowest position that a record may have here: an end record has the position of the event before it.
     private func lowestPosition(_ rest: UnsafeRawBufferPointer) -> UInt64 {
         rest[RecordLayout.kind] == RecordLayout.Kind.end.rawValue ? position - 1 : position
     }
 
     private mutating func found(_ record: RecordView) -> Step {
         let expected = record.isEnd ? position - 1 : position
-        // A number from the file, which is at least the expected one.
+        // The position comes from the file; `look` has checked that it is at least the expected one.
         let missing = record.position - expected
         if unreadableSince != nil || missing > 0 {
             let begin = unreadableSince ?? offset
@@ -117,7 +117,7 @@ package struct SegmentWalk {
     }
 }
 
-/// A part of a segment that cannot be read, with records behind it.
+/// A part of a segment that cannot be read, with a record after it.
 package struct SegmentDamage: Sendable, Hashable {
     package let offset: Int
     package let byteCount: Int
@@ -133,12 +133,12 @@ package struct SegmentDamage: Sendable, Hashable {
 
 /// How the records of a segment end.
 package enum SegmentEnd: Sendable, Hashable {
-    /// With the record that says so.
+    /// With the end record.
     case closed
     /// With zeros: the segment is being written, or its writer was killed.
     case open
     /// Where there is no room for another record.
     case full
-    /// With bytes that are no record, and no record behind them.
+    /// With bytes that are not a record, and no record after them.
     case torn(byteCount: Int)
 }
