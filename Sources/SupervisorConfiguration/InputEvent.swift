@@ -2,7 +2,7 @@ import CBOR
 package import DomainEvents
 import JSONText
 
-/// An event that is described by a line of the input.
+/// An event that a line of the input describes.
 package struct InputEvent: Sendable, Hashable {
     /// Attributes of a printed event that do not matter for publishing.
     private static let ignored = [

@@ -1,12 +1,12 @@
 import BridgePlatform
 import JSONText
 
-/// Checks before a worker's start that the files it needs beside its program exist, as far as that can be seen.
+/// Checks, before a worker starts, that the files that it needs beside its program exist, where that can be seen.
 extension ProgramSearch {
-    /// As many bytes as the kernel looks at.
+    /// The number of bytes in which the kernel looks for the interpreter.
     private static let firstBytes = 256
 
-    /// Checks a worker's working directory; a relative one counts from that of this process.
+    /// Checks a worker's working directory; a relative path counts from this process's working directory.
     func checkDirectory(_ path: String, writtenAt value: ConfigurationValue) {
         let kind = OperatingSystem.status(of: path)?.kind
         if kind == .directory { return }

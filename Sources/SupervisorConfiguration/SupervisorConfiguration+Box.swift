@@ -1,6 +1,6 @@
 import JSONText
 
-/// Reads what a worker may use up, among its limits, and what it may touch, in its box.
+/// Reads the limits on what a worker may use up, and its box, which says what the worker may touch.
 extension SupervisorConfiguration {
     /// The limits that the operating system keeps.
     static let systemLimits = ["memory", "cpuTime", "openFiles", "processes", "core", "fileSize"]
@@ -30,7 +30,7 @@ extension SupervisorConfiguration {
         return time
     }
 
-    /// Reads the worker's box; the limits have to be read before.
+    /// Reads the worker's box; called after the limits are read.
     static func readBox(of worker: inout Worker, from object: ConfigurationObject, _ programs: ProgramSearch?) {
         let keys = ["readOnly", "writable", "network", "connections", "umask", "bestEffort"]
         guard let members = object.optional("box")?.object(keys: keys) else { return }
@@ -80,7 +80,7 @@ extension SupervisorConfiguration {
 }
 
 extension SupervisorConfiguration.Worker {
-    /// What the worker may use up and touch; where a member is nil, that is whatever the supervisor may.
+    /// What the worker may use up and touch; a nil member leaves the worker what the supervisor may.
     package struct Box: Sendable, Hashable {
         /// Paths, absolute or from the worker's directory.
         package struct Files: Sendable, Hashable {

@@ -5,13 +5,13 @@ extension SupervisorConfiguration {
     /// A file larger than this is no configuration that a person wrote.
     static let greatestFileSize = 1 << 20
 
-    /// How long a named pipe may stay as it is before it is given up, in milliseconds.
+    /// How long reading waits for bytes from a named pipe before it gives up, in milliseconds.
     static let patience: CInt = 5_000
 
     /// Reads and checks a configuration file; pipes are fine too.
     ///
-    /// - Parameter patience: how long a named pipe may stay as it is, in milliseconds: one into which no process writes
-    ///   would otherwise hold up a supervisor that reads its configuration again.
+    /// - Parameter patience: how long to wait for bytes from a named pipe, in milliseconds. A pipe into which no
+    ///   process writes would otherwise hold up a supervisor that reads its configuration again.
     package static func load(
         file: String,
         programs: ProgramSearch? = nil,

@@ -15,7 +15,7 @@ extension SupervisorConfiguration {
         case inSequence = "in-sequence"
     }
 
-    /// Reads the start order, and checks the shutdown against the workers' significance; the workers are read before.
+    /// Reads the start order, and checks the shutdown against the significance of the workers, which were read before.
     mutating func readLives(from object: ConfigurationObject) {
         startOrder = object.optional("startOrder")?.choice() ?? startOrder
         guard automaticShutdown != .never, !workers.isEmpty, !workers.contains(where: \.isSignificant) else { return }
@@ -25,7 +25,7 @@ extension SupervisorConfiguration {
             )
     }
 
-    /// Reads settings that have to fit the worker's restart type; that is read before.
+    /// Reads settings that have to fit the worker's restart type; called after the restart type is read.
     static func readLife(
         of worker: inout Worker,
         from object: ConfigurationObject,

@@ -4,7 +4,7 @@ import JSONText
 
 /// Makes a configuration from the text of its file; every mistake is collected, and none stops the reading.
 extension SupervisorConfiguration {
-    /// The longest time of a setting; a longer one is a slip of the unit.
+    /// The longest time of a setting; a longer one most likely has the wrong unit.
     private static let longestTime: Duration = .seconds(7 * 86_400)
 
     static let durations = Duration.milliseconds(1)...longestTime
@@ -46,7 +46,7 @@ extension SupervisorConfiguration {
         return configuration
     }
 
-    /// Returns nil only after it has reported a mistake; a value does not mean that there was none.
+    /// Returns nil only after it has reported a mistake; a returned value may have mistakes, too.
     private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
         let keys = [
             "strategy", "intensity", "workers", "deadLetters", "automaticShutdown", "startOrder", "control", "$schema",
@@ -167,7 +167,7 @@ extension SupervisorConfiguration {
         value.uniqueNames(example: "BoxProvisioned") { EventName.mistake(in: $0) }
     }
 
-    /// Checks the length of the absolute path, since a socket's address has room for so many bytes only.
+    /// Checks the length of the absolute path, since the address of a socket has room for only a few bytes.
     private static func controlPath(_ value: ConfigurationValue, _ programs: ProgramSearch?) -> String? {
         guard let path = value.systemString(example: "run/supervisor.sock") else { return nil }
         let length = (programs?.fromConfiguration(path) ?? path).utf8.count
@@ -179,7 +179,7 @@ extension SupervisorConfiguration {
         return path
     }
 
-    /// Whether the ids of events, or printed events, use this name for something that is no worker.
+    /// Whether event ids or printed events use this name for something other than a worker.
     private static func isTaken(_ name: String) -> Bool {
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let parts = name.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
@@ -273,7 +273,7 @@ extension SupervisorConfiguration {
 }
 
 extension ConfigurationValue {
-    /// A non-empty string that the kernel can take, which has no NUL: a NUL would end it early.
+    /// A non-empty string without NUL, which would end it early in the kernel.
     fileprivate func systemString(example: String) -> String? {
         guard let text = nonEmptyString(example: example) else { return nil }
         return withoutNUL(text)

@@ -11,7 +11,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
         case restForOne = "rest-for-one"
     }
 
-    /// How many restarts the supervisor bears in how much time before it gives up.
+    /// How many restarts within how much time the supervisor allows before it gives up.
     package struct Intensity: Sendable, Hashable {
         package var restarts = 5
         package var within: Duration = .seconds(10)
@@ -23,7 +23,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
         package enum WhenFull: String, Sendable, Hashable, CaseIterable {
             /// A worker that makes further letters gets no more events.
             case stop
-            /// The oldest letter is thrown away.
+            /// The oldest letter is evicted.
             case evictOldest = "evict-oldest"
         }
 
@@ -63,7 +63,7 @@ extension SupervisorConfiguration {
             package var maximum: Duration = .seconds(30)
         }
 
-        /// How the supervisor tells silence from work.
+        /// How often a worker gives a sign of life, and how many may be missing before the worker counts as hanging.
         package struct HeartbeatSetting: Sendable, Hashable {
             package var every: Duration = .seconds(1)
             /// How many heartbeats in a row may be missing.

@@ -8,7 +8,7 @@ struct BenchmarkBridge {
     private var workers: [WorkerSpecification] = []
     private(set) var slowLink: SlowLink?
 
-    /// Adds a worker for its half of the work that the arguments name.
+    /// Adds a worker that does its half of the work that the arguments name.
     mutating func add(
         _ name: String = "benchmark",
         _ arguments: [String],

@@ -71,7 +71,7 @@ struct BenchmarkReceived: DomainEvent {
     let last: UInt64
 }
 
-/// How much memory a worker has in RAM when it has just begun.
+/// How much memory a worker has in RAM just after its start.
 struct BenchmarkResident: DomainEvent {
     let bytes: Int
 }

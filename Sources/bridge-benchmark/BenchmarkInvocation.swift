@@ -112,7 +112,7 @@ struct BenchmarkUsageError: Error, CustomStringConvertible {
 }
 
 extension String {
-    /// The text with spaces behind it, or before it, up to a width.
+    /// The text with spaces after it, or before it, up to a width.
     func padded(to width: Int, atStart: Bool = false) -> String {
         let space = String(repeating: " ", count: max(0, width - count))
         return atStart ? space + self : self + space

@@ -24,7 +24,7 @@ extension BenchmarkWork {
         all.first { $0.name == name && $0.options == options }
     }
 
-    /// Whether the work has this name, or a longer one in which a hyphen follows it.
+    /// Whether the work has this name, or one that begins with this name and a hyphen.
     func isNamed(_ beginning: String) -> Bool {
         name == beginning || name.hasPrefix(beginning + "-")
     }

@@ -4,7 +4,7 @@ import DomainEvents
 ///
 /// They only have to be known: both ends subscribe to them, and one end names them to the other.
 enum KnownTypes {
-    /// Subscribes to so many different types, with handlers that are never called.
+    /// Subscribes to `count` different types, with handlers that are never called.
     static func subscribe(_ count: Int, to publisher: EventPublisher) -> [Subscription] {
         (0..<count).map { type(of: $0, after: End.self).subscribe(publisher) }
     }
@@ -13,7 +13,7 @@ enum KnownTypes {
         type(of: number, after: End.self).eventName
     }
 
-    /// The type for the digits of `number`, lowest first, behind the digits of `lower`.
+    /// The type for the digits of `number`, lowest first, appended to the digits of `lower`.
     private static func type(of number: Int, after lower: any BinaryDigits.Type) -> any KnownEventType.Type {
         func next<Lower: BinaryDigits>(_ lower: Lower.Type) -> any KnownEventType.Type {
             if number == 0 { return KnownEvent<Lower>.self }

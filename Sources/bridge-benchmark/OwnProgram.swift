@@ -19,7 +19,7 @@ struct OwnProgram: Sendable {
         request.standardError = .inherit
         if let socket { request.descriptors = [.init(child: 3, parent: socket)] }
         child = try ChildProcess.spawn(request)
-        // The pipe would never end while this end is open here.
+        // While this end is open here, reading from the pipe would never end.
         pipe.writing.close()
         output = SystemFile(pipe.reading)
     }

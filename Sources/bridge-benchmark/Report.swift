@@ -96,8 +96,7 @@ enum Report {
         line("W4-memory", peer: peer, [("resident_mib", mebibytes(median)), ("n", "\(bytes.count)")])
     }
 
-    /// The cost of an event, the host's memory in RAM afterwards, and its processor's nanoseconds in a second of
-    /// idling.
+    /// The time for an event, the host's memory in RAM afterwards, and its processor time in a second of idling.
     static func cost(
         _ work: String,
         _ count: Int64,
@@ -126,7 +125,7 @@ enum Report {
         )
     }
 
-    /// How much longer something took than it does alone, and the same for a control that shares nothing.
+    /// How much longer a body ran than it does alone, and the same for a control that shares nothing.
     static func ratios(_ variant: String, _ sorted: [Double], controls: [Double], nanosecondsPerDelivery: Double) {
         line(
             "W5-\(variant)",
@@ -139,7 +138,7 @@ enum Report {
         )
     }
 
-    /// How many worlds ran in a second of a processor, and how much of their own time passed in it.
+    /// How many worlds ran in a second of processor time, and how much simulated time passed in it.
     static func worlds(_ work: String, _ count: Int64, simulated: Duration, nanoseconds: UInt64) {
         let (seconds, attoseconds) = simulated.components
         let time = Double(seconds) + Double(attoseconds) / 1e18

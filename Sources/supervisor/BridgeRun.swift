@@ -19,7 +19,7 @@ struct BridgeRun {
     private let lines = InputLines()
     private let isEnding = Flag()
     private let reloads = ReloadRequests()
-    /// Says once that the bridge can be brought to another configuration.
+    /// Ends when the first start is over, and reloads may begin.
     private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
@@ -63,7 +63,7 @@ struct BridgeRun {
         }
         let reloading = Task { await answerReloads(service) }
         let ending = await endings.stream.first { _ in true }
-        // Set before the sentence is printed: a request that follows the sentence finds the end begun.
+        // Set before the sentence is printed, so that a request that follows the sentence finds that the end has begun.
         isEnding.set()
         reloading.cancel()
         if let sentence = ending?.sentence { diagnostics.say(sentence) }
@@ -92,12 +92,12 @@ struct BridgeRun {
             try await bridge.start()
         } catch let error as BridgeError where error.code == .control {
             outcome.controlSocketIsMissing()
-            // Set before the ending is announced: a bridge that was not started is not ready either.
+            // Set before the ending is announced, as a bridge that did not start must not be reported as ready.
             isEnding.set()
             endings.continuation.yield(.controlUnavailable(error.description))
             return
         } catch {
-            // The end of the run also makes a start fail. That failure means nothing.
+            // The end of the run also makes the start fail. That failure is expected.
             guard !isEnding.isSet else { return }
             // The reporter has told of the failed worker. The other workers get the time to come up.
             await waitUntilWorkersSettled()
@@ -169,8 +169,8 @@ struct BridgeRun {
     }
 
     private func endIfNoWorkerIsLeft() {
-        // New workers may not have begun yet when the old ones have ended. A worker that a command has stopped may be
-        // started again.
+        // During a reload, the old workers may have ended before the new ones begin. A worker that a command has
+        // stopped may be started again.
         guard !reloads.isUnderWay, !bridge.hasStoppedWorkers else { return }
         guard outcome.noWorkerIsLeft(of: bridge.status.filter { !options.isOnlooker($0.name) }) else { return }
         endings.continuation.yield(.noWorkerLeft)
@@ -213,7 +213,7 @@ struct BridgeRun {
 
     /// Acts as the first SIGTERM does; a client that wants to escalate the end sends a signal.
     private func stopCommanded(_ requests: StopRequests) {
-        // A command that comes over a second link was meant for the previous host.
+        // A command that is delivered again was meant for the previous host.
         guard EventContext.current?.attempt ?? 1 == 1, requests.isFirst(at: MonotonicClock.now()) else { return }
         endings.continuation.yield(.requested)
     }
@@ -224,7 +224,7 @@ struct BridgeRun {
         func refuse(_ reason: String) {
             publisher.publish(ConfigurationReloaded(ReloadOutcome(.refused, saying: [reason])), causedBy: context)
         }
-        // The rule for all commands: what may have been done before is not done a second time.
+        // As for all commands: one that may have been carried out before is not carried out a second time.
         guard context.attempt == 1 else {
             return refuse("the link broke off while the command was on its way, so that it may have been done before")
         }
@@ -258,7 +258,7 @@ extension RunOptions {
 }
 
 extension ChildState {
-    /// Whether the worker does what it is to do, or only a request brings it back.
+    /// Whether the worker is up, or stays as it is until an event or a command starts it.
     fileprivate var isSettled: Bool {
         switch self {
         case .ready, .dormant, .notStarted, .stopped, .gaveUp: true

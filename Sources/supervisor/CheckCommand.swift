@@ -31,7 +31,7 @@ struct CheckCommand {
         }
     }
 
-    /// Events that workers declare to publish and that are taken from no worker.
+    /// Notes about events that workers declare to publish, but that a host takes from no worker.
     private static func neverTaken(of configuration: SupervisorConfiguration) -> [String] {
         let names = ControlEventNames.commands.union(ControlEventNames.answers)
         return configuration.workers.flatMap { worker in
@@ -41,7 +41,7 @@ struct CheckCommand {
         }
     }
 
-    /// Whether the control socket would be refused for its directory; the supervisor may run as another user.
+    /// A note if the control socket would be refused for its directory; the supervisor may run as another user.
     private static func open(_ control: String?) -> [String] {
         guard let control, let slash = control.lastIndex(of: "/") else { return [] }
         let directory = String(control[..<slash])

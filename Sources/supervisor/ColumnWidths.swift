@@ -16,7 +16,7 @@ final class ColumnWidths: @unchecked Sendable {
         self.name = min(name, Self.widest)
     }
 
-    /// The widths of the columns from here on, after an event with these widths.
+    /// Widens the columns for an event with these widths, and returns the widths from here on.
     func make(origin: Int, name: Int) -> (origin: Int, name: Int) {
         lock.withLock {
             if origin <= Self.widest { self.origin = max(self.origin, origin) }

@@ -28,7 +28,7 @@ struct ConfigurationReload: Sendable {
             let wanted = try load()
             let changes = try await bridge.apply(wanted.workerSpecifications)
             let outcome = ReloadOutcome(changes)
-            // If the end has come first, the outcome is no news.
+            // Once the run has begun to end, the outcome is not reported.
             if !Task.isCancelled { report(outcome) }
             return outcome
         } catch let error as ReloadRefused {
@@ -47,8 +47,7 @@ struct ConfigurationReload: Sendable {
         let file = options.configuration
         var wanted: SupervisorConfiguration
         do throws(SupervisorConfigurationError) {
-            // A missing program is a mistake here, unlike at the start: the bridge goes on with the configuration
-            // before.
+            // Unlike at the start, a missing program is a mistake: the bridge can keep its present configuration.
             let programs = ProgramSearch(configuration: file, missing: nil)
             wanted = try SupervisorConfiguration.load(file: file, programs: programs)
         } catch {
@@ -60,7 +59,7 @@ struct ConfigurationReload: Sendable {
         let mistake = dashboard?.mistake(in: wanted)
         if let dashboard, mistake == nil { wanted = dashboard.added(to: wanted) }
         var started = started
-        // The command line's socket, if given, is the one that is served.
+        // A socket on the command line replaces the configured one, so a change of the latter does not count.
         if options.control != nil { started.control = wanted.control }
         let mistakes =
             [mistake].compactMap(\.self) + wanted.changesOfWhatStays(from: started)
@@ -90,15 +89,15 @@ extension ReloadOutcome {
         (replaced, unchanged) = (changes.replaced, changes.unchanged)
     }
 
-    /// Keeps as much of the sentences as others are told.
+    /// Cuts the sentences to the number and length that clients are told.
     init(_ kind: Kind, saying sentences: [String]) {
         self.init(kind, sentences: sentences.prefix(Self.mostSentences).map { $0.shortened() })
     }
 }
 
 extension SupervisorConfiguration {
-    /// The changes of anything but the workers, each as a sentence with its key; none is possible while the workers
-    /// run.
+    /// The differences in anything but the workers, each as a sentence with its key; none of them can be applied while
+    /// the workers run.
     func changesOfWhatStays(from started: SupervisorConfiguration) -> [String] {
         func changed<Value: Equatable>(_ key: String, _ value: KeyPath<SupervisorConfiguration, Value>) -> String? {
             guard self[keyPath: value] != started[keyPath: value] else { return nil }

@@ -33,7 +33,7 @@ struct Diagnostics: Sendable {
 
     /// Passes on a line that a worker has printed.
     ///
-    /// The calling thread looks after everything else as well, and must not wait.
+    /// The calling thread also does everything else, so it must not wait.
     func pass(_ line: String, of worker: String) {
         write("[\(worker)] \(TerminalText.harmless(line))", .information, whenFull: .leaveOut)
     }

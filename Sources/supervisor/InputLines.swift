@@ -5,7 +5,7 @@ import Locks
 final class InputLines: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// No outbox has more events: its hard limit is 64 MiB, and each event counts for 256 bytes at least.
+    /// With the default hard limit of 64 MiB, no outbox has more events, as each counts for 256 bytes at least.
     static let kept = 1 << 18
 
     private let kept: Int
@@ -17,12 +17,12 @@ final class InputLines: @unchecked Sendable {
         self.kept = kept
     }
 
-    /// Takes note of an event; the caller does so before it publishes, since the refusal may come at once.
+    /// Notes an event; the caller does so before it publishes the event, since the refusal may come at once.
     func add(_ id: EventID, line: Int) {
         lock.withLock {
             entries.append((id.number, line))
             guard entries.count > 2 * kept else { return }
-            // Copied, so that the memory of the removed entries is freed; seldom, so that this costs little.
+            // Copied to free the memory of the removed entries; this happens seldom, so it costs little.
             entries = Array(entries.suffix(kept))[...]
         }
     }

@@ -45,7 +45,7 @@ final class InputReader: Sendable {
         }
     }
 
-    /// Stops publishing, and returns when the event that was being published has been.
+    /// Stops publishing, and returns when no event is being published any more.
     ///
     /// The thread may still wait for the file or for room; this call does not wait for that.
     func stop() async { await turns.end() }
@@ -111,7 +111,7 @@ final class InputReader: Sendable {
         case .eventTooLarge, .notEncodable: throw InputMistake(error.description)
         case .outboxFull, .workerUnavailable, .shuttingDown, .noSubscriber, .timedOut, .insideTransaction, .refused,
             .deadLettered:
-            // The line is not at fault.
+            // The line is right.
             outcome.eventsWereNotHandled()
             diagnostics.sayAt("\(name):\(number): \(error.description)")
             return true

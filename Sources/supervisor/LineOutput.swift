@@ -51,7 +51,7 @@ final class LineOutput: @unchecked Sendable {
         try PlatformThread.start(name: name) { [self] in writeForEver() }
     }
 
-    /// Puts a line into the queue, without its end.
+    /// Puts a line, given without a newline, into the queue.
     func write(_ line: [UInt8], whenFull: WhenFull) {
         lock.withLock {
             while whenFull == .wait, waits, !isBroken, queue.count >= capacity { changed.wait() }
@@ -122,7 +122,7 @@ final class LineOutput: @unchecked Sendable {
                 failure = error
                 let written = max(0, isTorn ? count - 1 : count)
                 if count > 0 { isTorn = written > 0 && lines[written - 1] != newline }
-                // A reader that has gone misses nothing.
+                // Lines for a reader that has gone are not counted.
                 if !error.hasNoReader { lock.withLock { leftOut += lines[written...].count { $0 == newline } } }
             } else {
                 isTorn = false

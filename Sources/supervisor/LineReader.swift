@@ -9,7 +9,7 @@ struct LineReader {
         case tooLong
     }
 
-    /// The largest frame of a link: a longer line could not be sent.
+    /// The default frame limit of a link: with that limit, a longer line could not be sent.
     static let greatestLength = 16 << 20
 
     private let greatestLength: Int

@@ -17,7 +17,7 @@ struct PrintedEvent {
         self.content = content
     }
 
-    /// Makes it of an event that passes here on its way.
+    /// Describes an event that passes through this process.
     init(_ event: PassingEvent) {
         self.init(
             name: event.name,
@@ -27,7 +27,7 @@ struct PrintedEvent {
         )
     }
 
-    /// Makes it of an event from a host; a host passes on others' events under the names of their origins.
+    /// Describes an event from a host; a host passes on the events of other processes under their origins' names.
     init(fromHost event: PassingEvent) {
         let origin = event.context.id.origin
         self.init(

@@ -1,4 +1,4 @@
-/// The exit statuses of the program; those other than 1 are from `sysexits.h`, where none means a plain no.
+/// The exit statuses of the program; all are from `sysexits.h` except 1, as that header has none for a plain no.
 enum ProgramStatus: Int32, Sendable {
     case success = 0
     /// A request was answered by the event that means failure.

@@ -1,6 +1,6 @@
 import Locks
 
-/// Lets the lines of the input be published one after the other until the run ends; the end never cuts a line in half.
+/// Lets the lines of the input be published one after the other until the run ends; the end waits for a begun line.
 final class ReadingTurns: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()

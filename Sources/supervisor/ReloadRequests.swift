@@ -44,8 +44,8 @@ final class ReloadRequests: @unchecked Sendable {
     ///   - afterwards: called when the reload no longer starts or stops workers.
     func forEach(_ body: ([EventContext]) async -> Void, afterwards: () -> Void) async {
         for await _ in requests.stream {
-            // After the end has begun, no reload begins. The reload before it may have answered the requests that this
-            // element of the stream stands for.
+            // After the end has begun, no reload begins. The previous reload may have answered the requests that
+            // yielded this element.
             guard !Task.isCancelled, let requesters = begin() else { continue }
             await body(requesters)
             lock.withLock { isAnswering = false }

@@ -14,7 +14,7 @@ struct RunCommand {
         // This call changes the environment, so it comes before any thread starts.
         let passed = try ControlSocket.passedByServiceManager()
         let diagnostics = try Diagnostics.onStandardError()
-        // Earlier sentences come before the reason for the end.
+        // Flushed here, so that earlier sentences are printed before the reason for the end.
         defer { diagnostics.output.flush() }
         return try await run(diagnostics, passed)
     }
@@ -30,7 +30,7 @@ struct RunCommand {
         let dashboard = try dashboard(at: control, configuration)
         if let dashboard { configuration = dashboard.added(to: configuration) }
         let events = try LineOutput(.standardOutput, name: "events", turns: .standardOutput) { failure in
-            // A reader that has seen enough is no news.
+            // A reader that has gone is not reported.
             if !failure.hasNoReader { diagnostics.say(Self.sentence(of: failure), .error) }
         }
         let publisher = EventPublisher()
@@ -63,7 +63,7 @@ struct RunCommand {
         do throws(SupervisorConfigurationError) {
             let programs = ProgramSearch(configuration: file, missing: missing)
             let configuration = try SupervisorConfiguration.load(file: file, programs: programs)
-            // Missing programs are no reason not to run the other workers.
+            // If programs are missing, the other workers run all the same.
             if !missing.isEmpty {
                 let sentences = SupervisorConfigurationError.mistakes(file: file, missing.all).description
                 for sentence in sentences.split(separator: "\n") { diagnostics.sayAt(String(sentence)) }

@@ -1,6 +1,6 @@
 /// Why a run ends.
 enum RunEnding: Sendable, Hashable {
-    /// SIGTERM or SIGINT.
+    /// SIGTERM, SIGINT or the command `stop`.
     case requested
     /// The input is at its end, and everything in it has been handled.
     case idle

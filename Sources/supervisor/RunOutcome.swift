@@ -1,7 +1,7 @@
 import Locks
 import Supervision
 
-/// Gathers, while the bridge runs, what decides about the run's end and exit status.
+/// Collects, while the bridge runs, what decides on the run's end and its exit status.
 final class RunOutcome: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
@@ -53,14 +53,14 @@ final class RunOutcome: @unchecked Sendable {
 
     /// A worker has ended by itself and stays down.
     ///
-    /// That is expected of some workers, but not before they were ready for the first time.
+    /// This is expected of some workers, but only after they were ready once.
     func workerStaysDown(_ name: String) {
         lock.withLock {
             if !readyWorkers.contains(name) { hasWorkerGivenUp = true }
         }
     }
 
-    /// An event was dropped, was refused for another reason than its fields, or is left over.
+    /// An event was not handled; a line of the input that is refused for its fields does not count here.
     func eventsWereNotHandled() { lock.withLock { hasUnhandledEvents = true } }
 
     /// The status of the first reason that applies.

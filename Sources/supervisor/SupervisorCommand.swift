@@ -72,7 +72,7 @@ enum SupervisorCommand {
         }
     }
 
-    /// The status of a command: the one that it returns, or that of its failure, which is printed.
+    /// The status that a command returns, or the status of its failure, which is printed.
     private static func ended(by command: () async throws -> ProgramStatus) async -> ProgramStatus {
         do {
             return try await command()

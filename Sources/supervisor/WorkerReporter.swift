@@ -8,7 +8,7 @@ import Supervision
 
 /// Reports on the workers' lives, on the lines that they print, and on events that were refused or dropped.
 struct WorkerReporter: Sendable {
-    /// The bridge's reports about itself, and its commands: they are told as sentences or not at all, not printed as
+    /// The bridge's reports about itself, and its commands: they are printed as sentences or not at all, never as
     /// events.
     static let reports = ControlEventNames.commands.union(ControlEventNames.answers).union(
         EventName.set([
@@ -29,14 +29,14 @@ struct WorkerReporter: Sendable {
     /// How ``WorkerExited/next`` begins for a worker that stays down.
     private static let givingUp = "gave up"
 
-    /// How it begins for a worker that is started again.
+    /// How ``WorkerExited/next`` begins for a worker that is started again.
     private static let backingOff = "backing off"
 
     let diagnostics: Diagnostics
     let outcome: RunOutcome
     let lines: InputLines
     let inputName: String
-    /// Whether a worker of this name leaves nothing undone, whatever it misses.
+    /// Whether a worker of this name only watches, so that events that it misses count for nothing.
     let isOnlooker: @Sendable (String) -> Bool
     /// Whether an attached client has this name.
     let isClient: @Sendable (String) -> Bool
@@ -48,7 +48,7 @@ struct WorkerReporter: Sendable {
     /// Subscribes to the reports; they come until the subscriptions are released.
     func subscribe(to publisher: EventPublisher) -> [Subscription] {
         let host = publisher.source.origin
-        // A worker's own events with these names are no news of the bridge.
+        // A worker's own events with these names are no reports of the bridge.
         @Sendable func isOurs() -> Bool { EventContext.current?.id.origin == host }
         return [
             publisher.subscribe(to: WorkerReady.self) { if isOurs() { ready($0) } },
@@ -108,7 +108,7 @@ struct WorkerReporter: Sendable {
         } else if !event.next.hasPrefix(Self.givingUp) {
             diagnostics.say("\(worker) \(what(event)); \(next(event))", .warning)
         } else if !event.next.hasSuffix(event.reason) {
-            // The sentence about the giving up follows, and does not say this.
+            // The sentence about giving up follows, and does not have this reason.
             diagnostics.say("\(worker) \(what(event))", .warning)
         }
         if let outbox = event.outbox { left(outbox, by: event.worker) }
@@ -120,7 +120,7 @@ struct WorkerReporter: Sendable {
         event.exit?.status == 0 && event.reason.hasPrefix("exited") ? "\(event.reason), unasked" : event.reason
     }
 
-    /// What the supervisor does about it.
+    /// What the supervisor does next about the worker.
     private func next(_ event: WorkerExited) -> String {
         guard event.next.hasPrefix(Self.backingOff) else { return event.next }
         return "it is started again after a pause\(event.next.dropFirst(Self.backingOff.count))"
@@ -222,7 +222,7 @@ struct WorkerReporter: Sendable {
         let refuser = reporter == nil ? event.worker : "the supervisor"
         let line = reporter == nil ? inputLine(of: event.id, host) : nil
         guard let line else {
-            // An event that a client cannot handle leaves nothing undone.
+            // An event that a client refuses does not count as unhandled.
             if reporter != nil || !isClient(event.worker) { outcome.eventsWereNotHandled() }
             let from = reporter.map { " of \($0)" } ?? ""
             diagnostics.sayOfEvent("\(refuser) refused \(event.event)\(from) (\(event.id)): \(event.reason)")
@@ -243,8 +243,8 @@ struct WorkerReporter: Sendable {
         let why: String
         switch event.cause {
         case .refused:
-            // Reported already, with the line of the input if there is one; that report decides about the exit status,
-            // too.
+            // The refusal was reported before, with the line of the input if there is one. That report also decides
+            // on the exit status.
             return
         case .crashes:
             let crashes = event.reasons.count == 1 ? "1 crash" : "\(event.reasons.count) crashes"

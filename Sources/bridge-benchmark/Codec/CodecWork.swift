@@ -71,7 +71,7 @@ enum CodecWork {
 
     // MARK: - Bytes to decode
 
-    /// The bytes of some events, one behind the other.
+    /// The bytes of some events, one after the other.
     private struct Payloads {
         static let count: Int64 = 1_000
 

@@ -19,7 +19,7 @@ final class Flood: @unchecked Sendable {
 
     /// The lanes, each on cache lines of its own.
     private let lanes: [UnsafeMutablePointer<Lane>]
-    /// The number of lanes is a power of two, so that nothing is divided for each event.
+    /// How far to shift right to divide by the number of lanes, which is a power of two.
     private let shift: Int64
     private let countInLane: Int64
     private let remaining: Atomic<Int>

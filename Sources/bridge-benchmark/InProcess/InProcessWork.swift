@@ -9,7 +9,7 @@ import Synchronization
 /// Every handler compares the event's title with the expected one, as the peers' handlers do. At the end the sum of the
 /// numbers is checked.
 enum InProcessWork {
-    /// Runs off the main actor, where every wake-up would pass through the main queue, whatever is measured.
+    /// Runs off the main actor, where every wake-up would pass through the main queue.
     ///
     /// - Parameter posts: how many events are published to handlers on the publishing thread; handlers elsewhere get a
     ///   quarter of them.
@@ -86,7 +86,7 @@ enum InProcessWork {
         return time
     }
 
-    /// Measures one subscriber, with so many event types in use beside its own.
+    /// Measures one subscriber, with `count` event types in use beside its own.
     private static func manyTypes(_ count: Int, _ posts: Int64) {
         let publisher = EventPublisher()
         let tags = EventType.all
@@ -107,15 +107,15 @@ enum InProcessWork {
     /// Compares two threads that publish events of two types with one that publishes alone, and shows the worst of
     /// random pairs.
     ///
-    /// Between the pairs, two threads do the same to memory of their own. The extra time of these two over one thread
-    /// alone is the machine's doing.
+    /// As a control, two threads work on memory of their own between the pairs. Their extra time over one thread
+    /// alone is due to the machine.
     private static func twoThreads(pairs: Int, _ posts: Int64) {
         var ratios: [Double] = []
         var controls: [Double] = []
         var slowest: UInt64 = 0
         for _ in 0..<pairs {
             let publisher = EventPublisher()
-            // Neighbours in memory, too: the types are subscribed one after the other, in random order.
+            // The types are subscribed one after the other, in random order, so a pair may be neighbours in memory.
             let types = EventType.all.shuffled()
             let publishing = types.map { $0.subscribe(publisher) }
             let pair = [publishing[0], publishing[1]].map { publish in { @Sendable in publish(posts) } }
@@ -139,7 +139,7 @@ enum InProcessWork {
         return (Double(together) / Double(alone), together)
     }
 
-    /// Does as many atomic exchanges as publishing needs, on memory that no other thread knows.
+    /// Does as many atomic exchanges as publishing needs, on memory that no other thread uses.
     private static func exchange(_ posts: Int64) {
         let own = allocateAlone(Atomic<UInt64>.self)
         own.initialize(to: Atomic(0))
@@ -264,7 +264,7 @@ enum InProcessWork {
 
     // MARK: - Memory
 
-    /// Runs first of all, since it sees only growth of the most memory ever used.
+    /// Runs first of all, since it measures by how much the peak memory grows.
     private static func memory() {
         let count = 20_000
         let publisher = EventPublisher()
@@ -294,7 +294,7 @@ private enum Pair<First, Second> {}
 
 /// One of the event types, with its operations.
 ///
-/// They are closures, which the compiler makes for each type: as with a user's own types, publishing looks nothing up.
+/// The compiler makes these closures for each type: as with a user's own types, publishing looks nothing up.
 private struct EventType: Sendable {
     /// Subscribes to the events of this type; the returned closure publishes the given number of them.
     let subscribe: @Sendable (_ publisher: EventPublisher) -> @Sendable (_ posts: Int64) -> Void
@@ -307,7 +307,7 @@ private struct EventType: Sendable {
     init<Tag: Sendable>(_ tag: Tag.Type) {
         self.tag = tag
         subscribe = { publisher in
-            // The handlers of one publishing thread at a time write it.
+            // Only the handlers of one publishing thread at a time write it.
             let sum = allocateAlone(Int64.self)
             sum.initialize(to: 0)
             nonisolated(unsafe) let total = sum

@@ -4,7 +4,7 @@ import EventBridge
 import EventBridgeTesting
 import Locks
 
-/// The cost of simulated worlds in processor time, as one thread of a world runs at a time.
+/// The cost of simulated worlds in processor time, since only one thread of a world runs at a time.
 enum SimulationWork {
     private struct WorldAsked: DomainEvent, Codable {
         let number: Int
@@ -25,7 +25,7 @@ enum SimulationWork {
         func add(_ number: Int) { lock.withLock { _ = numbers.insert(number) } }
     }
 
-    /// Runs so many worlds, each with 100 events, two workers, and a crash of one of them.
+    /// Runs `count` worlds, each with 100 events, two workers, and a crash of one of them.
     static func runWorlds(_ count: Int64) async throws {
         try await measure("simulation", worlds: count) { world in
             world.crash("answering", whenHandling: WorldAsked.self)
@@ -33,7 +33,7 @@ enum SimulationWork {
         }
     }
 
-    /// Runs one world in which two workers get an event each second, for so many seconds.
+    /// Runs one world in which two workers get an event each second, for `seconds` seconds.
     static func runTime(seconds: Int64) async throws {
         try await measure("simulation-time", worlds: 1) { world in
             try await ask(in: world, events: Int(seconds), every: .seconds(1))

@@ -13,7 +13,7 @@ enum EmptyProgram {
         CurrentProcess.exitImmediately(0)
     }
 
-    /// Starts the program so many times.
+    /// Starts the program `count` times.
     static func measure(count: Int) throws {
         var times: [UInt64] = []
         var sizes: [Int] = []

@@ -32,7 +32,7 @@ final class StoppedWork: Sendable {
         var memoryGrowth = 0
         /// The medians of the rounds.
         var trips: [(producer: Producer, p50: UInt64, p99: UInt64, count: Int)] = []
-        /// The medians, over the rounds, of a round's figures relative to those of the rounds beside it.
+        /// The medians, over the rounds, of the ratio between two activities in the same round.
         var ratios: [(name: String, p50: Double, p99: Double)] = []
     }
 
@@ -126,7 +126,7 @@ final class StoppedWork: Sendable {
             executable: .beside("bridge-benchmark"),
             arguments: ["worker", "stopped"],
             subscribes: [BenchmarkStopped.self, BenchmarkLoad.self],
-            // The stopped worker is to stay as it is.
+            // The host must not end the stopped worker for its silence.
             heartbeat: Heartbeat(every: .seconds(3_600)),
             shutdown: .killing,
             limits: WorkerLimits(outbox: options.outbox, outboxHardLimit: options.hardLimit)

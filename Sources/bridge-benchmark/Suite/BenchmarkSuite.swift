@@ -5,7 +5,7 @@ import BridgePlatform
 /// Every other round goes from the last work to the first, so a machine that gets slower or busy affects all works
 /// alike.
 struct BenchmarkSuite {
-    /// Far more time than a work takes that comes to its end.
+    /// Far more time than any work needs.
     private static let limit: Duration = .seconds(300)
 
     private let options: SuiteOptions

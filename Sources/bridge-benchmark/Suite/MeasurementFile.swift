@@ -2,7 +2,7 @@ import BridgePlatform
 
 /// A file of JSON lines that an earlier run has written.
 enum MeasurementFile {
-    /// A larger file is no such file.
+    /// A larger file is no file of measurements.
     private static let greatestSize = 64 << 20
 
     static func read(_ path: String) throws(MeasurementError) -> [Measurement] {

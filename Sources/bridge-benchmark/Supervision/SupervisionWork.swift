@@ -15,7 +15,7 @@ enum SupervisionWork {
     /// Five seconds are long enough for a hundred workers; a few workers only show that the work can be done.
     private static func idleSeconds(_ workers: Int) -> Int { workers < 10 ? 1 : 5 }
 
-    /// Kills a worker so many times, each time when its replacement is ready.
+    /// Kills a worker `kills` times, each time as soon as its replacement is ready.
     ///
     /// The back-off is the shortest one, a millisecond, which is part of the time to the replacement.
     static func run(kills: Int) async throws {

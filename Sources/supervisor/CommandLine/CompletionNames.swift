@@ -12,7 +12,7 @@ struct CompletionNames: Sendable, Hashable {
         case events
     }
 
-    /// The word that stands in place of a subcommand; no help tells of it.
+    /// The word that stands in place of a subcommand; no help mentions it.
     static let word = "__complete"
 
     /// A person who has pressed a key waits no longer.
@@ -21,7 +21,7 @@ struct CompletionNames: Sendable, Hashable {
     let kind: Kind
     let control: String?
 
-    /// Nil if the arguments are others.
+    /// Nil for other arguments.
     ///
     /// - Parameter arguments: the kind, then the control socket's path, if it was given.
     init?(_ arguments: ArraySlice<String>) {
@@ -34,7 +34,7 @@ struct CompletionNames: Sendable, Hashable {
     func run() async -> String? {
         guard let poller = try? Poller(name: "completion") else { return nil }
         defer { poller.stop() }
-        // What is under way then, such as a connection to a supervisor that stands still, ends with the process.
+        // Anything still under way then, such as connecting to a supervisor that hangs, ends with the process.
         poller.schedule(after: Self.timeout) { CurrentProcess.exitImmediately(ProgramStatus.success.rawValue) }
         guard
             let client = try? await BridgeClient.connect(
@@ -56,7 +56,7 @@ struct CompletionNames: Sendable, Hashable {
         }
     }
 
-    /// Whether a shell takes the name for one word with no meaning of its own.
+    /// Whether a shell reads the name as one word without a special meaning.
     ///
     /// Workers and clients may make up names of events. A line into which a shell has put `$(halt)` would run it.
     static func isPlain(_ name: String) -> Bool {

@@ -81,7 +81,7 @@ extension CompletionScript {
     }
 
     private static func bashOption(_ option: Subcommand.Option) -> String? {
-        // Nothing is offered for a value that may be left out; the words that may follow it are offered.
+        // For a value that may be left out, the script offers only the words that may follow it.
         option.value.flatMap { value in
             value.usual == nil ? "                    \(option.name)) after=1; \(bashValues(value.values)) ;;" : nil
         }

@@ -44,7 +44,7 @@ struct RunOptions: Sendable, Hashable {
         case standardInput
         case file(String)
 
-        /// The name that stands in front of a line's number.
+        /// The name that precedes a line's number in messages.
         var name: String {
             switch self {
             case .standardInput: "standard input"

@@ -25,7 +25,7 @@ struct Subcommand: Sendable {
         case help
     }
 
-    /// What can be typed for an operand or behind an option.
+    /// What can be typed for an operand or after an option.
     enum Values: Sendable, Hashable {
         case file
         case choice([String])
@@ -88,7 +88,7 @@ struct Subcommand: Sendable {
     /// The operands in their order; the optional ones are last.
     var operands: [Operand] = []
     var options: [Option] = []
-    /// Paragraphs of the help behind the options.
+    /// Paragraphs of the help after the options.
     var details: [String] = []
     /// Each exit status with the lines that explain it.
     var statuses: [(status: ProgramStatus, lines: [String])] = []

@@ -1,6 +1,6 @@
 import JSONText
 
-/// The words behind a subcommand, taken apart by the subcommand's description.
+/// The words after a subcommand, sorted by means of the subcommand's description.
 struct SubcommandArguments: Sendable {
     /// The value of each given option that takes one; the last one counts.
     private(set) var values: [String: String] = [:]
@@ -36,7 +36,7 @@ struct SubcommandArguments: Sendable {
         }
     }
 
-    /// The time behind an option.
+    /// The time after an option.
     ///
     /// - Parameter usual: the time if the option was not given.
     func duration(_ option: String, usually usual: String) throws(UsageError) -> Duration {

@@ -17,7 +17,7 @@ enum HostConnection {
     ///   - wantsEverything: whether the client asks for every event except the reports of processes about themselves.
     ///   - watchedNames: further events that the client asks for, reports among them.
     ///   - tap: sees every event that passes.
-    ///   - gapTap: is told of missing events, in their place.
+    ///   - gapTap: is told of missing events, at their place among the others.
     static func attach(
         to path: String,
         as name: Subcommand.Name,
@@ -48,7 +48,7 @@ enum HostConnection {
     ///
     /// - Parameters:
     ///   - control: the control socket's path as the command line has it.
-    ///   - ask: its error is the command's, if it is one for the command line.
+    ///   - ask: asks the supervisor. A ``RunFailure`` that it throws is thrown as it is, other errors as a new one.
     static func ask<Answer: Sendable>(
         _ control: String?,
         as name: Subcommand.Name,
@@ -67,8 +67,8 @@ enum HostConnection {
 
     /// Attaches, asks for the report, and leaves.
     ///
-    /// A supervisor of another version cannot be asked. It has reported its state when it refused the client; standard
-    /// error says so.
+    /// A supervisor of another version refuses the client, and reports its state with the refusal. This call then
+    /// returns that report, and standard error says so.
     static func status(at path: String, as name: Subcommand.Name) async throws(RunFailure) -> BridgeReport {
         let client: BridgeClient
         do {
@@ -110,7 +110,7 @@ enum HostConnection {
     /// A hundred clients that come at once are through in a second or two.
     private static let timeout: UInt64 = 15_000_000_000
 
-    /// Whether there may be room later: the supervisor said so, or cut the client off before it had spoken to it.
+    /// Whether there may be room later: the supervisor said so, or ended the link before it had accepted the client.
     private static func isCrowded(_ error: any Error) -> Bool {
         switch (error as? BridgeClientError)?.code {
         case .crowded, .linkEnded: true

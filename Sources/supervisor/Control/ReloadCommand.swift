@@ -41,7 +41,7 @@ struct ReloadCommand {
         throw RunFailure(status: ReloadText.status(outcome), description: TerminalText.harmlessLines(failure))
     }
 
-    /// The failure; after a timeout the command still stands, and the delay says nothing about the supervisor.
+    /// The failure; after a timeout, the supervisor may still carry out the command.
     private static func failure(_ error: any Error) -> RunFailure {
         let failure = RunFailure(error)
         guard (error as? BridgeClientError)?.code == .timedOut else { return failure }

@@ -28,7 +28,7 @@ struct WorkerCommand {
         }
     }
 
-    /// - Returns: What the supervisor says about it, if anything.
+    /// - Returns: What the supervisor says about the action, if anything.
     func run() async throws(RunFailure) -> String? {
         try await HostConnection.ask(control, as: name, ask).map(TerminalText.harmless)
     }

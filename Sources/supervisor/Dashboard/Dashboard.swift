@@ -4,7 +4,7 @@ import SupervisorConfiguration
 
 /// The worker that `supervisor run --dashboard` adds to those of the configuration: a live page of the run.
 ///
-/// It only looks on. What it misses leaves nothing undone. A run in which no other worker is left ends.
+/// It only watches: an event that it misses does not count as unhandled, and a run does not go on for it alone.
 struct Dashboard: Sendable {
     static let name = "dashboard"
 
@@ -40,8 +40,7 @@ struct Dashboard: Sendable {
             (parents.dropLast(levels).map(String.init) + [rest]).map { "/\($0)" }.joined()
         }
         var candidates = [path(0, program), path(1, "share/event-bridge/\(program)")]
-        // A path such as `.build/x86_64-unknown-linux-gnu/debug`. Elsewhere a directory that far up may belong to
-        // anyone.
+        // A path such as `.build/x86_64-unknown-linux-gnu/debug`. Elsewhere, any user may own a directory that far up.
         if parents.count >= 3, parents[parents.count - 3].hasPrefix(".build") {
             candidates.append(path(3, "Fixtures/\(program)"))
         }
@@ -63,7 +62,7 @@ struct Dashboard: Sendable {
             """
     }
 
-    /// The configuration with this worker behind its own workers.
+    /// The configuration with this worker after its own workers.
     func added(to configuration: SupervisorConfiguration) -> SupervisorConfiguration {
         var configuration = configuration
         configuration.workers.append(worker(of: configuration.strategy))
@@ -78,7 +77,7 @@ struct Dashboard: Sendable {
         worker.environment = token.map { [Self.tokenVariable: $0] } ?? [:]
         // A page that is slower than the events misses some of them, and slows no publisher.
         worker.limits.overflow = ["*": .dropOldest]
-        // A busy machine is no reason to do without the page.
+        // On a busy machine, the page may take long to start.
         worker.handshake = .seconds(60)
         // Otherwise the end of the page would end all other workers.
         if strategy == .oneForAll { worker.restart = .temporary }

@@ -8,7 +8,7 @@ import Locks
 final class EventTally: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// Of events with further names only the total is counted.
+    /// Events with further names are counted only in total.
     static let mostNames = 4_096
     /// At most so many publishers are kept for each name.
     static let mostPublishers = 100

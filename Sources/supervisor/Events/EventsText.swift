@@ -1,7 +1,7 @@
 import BridgeControl
 import DomainEvents
 
-/// The printed table of events by name: the supervisor's books, and the counts of what has passed.
+/// The printed table of events by name: what the supervisor knows of each name, and what was counted.
 enum EventsText {
     struct Row: Sendable, Hashable, Encodable {
         let event: String

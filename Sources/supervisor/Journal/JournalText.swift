@@ -8,7 +8,7 @@ import JournalFormat
 
 /// The printed form of a journal's files, events and gaps.
 enum JournalText {
-    /// What verifying a journal has come to.
+    /// The result of verifying a journal.
     struct Verdict {
         let positions: Range<UInt64>
         let segments: Int

@@ -24,8 +24,8 @@ final class LogSigns: @unchecked Sendable {
 
     /// Subscribes before a client attaches, so that the client asks the host for these reports.
     ///
-    /// A report is only a sign that there are lines. The shown lines are the numbered ones that the host has kept; none
-    /// of them is shown twice.
+    /// A report only says that there are lines. The client asks the host for the lines that the host has kept and
+    /// numbered, so none of them is shown twice.
     func subscribe(to publisher: EventPublisher) -> [Subscription] {
         [
             publisher.subscribe(to: WorkerOutput.self) { [self] in noteLines(of: $0.worker) },

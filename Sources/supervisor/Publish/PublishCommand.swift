@@ -21,7 +21,7 @@ struct PublishCommand {
 
     let options: PublishOptions
 
-    /// - Returns: Nothing: the outcome of the event is printed before the client leaves.
+    /// - Returns: Nil: this method prints the outcome of the event itself, before the client leaves.
     func run() async throws(RunFailure) -> String? {
         let limit = try timeLimit()
         let event = try await EventArgument(name: options.name, json: options.json, command: .publish).read()
@@ -32,7 +32,7 @@ struct PublishCommand {
         )
         do {
             let receipt = try await client.deliver(name: event.name, payload: event.payload, within: limit)
-            // Other processes know the event by the name that the host has given this client.
+            // In other processes, the event's id has the name that the host gave to this client.
             let id = client.idElsewhere(of: receipt.id) ?? receipt.id
             let workers = receipt.handlers.keys.sorted().joined(separator: ", ")
             // The event was handled, whether this line is read or not.

@@ -14,7 +14,7 @@ final class AnswerWatch: @unchecked Sendable {
         let isFailure: Bool
     }
 
-    /// Other observations that bear on an answer.
+    /// Observations that may explain why there is no answer.
     struct Omens: Sendable, Hashable {
         /// How many events of the answer's names came without a cause.
         var uncaused = 0

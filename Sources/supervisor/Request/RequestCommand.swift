@@ -68,7 +68,7 @@ struct RequestCommand {
         _ request: EventID,
         _ watch: AnswerWatch
     ) async -> Result<(line: String, status: ProgramStatus), RunFailure> {
-        // Other processes know the event by the name that the host has given this client.
+        // In other processes, the event's id has the name that the host gave to this client.
         let id = client.idElsewhere(of: request) ?? request
         var fate = UnansweredRequest.Fate.unknown
         var isTimeOver = false
@@ -100,7 +100,7 @@ struct RequestCommand {
                 return .failure(failure(.workerUnavailable, sentence))
             case .timeIsOver:
                 isTimeOver = true
-                // The delivery has the same time limit, and at its end it says how far it has come.
+                // The delivery has the same time limit, and its own timeout says how far the event has come.
                 if fate == .unknown { continue }
             }
             if isTimeOver {
@@ -128,7 +128,7 @@ struct RequestCommand {
 }
 
 extension PrintedEvent {
-    /// The same event, with another name in place of one of its causes.
+    /// The same event, with `other` in place of `cause` as its cause or root.
     fileprivate func withCauses(_ cause: EventID, as other: EventID) -> PrintedEvent {
         let context = EventContext(
             id: context.id,

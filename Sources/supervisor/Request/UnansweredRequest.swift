@@ -18,7 +18,7 @@ struct UnansweredRequest: Sendable, Hashable {
     }
 
     let name: String
-    /// The event's name in all other processes.
+    /// The event's id in all other processes.
     let id: String
     let answers: [String]
     let limit: Duration

@@ -1,8 +1,8 @@
 import BridgePlatform
 import Locks
 
-/// Tells systemd, or another manager with its protocol, that the bridge is ready, how it is, that it lives and that it
-/// stops.
+/// Tells systemd, or another manager with its protocol, the readiness, the state and the end of the bridge, and gives
+/// it signs of life.
 ///
 /// One thread tells everything, so no other thread waits for a slow manager. Before each sign of life this thread asks
 /// the bridge for its state. If the bridge hangs, no signs come, and the manager acts on it. If states come faster than
@@ -68,7 +68,7 @@ final class ServiceManager: @unchecked Sendable {
     /// Tells that the configuration is being read again, sd_notify(3); does nothing while the bridge still comes up.
     func beganReloading() {
         guard lock.withLock({ isReady }) else { return }
-        // By this time the manager tells this reload from one before its signal.
+        // The time shows the manager that the reload began after the manager's signal.
         enqueue("RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now() / 1_000)")
     }
 
@@ -83,7 +83,7 @@ final class ServiceManager: @unchecked Sendable {
         if isReady { enqueue("READY=1") } else { stateChanged() }
     }
 
-    /// Has the new state told.
+    /// Has the thread tell the new state.
     func stateChanged() {
         lock.withLock {
             hasNewState = true
@@ -150,7 +150,7 @@ final class ServiceManager: @unchecked Sendable {
 
     /// Waits for the next message or state.
     ///
-    /// - Returns: The next message, if any, alone: the manager knows no order within one notification. Nil at the end.
+    /// - Returns: At most one message, as the manager ignores the order within one notification. Nil at the end.
     private func waitForNews(until deadline: UInt64?) -> [String]? {
         lock.withLock {
             while messages.isEmpty, !hasNewState, !isEnded {

@@ -8,7 +8,7 @@ final class StatusScreen: Sendable {
     enum Form: Sendable, Hashable {
         /// Each report replaces the one before.
         case inPlace(isColoured: Bool)
-        /// Each report is a block of lines, with an empty line behind it.
+        /// Each report is a block of lines, with an empty line after it.
         case blocks
         /// Each report is a JSON object in a line.
         case json
@@ -28,7 +28,7 @@ final class StatusScreen: Sendable {
         self.form = form
         self.isOnlyBad = isOnlyBad
         output = try LineOutput(file, name: "output", capacity: Self.capacity, turns: .standardOutput) { failure in
-            // A reader that has seen enough is no news.
+            // A reader that has gone is not reported.
             if !failure.hasNoReader { Self.say("standard output: \(failure)") }
         }
     }

@@ -54,7 +54,7 @@ final class StatusWatch: @unchecked Sendable {
 
     // MARK: - Showing
 
-    /// Returns when a signal has asked for the end, when the output has no reader, or when going on is of no use.
+    /// Returns when a signal has asked for the end, when the output has no reader, or when asking again is of no use.
     private func show(_ client: BridgeClient) async -> RunFailure? {
         var before: BridgeReport?
         var last: BridgeReport?
@@ -114,9 +114,9 @@ final class StatusWatch: @unchecked Sendable {
             case 1:
                 isEnding.set()
                 wakes.continuation.yield()
-            // From now on nothing is waited for, not even a terminal that takes nothing.
+            // From now on this process waits for nothing, not even for a stalled terminal.
             case 2: screen.abandon()
-            // The message may have no way out either, if both outputs lead to one pipe.
+            // Without a message: if both outputs lead to one pipe, a message may be stuck as well.
             default: CurrentProcess.exitImmediately(ProgramStatus.success.rawValue)
             }
         }

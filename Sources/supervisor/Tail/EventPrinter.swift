@@ -8,7 +8,7 @@ struct EventPrinter: Sendable {
     let filter: EventFilter
     let events: LineOutput
 
-    /// The origin of a host's own events, which is the name of a publisher that was given none.
+    /// The origin of a host's own events: the default name of a publisher.
     private static let host = "host"
 
     /// Prints the event, and waits for the reader.

@@ -25,7 +25,7 @@ final class TraceCollector: @unchecked Sendable {
         }
     }
 
-    /// Notes batches of spans that have not come, whatever number of spans they had.
+    /// Notes missing batches of spans; how many spans they had is not known.
     func missed(_ batches: Int) {
         // The number comes from a peer, and may be as large as a number gets.
         lock.withLock {

@@ -47,7 +47,7 @@ struct TraceFlow: Hashable {
             case .outbox, .wire: continue
             }
         }
-        // Arrows back in time come from clocks of other machines, or from lies.
+        // Arrows back in time come from the clocks of other machines, or from false reports.
         return found.filter { trace.spans[$0.from].span.start <= trace.spans[$0.to].span.start }
     }
 }

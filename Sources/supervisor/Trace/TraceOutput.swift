@@ -47,7 +47,7 @@ struct TraceOutput: @unchecked Sendable {
         }
     }
 
-    /// Removes a file that is not complete; any thread of a process that ends at once may call it.
+    /// Removes a file that is not complete; any thread may call it right before the process exits.
     func discard() {
         if case .file(let file) = place { file.discard() }
     }
