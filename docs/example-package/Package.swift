@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
 
-// What a package of yours has to say: two workers, the program that starts them, and tests. The path stands for the
+// The manifest of a package of yours: two workers, the program that starts them, and tests. The path stands for the
 // address of this repository.
 
 import PackageDescription
